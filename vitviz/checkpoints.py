@@ -73,9 +73,9 @@ def checkpoint_bytes(checkpoint: Checkpoint, half: bool = False) -> bytes:
     text = json.dumps(document, sort_keys=True, allow_nan=False)
     raw = serialise_tensors(tensors)
     length = int.from_bytes(raw[:8], "little")
-    table, data = json.loads(raw[8 : 8 + length]), raw[8 + length :]
-    header = _encode_header(table, text, _digest(text, table, data))
-    return len(header).to_bytes(8, "little") + header + data
+    table, tensor_bytes = json.loads(raw[8 : 8 + length]), raw[8 + length :]
+    header = _encode_header(table, text, _digest(text, table, tensor_bytes))
+    return len(header).to_bytes(8, "little") + header + tensor_bytes
 
 
 def save_checkpoint(path: str | Path, checkpoint: Checkpoint, half: bool = False) -> None:
@@ -121,13 +121,13 @@ def load_checkpoint(
     for name, entry in table.items():
         written, _, parameter = name.partition("/")
         moments[int(written)][parameter if str(int(written)) == written else name] = entry  # '007/x' is none
-    for moment, found in moments.items():
-        _check_fit(expected, found, moment)
+    for moment, entries in moments.items():
+        _check_fit(expected, entries, moment)
     try:
         tensors = parse_tensors(raw)
     except (SafetensorError, ValueError, RuntimeError, KeyError) as error:
         raise CheckpointError(f"the checkpoint's tensors cannot be read: {cut(str(error), 200)}") from error
-    stated = {name: value for name, value in vars(header).items() if name != "steps"}
+    stated = {name: setting for name, setting in vars(header).items() if name != "steps"}
     return Checkpoint(**stated, snapshots={wanted: _state(tensors, wanted, expected)})
 
 
@@ -232,7 +232,7 @@ def _encode_header(table: dict[str, Any], text: str, digest: str) -> bytes:
     return header + b" " * (-len(header) % 8)
 
 
-def _digest(text: str, table: dict[str, Any], data: bytes) -> str:
+def _digest(text: str, table: dict[str, Any], tensor_bytes: bytes) -> str:
     layout = {
         name: [entry["dtype"], entry["shape"], entry["data_offsets"]]
         for name, entry in table.items()
@@ -240,5 +240,5 @@ def _digest(text: str, table: dict[str, Any], data: bytes) -> str:
     }
     running = hashlib.sha256(text.encode())
     running.update(json.dumps(layout, sort_keys=True).encode())
-    running.update(data)
+    running.update(tensor_bytes)
     return running.hexdigest()

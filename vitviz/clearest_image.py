@@ -29,14 +29,14 @@ def clearest(right: NDArray[np.float64]) -> int:
 
 def measure_confidences(folder: Path = cifar10_few.FOLDER) -> NDArray[np.float64]:
     """(models, images): what every model of the folder that learned from CIFAR-10 gives each image's own class."""
-    data = cifar10_few.few_dataset(folder)
-    labels = data.labels_of("test")
+    dataset = cifar10_few.few_dataset(folder)
+    labels = dataset.labels_of("test")
     confidences = []
     for path in sorted(folder.glob("*.safetensors")):
         if read_header(path).card.get("dataset") == LEARNED:
             model = open_model(path)
             with torch.inference_mode():
-                logits = model.model(torch.from_numpy(prepare_batch(data.test_images, model.preparation)))
+                logits = model.model(torch.from_numpy(prepare_batch(dataset.test_images, model.preparation)))
             confidences.append(model.probabilities(logits.double().numpy())[np.arange(len(labels)), labels])
     return np.stack(confidences)
 

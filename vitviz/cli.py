@@ -130,12 +130,12 @@ def _measure_distance(options: argparse.Namespace) -> int:
     distances = np.stack([vitviz.inspect(model, file).distances() for file in _with_bar(files)])
     mean = distances.mean(axis=0)
     if options.json:
-        rows = [[None if np.isnan(value) else float(value) for value in heads] for heads in mean]
+        rows = [[None if np.isnan(px) else float(px) for px in heads] for heads in mean]
         print(json.dumps({"images": len(files), "unit": "px", "distance": rows}, indent=1))
         return 0
     print(f"Mean attention distance in px over {len(files)} image{'s' * (len(files) != 1)}, layer by head")
     for layer, heads in enumerate(mean):
-        print(f"{layer:>5}  {'  '.join('     -' if np.isnan(value) else f'{value:6.2f}' for value in heads)}")
+        print(f"{layer:>5}  {'  '.join('     -' if np.isnan(px) else f'{px:6.2f}' for px in heads)}")
     return 0
 
 

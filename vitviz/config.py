@@ -269,7 +269,7 @@ def _check_start(config: TrainConfig) -> None:
             f" received {config.start_from!r} and {config.start_digest!r}"
         )
     if any(
-        value is not None and not 0 < len(value) <= 200 for value in (config.start_from, config.start_digest)
+        text is not None and not 0 < len(text) <= 200 for text in (config.start_from, config.start_digest)
     ):
         raise ValueError("start_from and start_digest must be of 1 to 200 characters")
     if config.optimizer == "muon" and (config.head_learning_rate is not None or config.layer_decay != 1):

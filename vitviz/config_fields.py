@@ -84,19 +84,19 @@ class Setting:
         if expected:
             raise ValueError(f"{self.name} must {expected}, received {value!r}")
 
-    def _explain_items(self, value: tuple[Any, ...]) -> str:
+    def _explain_items(self, items: tuple[Any, ...]) -> str:
         kind = get_args(self.type)[0]
-        if all(is_a(part, kind) and (kind is not int or _is_within(part, self.within)) for part in value):
+        if all(is_a(part, kind) and (kind is not int or _is_within(part, self.within)) for part in items):
             return ""
         return f"hold {_ITEMS[kind].format(self.within[1:2])}"
 
-    def _explain_scalar(self, value: Any) -> str:
-        typed = is_a(value, self.type)
+    def _explain_scalar(self, scalar: Any) -> str:
+        typed = is_a(scalar, self.type)
         if self.type is bool:
             return "" if typed else "be True or False"
         if self.type is str:
             return "" if typed else "be a text"
-        if typed and _is_within(value, self.within):
+        if typed and _is_within(scalar, self.within):
             return ""
         if self.type is float:
             return f"lie in {self.within}" if typed else "be a finite number"
@@ -114,16 +114,16 @@ def declare(default: Any, label: str, help: str = "", within: str = "", **more: 
 def _read_settings(config_class: Any) -> dict[str, Setting]:
     """Return the settings of a config's class by name."""
     hints, settings = get_type_hints(config_class), {}
-    for one in fields(config_class):
-        setting: Setting = one.metadata.get("setting", Setting(one.name.replace("_", " ")))
-        hint, optional = hints[one.name], NoneType in get_args(hints[one.name])
+    for config_field in fields(config_class):
+        setting: Setting = config_field.metadata.get("setting", Setting(config_field.name.replace("_", " ")))
+        hint, optional = hints[config_field.name], NoneType in get_args(hints[config_field.name])
         if optional:
             hint = next(part for part in get_args(hint) if part is not NoneType)
         is_integer = hint is int or get_args(hint)[:1] == (int,)
-        settings[one.name] = replace(
+        settings[config_field.name] = replace(
             setting,
             within=setting.within or ("[1, inf)" if is_integer else ANY),
-            name=one.name,
+            name=config_field.name,
             owner=getattr(config_class, "kind", ""),
             type=hint,
             optional=optional,
@@ -154,7 +154,7 @@ def is_a(value: object, kind: type) -> bool:
     return isinstance(value, allowed) and not isinstance(value, bool) and finite
 
 
-def _is_within(value: float, interval: str) -> bool:
+def _is_within(number: float, interval: str) -> bool:
     low, high = (float(end) for end in interval[1:-1].split(","))
-    above = low < value if interval[0] == "(" else low <= value
-    return above and (value < high if interval[-1] == ")" else value <= high)
+    above = low < number if interval[0] == "(" else low <= number
+    return above and (number < high if interval[-1] == ")" else number <= high)

@@ -45,5 +45,5 @@ def columns_of_rows(names: Sequence[str], rows: Iterable[Sequence[object]]) -> d
     return {name: [row[at] for row in listed] for at, name in enumerate(names)}
 
 
-def _cell(value: object) -> object:
-    return f"{value:.6g}" if isinstance(value, float | np.floating) else value
+def _cell(cell: object) -> object:
+    return f"{cell:.6g}" if isinstance(cell, float | np.floating) else cell

@@ -53,7 +53,7 @@ def _rows(experiment: Experiment, folder: Path, cells: Sequence[Cell]) -> Iterat
 
 
 def _short(row: Row) -> str:
-    return ", ".join(f"{name} {value}" for name, value in row.items() if isinstance(value, int | float | str))
+    return ", ".join(f"{name} {entry}" for name, entry in row.items() if isinstance(entry, int | float | str))
 
 
 if __name__ == "__main__":

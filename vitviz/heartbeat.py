@@ -21,14 +21,14 @@ class Clock:
         self._offset: float | None = None
         self._jumped = float("-inf")
 
-    def even_for(self, seconds: float, now: float) -> bool:
+    def even_for(self, seconds: float, time_s: float) -> bool:
         """Return True if no jump was noticed within the last seconds: ages of files and words can be believed then.
 
         Args:
             now: the clock's time, in seconds since 1970.
         """
         counted = time.monotonic()
-        offset = now - counted
+        offset = time_s - counted
         if self._offset is not None and abs(offset - self._offset) > self._tolerance_s:
             self._jumped = counted
         self._offset = offset
@@ -57,7 +57,7 @@ class Heartbeats:
         self._seen: dict[str, _Seen] = {}
         self._lock = threading.Lock()
 
-    def lives(self, name: str, word: float, now: float) -> bool:
+    def lives(self, name: str, word: float, time_s: float) -> bool:
         """Return True if one lives.
 
         Args:
@@ -66,7 +66,7 @@ class Heartbeats:
         """
         counted = time.monotonic()
         with self._lock:
-            even = self._clock.even_for(self._limit_s, now)
+            even = self._clock.even_for(self._limit_s, time_s)
             last = self._seen.pop(name, None)
             if last is None or last.word != word:
                 moved = last is not None and counted - last.looked <= self._limit_s
@@ -78,4 +78,4 @@ class Heartbeats:
                 del self._seen[next(iter(self._seen))]
         if counted - seen.since > self._limit_s:
             return False
-        return seen.moved or not even or now - word <= self._limit_s
+        return seen.moved or not even or time_s - word <= self._limit_s

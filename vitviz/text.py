@@ -28,15 +28,15 @@ def of_each(progress: float) -> str:
     return f"{percent(progress, 0)} of each model's training"
 
 
-def signed(value: float, digits: int = 2) -> str:
+def signed(number: float, digits: int = 2) -> str:
     """Return a number with a true minus sign, and none before zero."""
-    text = f"{value:.{digits}f}"
+    text = f"{number:.{digits}f}"
     return text.removeprefix("-") if not float(text) else text.replace("-", "\N{MINUS SIGN}")
 
 
-def gained(value: float) -> str:
+def gained(difference: float) -> str:
     """Return a difference with its sign: '+1.2', '−0.6'; 0 has none."""
-    text = signed(value, 1)
+    text = signed(difference, 1)
     return f"+{text}" if float(text.replace("\N{MINUS SIGN}", "-")) > 0 else text
 
 
@@ -82,9 +82,9 @@ def split_sentence(text: str) -> tuple[str, str]:
     return first, "".join(rest)
 
 
-def plural(count: int, one: str, many: str = "") -> str:
+def plural(count: int, noun: str, many: str = "") -> str:
     """Return a count with its noun: '1 patch', '1,024 patches'; the plural takes an s where none is given."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+    return f"{count:,} {noun if count == 1 else many or noun + 's'}"
 
 
 def unbroken(text: str) -> str:

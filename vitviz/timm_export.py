@@ -52,7 +52,7 @@ def export(model: str | Path | nn.Module | LoadedModel, folder: str | Path) -> P
         "num_classes": loaded.config.num_classes,
         "num_features": arguments["embed_dim"],
         "global_pool": arguments.get("global_pool", "avg"),
-        "model_args": {name: value for name, value in arguments.items() if name != "num_classes"},
+        "model_args": {name: argument for name, argument in arguments.items() if name != "num_classes"},
         "label_names": list(loaded.classes),
         "pretrained_cfg": {
             "input_size": [preparation.in_chans, side, side],

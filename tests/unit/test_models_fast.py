@@ -193,9 +193,9 @@ def test_weights_alone_take_the_memory_of_the_scores_and_nothing_else_changes(co
 
 def test_softmax_leaves_scores_alone_that_are_kept_or_learn() -> None:
     scores = torch.tensor([[0.0, 0.0]])
-    assert softmax(scores, kept=True).data_ptr() != scores.data_ptr()
+    assert softmax(scores, keep_scores=True).data_ptr() != scores.data_ptr()
     learning = scores.clone().requires_grad_()
-    softmax(learning, kept=False)[0, 0].backward()
+    softmax(learning, keep_scores=False)[0, 0].backward()
     torch.testing.assert_close(learning.grad, torch.tensor([[0.25, -0.25]]))
-    assert softmax(scores, kept=False).data_ptr() == scores.data_ptr()
+    assert softmax(scores, keep_scores=False).data_ptr() == scores.data_ptr()
     torch.testing.assert_close(scores, torch.tensor([[0.5, 0.5]]))

@@ -46,7 +46,7 @@ def centre_gram_unbiased(kernel: Gram) -> Gram:
     return out
 
 
-def cka(one: Sequence[Gram], other: Sequence[Gram], *, debiased: bool = False) -> NDArray[np.float64]:
+def cka(first: Sequence[Gram], second: Sequence[Gram], *, debiased: bool = False) -> NDArray[np.float64]:
     """Return linear CKA between all layers of two models (Kornblith et al. 2019, eq. 2).
 
         CKA(K, L) = <K', L'> / (|K'| |L'|),   K' = H K H
@@ -62,7 +62,7 @@ def cka(one: Sequence[Gram], other: Sequence[Gram], *, debiased: bool = False) -
         (layers of one, layers of other); 0 where a layer says the same of every image.
     """
     form = centre_gram_unbiased if debiased else centre_gram
-    rows, columns = (_directions([form(kernel) for kernel in side]) for side in (one, other))
+    rows, columns = (_directions([form(kernel) for kernel in side]) for side in (first, second))
     return np.asarray(rows @ columns.T)
 
 

@@ -85,28 +85,28 @@ def group_by_size(
 ) -> list[Curve]:
     """Return a curve of `key` over the number in the field `size` for every value of the field `name`."""
     curves = []
-    for value, title in titles.items():
+    for variant, title in titles.items():
         by_size: dict[int, list[float]] = {}
         for row in rows:
-            if row[name] == value and key in row:
+            if row[name] == variant and key in row:
                 by_size.setdefault(int(row[size]), []).append(float(row[key]))
         if by_size:
-            curves.append(create_curve(value, title, by_size))
+            curves.append(create_curve(variant, title, by_size))
     return curves
 
 
 def create_curve(name: str, title: str, by_size: Mapping[int, Sequence[float]]) -> Curve:
     """Return the values of every size as a mean with its lowest and highest."""
     sizes = sorted(by_size)
-    values = [np.array(by_size[size]) for size in sizes]
+    groups = [np.array(by_size[size]) for size in sizes]
     return Curve(
         name=name,
         title=title,
         pictures=np.array(sizes),
-        mean=np.array([value.mean() for value in values]),
-        low=np.array([value.min() for value in values]),
-        high=np.array([value.max() for value in values]),
-        seeds=np.array([len(value) for value in values]),
+        mean=np.array([group.mean() for group in groups]),
+        low=np.array([group.min() for group in groups]),
+        high=np.array([group.max() for group in groups]),
+        seeds=np.array([len(group) for group in groups]),
     )
 
 
@@ -122,11 +122,11 @@ def select_one_machine(rows: Sequence[Row], machine_of: Callable[[Row], str]) ->
     return max(by_machine.values(), key=count_points, default=[])
 
 
-def describe_excluded_rows(every: Sequence[Row], kept: Sequence[Row], titles: Mapping[str, str]) -> str:
+def describe_excluded_rows(every: Sequence[Row], included: Sequence[Row], titles: Mapping[str, str]) -> str:
     """Describe the rows of other machines, and the models that have no other rows at a size; '' if there are none."""
-    if not (excluded := len(every) - len(kept)):
+    if not (excluded := len(every) - len(included)):
         return ""
-    before, after = ({(int(row["pictures"]), row["model"]) for row in rows} for rows in (every, kept))
+    before, after = ({(int(row["pictures"]), row["model"]) for row in rows} for rows in (every, included))
     by_size = {
         size: [title for name, title in titles.items() if (size, name) in before - after]
         for size in sorted({size for size, _ in before - after})
@@ -180,13 +180,13 @@ def _mean(curve: Curve, size: int) -> float:
     return float(curve.mean[_find_size(curve, size)])
 
 
-def compute_gaps(curves: Sequence[Curve], one: str, other: str) -> list[tuple[int, float]]:
-    """Return (images, mean of `one` minus mean of `other`) at every size that both were measured at."""
+def compute_gaps(curves: Sequence[Curve], model: str, other: str) -> list[tuple[int, float]]:
+    """Return (images, mean of `model` minus mean of `other`) at every size that both were measured at."""
     named = {curve.name: curve for curve in curves}
-    if one not in named or other not in named:
+    if model not in named or other not in named:
         return []
-    sizes = sorted({*named[one].pictures.tolist()} & {*named[other].pictures.tolist()})
-    return [(size, _mean(named[one], size) - _mean(named[other], size)) for size in sizes]
+    sizes = sorted({*named[model].pictures.tolist()} & {*named[other].pictures.tolist()})
+    return [(size, _mean(named[model], size) - _mean(named[other], size)) for size in sizes]
 
 
 def describe_sizes(curves: Sequence[Curve]) -> str:
@@ -271,15 +271,15 @@ def _describe_gap(gaps: Sequence[tuple[int, float]]) -> str:
     return f"CNN minus ViT: {gained(100 * first)} points with {few:,} images, {gained(100 * last)} with {many:,}."
 
 
-def describe_seeds(curves: Sequence[Curve], thing: str = "point") -> str:
+def describe_seeds(curves: Sequence[Curve], mark: str = "point") -> str:
     """Describe the number of seeds that each point, or line, of a figure averages."""
     counts = sorted({int(count) for curve in curves for count in curve.seeds})
     if counts in ([], [1]):
         return "One seed each: small differences may change with another seed."
     few, many = counts[0], counts[-1]
     over = f"{few} seeds" if few == many else f"{few} to {many} seeds"
-    if thing != "point":
-        return f"Each {thing} is the mean of {over}."
+    if mark != "point":
+        return f"Each {mark} is the mean of {over}."
     single = "; points without a bar have one seed" if few == 1 else ""
     return f"Each point is the mean of {over}; its bar spans them{single}."
 

@@ -37,7 +37,7 @@ def unlikeness(a: FloatArray, b: FloatArray) -> float:
     Args:
         a, b: (rows, cols, D).
     """
-    spread = sum(float(((one - one.mean(axis=(0, 1))) ** 2).sum()) for one in (a, b))
+    spread = sum(float(((features - features.mean(axis=(0, 1))) ** 2).sum()) for features in (a, b))
     return float(np.sqrt(((a - b) ** 2).sum() / spread)) if spread else 0.0
 
 

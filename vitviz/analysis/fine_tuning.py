@@ -52,8 +52,8 @@ def mean_curve(curves: Sequence[FloatArray]) -> FloatArray:
     """Return (2, n): the mean of the curves at the epochs that all of them have reached; empty before there is one."""
     common = set.intersection(*(set(np.round(curve[0], 6).tolist()) for curve in curves)) if curves else set()
     epochs = np.array(sorted(common))
-    kept = [curve[1][np.isin(np.round(curve[0], 6), epochs)] for curve in curves]
-    return np.stack([epochs, np.mean(kept, axis=0)]) if len(epochs) else np.empty((2, 0))
+    accuracies = [curve[1][np.isin(np.round(curve[0], 6), epochs)] for curve in curves]
+    return np.stack([epochs, np.mean(accuracies, axis=0)]) if len(epochs) else np.empty((2, 0))
 
 
 def compare_groups(tuned: Group, scratch: Group) -> Verdict | None:

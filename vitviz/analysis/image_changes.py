@@ -48,7 +48,7 @@ class Change:
         return self.values.index(self.neutral)
 
 
-def apply_change(image: Uint8, name: str, value: float, setting: Setting = Setting()) -> Uint8:
+def apply_change(image: Uint8, name: str, strength: float, setting: Setting = Setting()) -> Uint8:
     """Return a square image changed by a strength; the neutral one gives the image itself.
 
     Args:
@@ -63,12 +63,12 @@ def apply_change(image: Uint8, name: str, value: float, setting: Setting = Setti
     change = CHANGES[name]
     if image.ndim != 3 or image.shape[0] != image.shape[1] or image.shape[0] % PIECES:
         raise ValueError(f"image must be (S, S, 3), S a multiple of {PIECES}, received {image.shape}")
-    return image if value == change.neutral else change.apply(image, value, setting)
+    return image if strength == change.neutral else change.apply(image, strength, setting)
 
 
 def apply_all_strengths(image: Uint8, name: str, setting: Setting = Setting()) -> Uint8:
     """Return the image at every strength of a change, (strengths, S, S, 3); see `apply_change`."""
-    return np.stack([apply_change(image, name, value, setting) for value in CHANGES[name].values])
+    return np.stack([apply_change(image, name, strength, setting) for strength in CHANGES[name].values])
 
 
 def border_colour(image: Uint8) -> Float64:

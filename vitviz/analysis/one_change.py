@@ -175,8 +175,8 @@ def _name_level(level: Sequence[Variant]) -> str:
     return f"{' and '.join(variant.title for variant in level)} with {percent(level[0].mean)}"
 
 
-def _format_points(value: float) -> str:
-    return f"{gained(value)} points"
+def _format_points(difference: float) -> str:
+    return f"{gained(difference)} points"
 
 
 def _capitalise(text: str) -> str:

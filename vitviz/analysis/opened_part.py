@@ -203,7 +203,7 @@ def build_softmax_row(
     weights: FloatArray,
     keys: NDArray[np.integer[Any]],
     name: Callable[[int], str],
-    of: str,
+    noun: str,
 ) -> Operation:
     """Build one softmax row, recomputed as exp(s − s_max) over its sum, with the model's weights.
 
@@ -215,7 +215,7 @@ def build_softmax_row(
     rows, total = _list_largest(dots, scores, np.argsort(-weights, kind="stable"), keys, name)
     best = rows[0]
     numbers = f"{best['name']}: {best['exp']:.3f} / {total:.3f} = {best['weight']:.3f}"
-    facts = {"rows": rows, "total": total, "of": of, "keys": keys.tolist()}
+    facts = {"rows": rows, "total": total, "of": noun, "keys": keys.tolist()}
     values = np.stack([dots, scores, weights])
     return Operation(
         "softmax",

@@ -44,4 +44,4 @@ def find_varying_names(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _varies(values: Sequence[Any]) -> bool:
-    return any(value != values[0] for value in values)
+    return any(other != values[0] for other in values)

@@ -175,7 +175,7 @@ def sort_entries(entries: Sequence[Entry], by: str, down: bool, timings: Timings
     """Sort entries by a quantity of `QUANTITIES`, or by 'title'; entries without a number come last."""
     if by == "title":
         return sorted(entries, key=lambda e: e.title, reverse=down)
-    value = QUANTITIES[by].value
-    known = [e for e in entries if value(e, timings) is not None]
-    known.sort(key=lambda e: value(e, timings) or 0.0, reverse=down)
-    return known + [e for e in entries if value(e, timings) is None]
+    measure = QUANTITIES[by].value
+    known = [e for e in entries if measure(e, timings) is not None]
+    known.sort(key=lambda e: measure(e, timings) or 0.0, reverse=down)
+    return known + [e for e in entries if measure(e, timings) is None]

@@ -86,10 +86,10 @@ def match_previous(before: FloatArray, components: Components, current: FloatArr
     return components.reorder(order, signs)
 
 
-def correlations(one: FloatArray, other: FloatArray) -> NDArray[np.float64]:
+def correlations(first: FloatArray, second: FloatArray) -> NDArray[np.float64]:
     """Return (n, a), (n, b) -> (a, b) Pearson's correlations of columns; 0 where a column is constant."""
     rows = []
-    for part in (one, other):
+    for part in (first, second):
         x = part - part.mean(axis=0)
         length = np.linalg.norm(x, axis=0)
         rows.append(np.divide(x, length, out=np.zeros_like(x, dtype=np.float64), where=length > 1e-12))

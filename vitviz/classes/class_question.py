@@ -125,7 +125,7 @@ def _parse_kind(name: str, values: Mapping[str, Any]) -> AnswerKind:
         unit = str(values["unit"])[:MAX_OPTION_LENGTH]
         return Drag(low, high, step, unit, None if tolerance is None else float(tolerance))
     if name == "arrange":
-        return Arrange(tuple(str(item)[:MAX_OPTION_LENGTH] for item in values["items"][: MAX_ITEMS + 1]))
+        return Arrange(tuple(str(entry)[:MAX_OPTION_LENGTH] for entry in values["items"][: MAX_ITEMS + 1]))
     if name == "write":
         return Write()
     rows, cols = values["grid"]
@@ -152,9 +152,9 @@ def parse_measured_answer(text: str, kind: AnswerKind) -> MeasuredAnswer | None:
         label = str(values.get("label", "Measured"))[:MAX_OPTION_LENGTH]
         if values["value"] is None:
             return MeasuredAnswer(None, words, label=label)
-        right = [float(value) for value in (values["value"], *values.get("level", ()))]
-        value, *level = right if isinstance(kind, Drag) else (float(kind.validate(value)) for value in right)
-        return MeasuredAnswer(value, words, level=tuple(level), label=label)
+        right = [float(answer) for answer in (values["value"], *values.get("level", ()))]
+        answer, *level = right if isinstance(kind, Drag) else map(float, map(kind.validate, right))
+        return MeasuredAnswer(answer, words, level=tuple(level), label=label)
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
 
@@ -173,47 +173,47 @@ class HistogramBar:
 
 
 def build_histogram(
-    kind: AnswerKind, tally: Mapping[float, int], measured: MeasuredAnswer | None, own: Answer | None
+    kind: AnswerKind, tally: Mapping[float, int], measured: MeasuredAnswer | None, own_answer: Answer | None
 ) -> list[HistogramBar]:
     """Return one bar per option or cell, up to ten along a scale, or one per number or order that was answered."""
     right = () if measured is None else measured.right
     if isinstance(kind, Drag) and not kind.is_typed:
-        return _build_scale_histogram(kind, tally, right[0] if right else None, own)
+        return _build_scale_histogram(kind, tally, right[0] if right else None, own_answer)
     if isinstance(kind, Choose | Point):
-        answers = [float(place) for place in range(kind.count_answers())]
-        return [HistogramBar(kind.format_answer(i), tally.get(i, 0), i in right, own == i) for i in answers]
-    frequent = sorted({*tally, *right}, key=lambda answer: (answer not in right, -tally.get(answer, 0)))
+        answers, others = [float(place) for place in range(kind.count_answers())], []
+    else:
+        frequent = sorted({*tally, *right}, key=lambda answer: (answer not in right, -tally.get(answer, 0)))
+        answers, others = sorted(frequent[:MAX_BINS]), frequent[MAX_BINS:]
     bars = [
-        HistogramBar(kind.format_answer(answer), tally.get(answer, 0), answer in right, own == answer)
-        for answer in sorted(frequent[:MAX_BINS])
+        HistogramBar(kind.format_answer(answer), tally.get(answer, 0), answer in right, own_answer == answer)
+        for answer in answers
     ]
-    others = frequent[MAX_BINS:]
     return bars + (
-        [HistogramBar("other answers", sum(tally[answer] for answer in others), own=own in others)]
+        [HistogramBar("other answers", sum(tally[answer] for answer in others), own=own_answer in others)]
         if others
         else []
     )
 
 
 def _build_scale_histogram(
-    kind: Drag, tally: Mapping[float, int], measured: float | None, own: Answer | None
+    kind: Drag, tally: Mapping[float, int], measured: float | None, own_answer: Answer | None
 ) -> list[HistogramBar]:
     count = max(1, min(MAX_BINS, round((kind.high - kind.low) / kind.step)))
     width = (kind.high - kind.low) / count
 
-    def find_bin(value: Answer) -> int:
+    def find_bin(answer: Answer) -> int:
         """Return the bar of a value; values beyond an end belong to the outer bar."""
-        return min(max(int((float(value) - kind.low) / width + 1e-9), 0), count - 1)
+        return min(max(int((float(answer) - kind.low) / width + 1e-9), 0), count - 1)
 
     counts = [0] * count
-    for value, times in tally.items():
-        counts[find_bin(value)] += times
+    for answer, times in tally.items():
+        counts[find_bin(answer)] += times
     return [
         HistogramBar(
             f"{kind.format_answer(kind.low + i * width)} to {kind.format_answer(kind.low + (i + 1) * width)}",
             counts[i],
             measured is not None and find_bin(measured) == i,
-            own is not None and find_bin(own) == i,
+            own_answer is not None and find_bin(own_answer) == i,
         )
         for i in range(count)
     ]

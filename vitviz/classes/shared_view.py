@@ -91,9 +91,9 @@ class SharedView:
             return None
 
 
-def is_private(value: str) -> bool:
+def is_private(text: str) -> bool:
     """Return True if a value of a link names an upload of one session: an image, weights or a dataset."""
-    return _PRIVATE.search(value) is not None or any(is_uploaded(part) for part in value.split(","))
+    return _PRIVATE.search(text) is not None or any(is_uploaded(part) for part in text.split(","))
 
 
 def build_shared_view(
@@ -111,11 +111,11 @@ def build_shared_view(
         own_lessons: names of lessons that only this session has.
         words: the text of the stop of such a lesson, if the teacher shares it.
     """
-    shared = {key: images.get(value, value) for key, value in query.items()}
+    shared = {key: images.get(text, text) for key, text in query.items()}
     public = {
-        key: value
-        for key, value in shared.items()
-        if key not in (CLASS, LESSON, STOP) and (not is_private(value) or value in images.values())
+        key: text
+        for key, text in shared.items()
+        if key not in (CLASS, LESSON, STOP) and (not is_private(text) or text in images.values())
     }
     lesson = shared.get(LESSON, "")
     stop = shared.get(STOP, "1")
@@ -125,10 +125,10 @@ def build_shared_view(
 
 
 def _shorten_link(slug: str, public: Mapping[str, str]) -> Link:
-    usable = {key: value for key, value in public.items() if _fits((key, value))}
+    usable = {key: text for key, text in public.items() if _fits((key, text))}
     by_length = sorted(usable, key=lambda key: len(usable[key]))
     for count in range(len(by_length), 0, -1):
-        pairs = tuple((key, value) for key, value in usable.items() if key in by_length[:count])
+        pairs = tuple((key, text) for key, text in usable.items() if key in by_length[:count])
         if _fits(*pairs):
             return Link(slug, pairs)
     return Link(slug)

@@ -60,10 +60,10 @@ class BoundedZip:
         ZipError: if it is no zip, holds or says it holds more than the limits, or files share their bytes.
     """
 
-    def __init__(self, data: bytes, limits: ZipLimits) -> None:
-        _check_directory(data, limits.entries)
+    def __init__(self, zip_bytes: bytes, limits: ZipLimits) -> None:
+        _check_directory(zip_bytes, limits.entries)
         try:
-            self._archive = zipfile.ZipFile(io.BytesIO(data))
+            self._archive = zipfile.ZipFile(io.BytesIO(zip_bytes))
         except _DAMAGED as error:
             raise ZipError(f"it is not a zip archive that can be read ({_reason(error)})") from error
         self.files = [info for info in self._archive.infolist() if not info.filename.endswith("/")]
@@ -93,10 +93,10 @@ class BoundedZip:
             raise EntryError(f"it cannot be read ({_reason(error)})") from error
 
 
-def _check_directory(data: bytes, most_entries: int) -> None:
+def _check_directory(zip_bytes: bytes, most_entries: int) -> None:
     """Refuse what would make zipfile slow or large: a name takes some 700 bytes more once it is read."""
     total_bytes = extra_squares = 0
-    for number, entry in enumerate(_DIRECTORY_ENTRY.finditer(data), start=1):
+    for number, entry in enumerate(_DIRECTORY_ENTRY.finditer(zip_bytes), start=1):
         name, extra, comment = (int.from_bytes(length, "little") for length in entry.groups())
         total_bytes += name + extra + comment
         extra_squares += extra**2

@@ -103,7 +103,7 @@ def write_few(dataset: Dataset, folder: Path) -> None:
 
 def write_words(file: Path, words: dict[str, Any]) -> None:
     """Write the description of the images, one fact per line."""
-    lines = (f"  {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in words.items())
+    lines = (f"  {json.dumps(key)}: {json.dumps(fact, ensure_ascii=False)}" for key, fact in words.items())
     file.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")
 
 

@@ -144,9 +144,9 @@ def _assemble(name: str, source: Any, folder: str) -> Dataset:
     )
 
 
-def _images(data: Any) -> Images:
+def _images(pixels: Any) -> Images:
     """torchvision's (N, H, W) grey tensor or (N, H, W, 3) array as (N, H, W, C)."""
-    array: Images = np.array(data.numpy() if hasattr(data, "numpy") else data, dtype=np.uint8)
+    array: Images = np.array(pixels.numpy() if hasattr(pixels, "numpy") else pixels, dtype=np.uint8)
     return array if array.ndim == 4 else array[..., None]
 
 

@@ -102,7 +102,7 @@ class _Clock:
 
 
 def load_zip(
-    data: bytes,
+    zip_bytes: bytes,
     image_size: int = 32,
     *,
     budget: PictureBudget | None = None,
@@ -124,7 +124,7 @@ def load_zip(
         DatasetError: if it is not a zip, is a bomb, goes beyond the budget, or no dataset can be made of it.
     """
     try:
-        archive = BoundedZip(data, ZipLimits(MAX_ENTRIES, MAX_UNPACKED_BYTES))
+        archive = BoundedZip(zip_bytes, ZipLimits(MAX_ENTRIES, MAX_UNPACKED_BYTES))
     except ZipError as error:
         raise DatasetError(f"This archive cannot be read: {error}.") from error
     skipped: list[Skipped] = []
@@ -229,14 +229,14 @@ def _within_budget(
     """Return the files whose headers are images, once each; DatasetError if they are too large together."""
     seen: dict[bytes, str] = {}
     accepted, pixels = [], 0
-    for file, data in _read_all(labelled, skipped):
+    for file, encoded in _read_all(labelled, skipped):
         clock.tick(0, len(labelled))
-        digest = hashlib.sha256(data).digest()
+        digest = hashlib.sha256(encoded).digest()
         if digest in seen:  # a copy could land on both sides of the split
             skipped.append(Skipped(file.name, f"it is a copy of {seen[digest]}"))
             continue
         try:
-            pixels += picture_pixels(data)
+            pixels += picture_pixels(encoded)
         except ImageError as error:
             skipped.append(Skipped(file.name, str(error)))
             continue
@@ -258,10 +258,10 @@ def _decode_all(
     preparation = Preparation(image_size=image_size)
     images = np.empty((len(labelled), image_size, image_size, 3), np.uint8)
     decoded_files: list[_Labelled] = []
-    for done, (file, data) in enumerate(_read_all(labelled, skipped)):
+    for done, (file, encoded) in enumerate(_read_all(labelled, skipped)):
         clock.tick(done, len(labelled))
         try:
-            images[len(decoded_files)] = prepare(decode_in_worker(data).pixels, preparation).shown
+            images[len(decoded_files)] = prepare(decode_in_worker(encoded).pixels, preparation).shown
             decoded_files.append(file)
         except ImageError as error:
             skipped.append(Skipped(file.name, str(error)))
@@ -271,13 +271,13 @@ def _decode_all(
 def _read_all(labelled: list[_Labelled], skipped: list[Skipped]) -> Iterator[tuple[_Labelled, bytes]]:
     for file in labelled:
         try:
-            data = file.entry.read()
+            encoded = file.entry.read()
         except EntryError as error:
             skipped.append(Skipped(file.name, str(error)))
         except OSError as error:
             skipped.append(Skipped(file.name, f"it cannot be read ({error.strerror or error})"))
         else:
-            yield file, data
+            yield file, encoded
 
 
 def _split(pictures: tuple[Images, list[_Labelled]], skipped: list[Skipped]) -> Dataset:

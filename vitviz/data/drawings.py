@@ -80,5 +80,5 @@ def find_frame(text: str, preparation: Preparation) -> Frame | None:
     box = find_ink_box(draw_strokes(text)[..., 0])
     if box is None:
         return None
-    left, top, side = (float(value) / SIDE_PX for value in box)
+    left, top, side = (float(length) / SIDE_PX for length in box)
     return left, top, side

@@ -45,9 +45,9 @@ def faces_dataset() -> Dataset:
         raise DatasetError(f"'faces' needs scikit-image's {FILE}: run `pip install -r requirements.txt`.")
     grey = np.rint(255 * np.load(place / FILE, allow_pickle=False)).astype(np.uint8)
     faces, backgrounds = (part[:, :SIDE_PX, :SIDE_PX, None] for part in (grey[:EACH], grey[EACH:]))
-    kept = EACH - TEST
-    train, test = (np.concatenate([backgrounds[at], faces[at]]) for at in (slice(kept), slice(kept, None)))
-    labels = [np.repeat(np.arange(2), count) for count in (kept, TEST)]
+    split = EACH - TEST
+    train, test = (np.concatenate([backgrounds[at], faces[at]]) for at in (slice(split), slice(split, None)))
+    labels = [np.repeat(np.arange(2), count) for count in (split, TEST)]
     return Dataset("faces", train, labels[0], test, labels[1], CLASSES)
 
 

@@ -55,7 +55,7 @@ def locate_cells(kind: str, grid: tuple[int, int]) -> NDArray[np.intp]:
     elif kind == "shift":
         x = x + SHIFTED
     elif kind == "crop":
-        y, x = ((value - 0.5) / CROPPED + 0.5 for value in (y, x))
+        y, x = ((centres - 0.5) / CROPPED + 0.5 for centres in (y, x))
     else:
         raise KeyError(kind)
     inside = (x >= 0) & (x < 1) & (y >= 0) & (y < 1)

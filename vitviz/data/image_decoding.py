@@ -73,7 +73,7 @@ class ImageError(ValueError):
     """A file is not an image that we show; the message is one sentence for the user."""
 
 
-def decode_image(data: bytes) -> NDArray[np.uint8]:
+def decode_image(encoded: bytes) -> NDArray[np.uint8]:
     """Return the image in a PNG, JPEG, WebP, AVIF, GIF (first frame), BMP or TIFF file, upright.
 
     What is transparent shows white, or black where all that is drawn is nearly white.
@@ -88,7 +88,7 @@ def decode_image(data: bytes) -> NDArray[np.uint8]:
         ImageError: empty, too large, not an image, or damaged. All but 'damaged' is said before any pixel
         is decoded.
     """
-    with _opened(data) as (name, picture):
+    with _opened(encoded) as (name, picture):
         try:
             if name == "JPEG" and picture.width * picture.height > MAX_PIXELS:
                 _draft(picture)
@@ -104,23 +104,23 @@ def decode_image(data: bytes) -> NDArray[np.uint8]:
             ) from error
 
 
-def picture_pixels(data: bytes) -> int:
+def picture_pixels(encoded: bytes) -> int:
     """Return how many pixels `decode_image` would decode, from the header alone.
 
     Raises:
         ImageError: as `decode_image`, but for damage after the header.
     """
-    with _opened(data) as (_, picture):
+    with _opened(encoded) as (_, picture):
         return picture.width * picture.height
 
 
-def picture_size(data: bytes) -> tuple[int, int]:
+def picture_size(encoded: bytes) -> tuple[int, int]:
     """(height, width) of the image in a file, upright, from the header alone: `decode_image` may make it smaller.
 
     Raises:
         ImageError: as `decode_image`, but for damage after the header.
     """
-    with _opened(data) as (_, picture):
+    with _opened(encoded) as (_, picture):
         turned = _orientation(picture) in (5, 6, 7, 8)  # EXIF's four that lie on their side
         return picture.size if turned else (picture.height, picture.width)
 
@@ -148,26 +148,26 @@ def in_colour(picture: NDArray[np.uint8]) -> bool:
 
 def some_in_colour(pictures: NDArray[np.uint8]) -> bool:
     """Return True if one of a set's first 24 images has colour; (N, H, W, 3)."""
-    return any(in_colour(one) for one in pictures[:24])
+    return any(in_colour(picture) for picture in pictures[:24])
 
 
 @contextmanager
-def _opened(data: bytes) -> Iterator[tuple[str, ImageFile.ImageFile]]:
+def _opened(encoded: bytes) -> Iterator[tuple[str, ImageFile.ImageFile]]:
     """(kind, image with nothing decoded) of a file whose header may be trusted; nobody else decodes meanwhile."""
-    check_bytes(data)
-    name, plugin = _recognise(data)
+    check_bytes(encoded)
+    name, plugin = _recognise(encoded)
     try:
-        check_structure(name, data)
+        check_structure(name, encoded)
     except ImageStructureError as error:
         raise ImageError(
             f"This {name} has {error}, which is invalid: open it in an image editor and save it again."
         ) from error
-    if name == "WebP" and (canvas := webp_size(data)) is not None:
+    if name == "WebP" and (canvas := webp_size(encoded)) is not None:
         _check_size(name, canvas)
     with _decoding, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Pillow warns of harmless bugs in a file's metadata
         try:
-            picture = plugin(io.BytesIO(data))
+            picture = plugin(io.BytesIO(encoded))
         except Exception as error:  # for hostile bytes Pillow's plugins raise nearly any kind of error
             raise ImageError(
                 f"This file looks like {_with_article(name)} but cannot be decoded ({_reason(error)})."
@@ -175,35 +175,35 @@ def _opened(data: bytes) -> Iterator[tuple[str, ImageFile.ImageFile]]:
         try:
             _check_size(name, picture.size)
             if name == "JPEG":
-                _check_passes(data, picture)
+                _check_passes(encoded, picture)
             yield name, picture
         finally:
             picture.close()
 
 
-def check_bytes(data: bytes) -> None:
+def check_bytes(encoded: bytes) -> None:
     """Raise ImageError for a file that is empty or larger than `MAX_BYTES`."""
-    if not data:
+    if not (size := len(encoded)):
         raise ImageError("This file is empty (0 bytes).")
-    if len(data) > MAX_BYTES:
-        raise ImageError(f"This file has {len(data) / 2**20:.1f} MB; the limit is {MAX_BYTES // 2**20} MB.")
+    if size > MAX_BYTES:
+        raise ImageError(f"This file has {size / 2**20:.1f} MB; the limit is {MAX_BYTES // 2**20} MB.")
 
 
-def _recognise(data: bytes) -> tuple[str, type[ImageFile.ImageFile]]:
+def _recognise(encoded: bytes) -> tuple[str, type[ImageFile.ImageFile]]:
     for name, starts, plugin in _PLUGINS:
-        if (is_avif(data) if name == "AVIF" else data.startswith(starts)) and (
-            name != "WebP" or data[8:12] == b"WEBP"
+        if (is_avif(encoded) if name == "AVIF" else encoded.startswith(starts)) and (
+            name != "WebP" or encoded[8:12] == b"WEBP"
         ):
-            if name == "JPEG" and data.count(b"\xff\xda") > MAX_JPEG_SCANS:
+            if name == "JPEG" and encoded.count(b"\xff\xda") > MAX_JPEG_SCANS:
                 raise ImageError(
                     f"This JPEG has more than {MAX_JPEG_SCANS} scans, the limit: save it again as a baseline JPEG."
                 )
             return name, plugin
-    raise ImageError(f"{_other_kind(data)} Supported formats: {ACCEPTED}.")
+    raise ImageError(f"{_other_kind(encoded)} Supported formats: {ACCEPTED}.")
 
 
-def _other_kind(data: bytes) -> str:
-    head = data[:4096]
+def _other_kind(encoded: bytes) -> str:
+    head = encoded[:4096]
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if text.startswith((b"<svg", b"<?xml", b"<!doctype svg", b"<!--")) and b"<svg" in text:
         return "This is an SVG drawing, which is not supported: export it as PNG."
@@ -239,10 +239,10 @@ def _check_size(name: str, size: tuple[int, int]) -> None:
         )
 
 
-def _check_passes(data: bytes, picture: ImageFile.ImageFile) -> None:
+def _check_passes(encoded: bytes, picture: ImageFile.ImageFile) -> None:
     """Bound a progressive JPEG, which is decoded whole, pass by pass, whatever size is wanted."""
-    pixels, scans = picture.width * picture.height, data.count(b"\xff\xda")
-    one_pass = not picture.info.get("progressive") and _first_scan_layers(data) == getattr(
+    pixels, scans = picture.width * picture.height, encoded.count(b"\xff\xda")
+    one_pass = not picture.info.get("progressive") and _first_scan_layers(encoded) == getattr(
         picture, "layers", 0
     )
     if pixels > MAX_PIXELS and not one_pass:
@@ -257,18 +257,18 @@ def _check_passes(data: bytes, picture: ImageFile.ImageFile) -> None:
         )
 
 
-def _first_scan_layers(data: bytes) -> int:
+def _first_scan_layers(encoded: bytes) -> int:
     """Return how many of its layers a JPEG's first scan draws; 0 where there is none."""
     at = 2
-    while at + 4 < len(data):
-        if data[at] != 0xFF or data[at + 1] == 0xFF:
+    while at + 4 < len(encoded):
+        if encoded[at] != 0xFF or encoded[at + 1] == 0xFF:
             at += 1
-        elif data[at + 1] == 0xDA:
-            return data[at + 4]
-        elif data[at + 1] in (0x00, 0x01) or 0xD0 <= data[at + 1] <= 0xD8:  # markers without a length
+        elif encoded[at + 1] == 0xDA:
+            return encoded[at + 4]
+        elif encoded[at + 1] in (0x00, 0x01) or 0xD0 <= encoded[at + 1] <= 0xD8:  # markers without a length
             at += 2
         else:
-            at += 2 + int.from_bytes(data[at + 2 : at + 4])
+            at += 2 + int.from_bytes(encoded[at + 2 : at + 4])
     return 0
 
 

@@ -39,29 +39,29 @@ class ImageStructureError(ValueError):
     """A file has too many parts; the message says of what, as a noun phrase."""
 
 
-def check_structure(kind: str, data: bytes) -> None:
+def check_structure(kind: str, encoded: bytes) -> None:
     """Raise ImageStructureError where a file of a kind has more parts than cameras and editors write.
 
     A file that is damaged passes: its decoder says so.
     """
     try:
-        _SCANNERS[kind](data)
+        _SCANNERS[kind](encoded)
     except struct.error:  # cut off
         return
 
 
-def webp_size(data: bytes) -> tuple[int, int] | None:
+def webp_size(encoded: bytes) -> tuple[int, int] | None:
     """Return (width, height) of a WebP's canvas, which its decoder allocates on opening; None where there is none."""
-    kind = data[12:16]
-    if len(data) < 30:
+    kind = encoded[12:16]
+    if len(encoded) < 30:
         return None
     if kind == b"VP8X":
-        return 1 + int.from_bytes(data[24:27], "little"), 1 + int.from_bytes(data[27:30], "little")
+        return 1 + int.from_bytes(encoded[24:27], "little"), 1 + int.from_bytes(encoded[27:30], "little")
     if kind == b"VP8 ":
-        width, height = struct.unpack_from("<HH", data, 26)
+        width, height = struct.unpack_from("<HH", encoded, 26)
         return width & 0x3FFF, height & 0x3FFF
     if kind == b"VP8L":
-        bits = int.from_bytes(data[21:25], "little")
+        bits = int.from_bytes(encoded[21:25], "little")
         return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
     return None
 
@@ -71,37 +71,37 @@ def _limit(count: int, most: int, parts: str) -> None:
         raise ImageStructureError(f"more than {most:,} {parts}")
 
 
-def _check_jpeg(data: bytes) -> None:
+def _check_jpeg(encoded: bytes) -> None:
     at, segments, padding, tables = 2, 0, 0, 0
     exif = []
-    while (marker := data.find(b"\xff", at)) >= 0:
-        code = _NOT_FILL.search(data, marker)
-        end = len(data) if code is None else code.start()
+    while (marker := encoded.find(b"\xff", at)) >= 0:
+        code = _NOT_FILL.search(encoded, marker)
+        end = len(encoded) if code is None else code.start()
         padding += end - at - 1
         segments += 1
         _limit(padding, MAX_PADDING_BYTES, "fill bytes between its segments")
         _limit(segments, MAX_SEGMENTS, "segments before its pixels")
-        if code is None or data[end] == _START_OF_SCAN:
+        if code is None or encoded[end] == _START_OF_SCAN:
             at = end
             break
         at = end + 1
-        if data[end] in _BARE_MARKERS:
+        if encoded[end] in _BARE_MARKERS:
             continue
-        length = max(2, int.from_bytes(data[at : at + 2]))
-        if data[end] in _TABLE_MARKERS:
+        length = max(2, int.from_bytes(encoded[at : at + 2]))
+        if encoded[end] in _TABLE_MARKERS:
             tables += length
             _limit(tables, MAX_TABLE_BYTES, "bytes of quantization tables and frame headers")
-        if data[end] == _EXIF_MARKER and data.startswith(b"Exif\0\0", at + 2):
-            exif.append(data[at + 8 : at + length])
+        if encoded[end] == _EXIF_MARKER and encoded.startswith(b"Exif\0\0", at + 2):
+            exif.append(encoded[at + 8 : at + length])
         at += length
-    _limit(data.count(b"8BIM", 0, at), MAX_PHOTOSHOP_BLOCKS, "Photoshop blocks")
+    _limit(encoded.count(b"8BIM", 0, at), MAX_PHOTOSHOP_BLOCKS, "Photoshop blocks")
     _check_exif(b"".join(exif))
 
 
-def _check_png(data: bytes) -> None:
+def _check_png(encoded: bytes) -> None:
     at, chunks, texts = 8, 0, 0
-    while at + 8 <= len(data):
-        length, kind = struct.unpack_from(">I4s", data, at)
+    while at + 8 <= len(encoded):
+        length, kind = struct.unpack_from(">I4s", encoded, at)
         chunks += 1
         texts += kind in (b"zTXt", b"iTXt", b"iCCP")
         _limit(chunks, MAX_PARTS, "chunks")
@@ -109,54 +109,54 @@ def _check_png(data: bytes) -> None:
         if kind == b"IEND":
             return
         if kind == b"eXIf":
-            _check_exif(data[at + 8 : at + 8 + length])
+            _check_exif(encoded[at + 8 : at + 8 + length])
         at += 12 + length
 
 
-def _check_gif(data: bytes) -> None:
+def _check_gif(encoded: bytes) -> None:
     """Pillow reads no further than to the first frame."""
-    flags = data[10] if len(data) > 10 else 0
+    flags = encoded[10] if len(encoded) > 10 else 0
     at, blocks = 13 + (flags >> 7) * (6 << (flags & 7)), 0
-    while at < len(data) and data[at] not in b",;":
+    while at < len(encoded) and encoded[at] not in b",;":
         blocks += 1
         _limit(blocks, MAX_PARTS, "blocks before its first frame")
-        if data[at] != 0x21:  # no extension
+        if encoded[at] != 0x21:  # no extension
             at += 1
             continue
-        code, start = data[at + 1 : at + 2], at + 2
-        at, count = _skip_blocks(data, start)
+        code, start = encoded[at + 1 : at + 2], at + 2
+        at, count = _skip_blocks(encoded, start)
         blocks += count
         # Pillow looks for one more chain of sub-blocks where what it reads first is already the end of one.
-        looped = count == 1 and data.startswith(b"NETSCAPE2.0", start + 1)
+        looped = count == 1 and encoded.startswith(b"NETSCAPE2.0", start + 1)
         if code != b"\xfe" and (count == 0 or looped):
-            at, count = _skip_blocks(data, at)
+            at, count = _skip_blocks(encoded, at)
             blocks += count
 
 
-def _skip_blocks(data: bytes, at: int) -> tuple[int, int]:
+def _skip_blocks(encoded: bytes, at: int) -> tuple[int, int]:
     """Return (the place after a chain of sub-blocks, how many it has)."""
     count = 0
-    while at < len(data) and data[at]:
-        at += 1 + data[at]
+    while at < len(encoded) and encoded[at]:
+        at += 1 + encoded[at]
         count += 1
         _limit(count, MAX_PARTS, "blocks before its first frame")
     return at + 1, count
 
 
-def _check_bmp(data: bytes) -> None:
-    start, header_size = struct.unpack_from("<II", data, 10)
-    if header_size >= 40 and struct.unpack_from("<I", data, 30)[0] in (1, 2):
-        _limit(len(data) - start, MAX_RLE_BYTES, "bytes of run-length pixels")
+def _check_bmp(encoded: bytes) -> None:
+    start, header_size = struct.unpack_from("<II", encoded, 10)
+    if header_size >= 40 and struct.unpack_from("<I", encoded, 30)[0] in (1, 2):
+        _limit(len(encoded) - start, MAX_RLE_BYTES, "bytes of run-length pixels")
 
 
-def _check_webp(data: bytes) -> None:
+def _check_webp(encoded: bytes) -> None:
     at, chunks = 12, 0
-    while at + 8 <= len(data):
-        kind, length = struct.unpack_from("<4sI", data, at)
+    while at + 8 <= len(encoded):
+        kind, length = struct.unpack_from("<4sI", encoded, at)
         chunks += 1
         _limit(chunks, MAX_PARTS, "chunks")
         if kind == b"EXIF":
-            _check_exif(data[at + 8 : at + 8 + length])
+            _check_exif(encoded[at + 8 : at + 8 + length])
         at += 8 + length + length % 2
 
 
@@ -168,41 +168,41 @@ _BOX_HEADS = {
 }
 
 
-def is_avif(data: bytes) -> bool:
+def is_avif(encoded: bytes) -> bool:
     """Return True if a file's first box names AVIF, as its brand or among the compatible ones."""
-    if data[4:8] != b"ftyp":
+    if encoded[4:8] != b"ftyp":
         return False
-    brands = data[8 : min(int.from_bytes(data[:4]), 4096)]
+    brands = encoded[8 : min(int.from_bytes(encoded[:4]), 4096)]
     return any(brands[at : at + 4] in (b"avif", b"avis") for at in range(0, len(brands), 4))
 
 
-def _check_avif(data: bytes) -> None:
+def _check_avif(encoded: bytes) -> None:
     boxes, exif_items, idat, iloc = 0, set(), 0, b""
-    waiting = [(0, len(data))]
+    waiting = [(0, len(encoded))]
     while waiting:
         at, end = waiting.pop()
         while at + 8 <= end:
-            size, kind = struct.unpack_from(">I4s", data, at)
+            size, kind = struct.unpack_from(">I4s", encoded, at)
             head = 8
             if size == 1:
-                size, head = struct.unpack_from(">Q", data, at + 8)[0], 16
+                size, head = struct.unpack_from(">Q", encoded, at + 8)[0], 16
             stop = end if size == 0 else min(at + size, end)
             boxes += 1
             _limit(boxes, MAX_PARTS, "boxes")
             body = at + head
             if kind in _BOX_HEADS:
-                wide = kind == b"iinf" and data[body : body + 1] != b"\0"
+                wide = kind == b"iinf" and encoded[body : body + 1] != b"\0"
                 waiting.append((body + _BOX_HEADS[kind] + 2 * wide, stop))
             elif kind == b"ispe":
-                width, height = struct.unpack_from(">II", data, body + 4)
+                width, height = struct.unpack_from(">II", encoded, body + 4)
                 _limit(width * height, MAX_ITEM_PIXELS, "pixels in an image within it")
-            elif kind == b"infe" and data[body : body + 1] in (b"\2", b"\3"):
-                wide = data[body] == 3
-                number, item_id = struct.unpack_from(">I2x4s" if wide else ">H2x4s", data, body + 4)
+            elif kind == b"infe" and encoded[body : body + 1] in (b"\2", b"\3"):
+                wide = encoded[body] == 3
+                number, item_id = struct.unpack_from(">I2x4s" if wide else ">H2x4s", encoded, body + 4)
                 if item_id == b"Exif":
                     exif_items.add(number)
             elif kind == b"iloc":
-                iloc = data[body:stop]
+                iloc = encoded[body:stop]
             elif kind == b"idat":
                 idat = body
             if stop <= at:
@@ -211,7 +211,7 @@ def _check_avif(data: bytes) -> None:
     for number, place, length in _locate_items(iloc, idat):
         if number in exif_items:
             _limit(length, MAX_EXIF_BYTES, "bytes of EXIF data")
-            payload = data[place : place + length]
+            payload = encoded[place : place + length]
             _check_exif(payload[4 + int.from_bytes(payload[:4]) :])
 
 
@@ -258,42 +258,42 @@ def _check_exif(exif: bytes) -> None:
         return
 
 
-def _check_tiff(data: bytes) -> None:
-    if data[:2] not in (b"II", b"MM"):
+def _check_tiff(encoded: bytes) -> None:
+    if encoded[:2] not in (b"II", b"MM"):
         return
     # Pillow takes a big-endian BigTIFF for a classic one, libtiff does not: both directories have to be in bounds.
-    for wide in {data[2:3] == b"+", data[:4] in (b"II+\0", b"MM\0+")}:
-        first = struct.unpack_from(_order(data) + ("8xQ" if wide else "4xI"), data)[0]
+    for wide in {encoded[2:3] == b"+", encoded[:4] in (b"II+\0", b"MM\0+")}:
+        first = struct.unpack_from(_order(encoded) + ("8xQ" if wide else "4xI"), encoded)[0]
         waiting: list[int] = [first]
         seen: set[int] = set()
         while waiting:
             offset = waiting.pop()
-            if offset not in seen and offset < len(data) and len(seen) < 8:
+            if offset not in seen and offset < len(encoded) and len(seen) < 8:
                 seen.add(offset)
-                waiting.extend(_directories_within(data, offset, wide))
+                waiting.extend(_directories_within(encoded, offset, wide))
 
 
-def _directories_within(data: bytes, offset: int, wide: bool) -> Iterator[int]:
+def _directories_within(encoded: bytes, offset: int, wide: bool) -> Iterator[int]:
     """Yield the offsets of the directories that a TIFF directory points to; check its own tags."""
-    order = _order(data)
+    order = _order(encoded)
     try:
-        count = struct.unpack_from(order + ("Q" if wide else "H"), data, offset)[0]
+        count = struct.unpack_from(order + ("Q" if wide else "H"), encoded, offset)[0]
     except struct.error:
         return
     _limit(count, MAX_TAGS, "tags")
     entry = struct.Struct(order + ("HHQQ" if wide else "HHII"))
     start = offset + (8 if wide else 2)
-    whole = data[start : start + count * entry.size]
-    for tag, kind, values, value in entry.iter_unpack(whole[: len(whole) // entry.size * entry.size]):
-        read = kind in _VALUE_BYTES and values * _VALUE_BYTES[kind] <= len(data)
+    whole = encoded[start : start + count * entry.size]
+    for tag, kind, values, target in entry.iter_unpack(whole[: len(whole) // entry.size * entry.size]):
+        read = kind in _VALUE_BYTES and values * _VALUE_BYTES[kind] <= len(encoded)
         if read and (kind not in _BYTE_TYPES or tag in _COUNTED_TAGS):
             _limit(values, MAX_TAG_VALUES, f"values of its tag {tag}")
         if tag in _DIRECTORY_POINTERS:
-            yield value
+            yield target
 
 
-def _order(data: bytes) -> str:
-    return "<" if data[:2] == b"II" else ">"
+def _order(encoded: bytes) -> str:
+    return "<" if encoded[:2] == b"II" else ">"
 
 
 _SCANNERS = {

@@ -87,7 +87,7 @@ class ImageWorker:
     def alive(self) -> bool:
         return self._process.poll() is None
 
-    def decode(self, data: bytes, most_pixels: int | None) -> DecodedImage:
+    def decode(self, encoded: bytes, most_pixels: int | None) -> DecodedImage:
         """Return the image in a file.
 
         Raises:
@@ -98,7 +98,7 @@ class ImageWorker:
         timer.daemon = True
         timer.start()
         try:
-            return self._exchange(data, most_pixels or 0)
+            return self._exchange(encoded, most_pixels or 0)
         except (OSError, struct.error) as error:  # a broken pipe, or half an answer
             raise _WorkerLost from error
         finally:
@@ -113,11 +113,11 @@ class ImageWorker:
                     pipe.close()
         self._process.wait()
 
-    def _exchange(self, data: bytes, most_pixels: int) -> DecodedImage:
+    def _exchange(self, encoded: bytes, most_pixels: int) -> DecodedImage:
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None and stdout is not None
-        stdin.write(_REQUEST.pack(len(data), most_pixels))
-        stdin.write(data)
+        stdin.write(_REQUEST.pack(len(encoded), most_pixels))
+        stdin.write(encoded)
         stdin.flush()
         decoded, height, width, *file_size = _REPLY.unpack(stdout.read(_REPLY.size))
         if not decoded:
@@ -139,9 +139,9 @@ class ImageWorkers:
         self._guard = threading.Lock()
         self._idle: list[ImageWorker] = []  # appending and popping are atomic
 
-    def decode(self, data: bytes, most_pixels: int | None = None) -> DecodedImage:
+    def decode(self, encoded: bytes, most_pixels: int | None = None) -> DecodedImage:
         """Return the image in a file, decoded by a worker; see `decode_in_worker`."""
-        check_bytes(data)  # before it waits, and before 20 MB and more pass a pipe
+        check_bytes(encoded)  # before it waits, and before 20 MB and more pass a pipe
         with self._guard:
             user = _user.get()
             turns_of_user = (
@@ -151,7 +151,7 @@ class ImageWorkers:
             worker = self._get_idle()
             keep = False
             try:
-                image = worker.decode(data, most_pixels)
+                image = worker.decode(encoded, most_pixels)
                 keep = True
                 return image
             except ImageError:
@@ -201,7 +201,7 @@ WORKERS_OF_SERVER = ImageWorkers()
 atexit.register(WORKERS_OF_SERVER.close)
 
 
-def decode_in_worker(data: bytes, most_pixels: int | None = None) -> DecodedImage:
+def decode_in_worker(encoded: bytes, most_pixels: int | None = None) -> DecodedImage:
     """Decode an image as `decode_image` does, in a process with limits on its time and memory.
 
     Args:
@@ -210,7 +210,7 @@ def decode_in_worker(data: bytes, most_pixels: int | None = None) -> DecodedImag
     Raises:
         ImageError: as `decode_image`; if decoding goes beyond the limits; if no process can be started.
     """
-    return WORKERS_OF_SERVER.decode(data, most_pixels)
+    return WORKERS_OF_SERVER.decode(encoded, most_pixels)
 
 
 def main() -> None:
@@ -219,14 +219,14 @@ def main() -> None:
     _limit_memory()
     while head := stdin.read(_REQUEST.size):
         length, most_pixels = _REQUEST.unpack(head)
-        data = stdin.read(min(length, MAX_BYTES))
+        encoded = stdin.read(min(length, MAX_BYTES))
         _limit_time()
-        _answer(stdout, data, most_pixels)
+        _answer(stdout, encoded, most_pixels)
 
 
-def _answer(stdout: IO[bytes], data: bytes, most_pixels: int) -> None:
+def _answer(stdout: IO[bytes], encoded: bytes, most_pixels: int) -> None:
     try:
-        pixels, file_size = decode_image(data), picture_size(data)
+        pixels, file_size = decode_image(encoded), picture_size(encoded)
         pixels = np.ascontiguousarray(shrink_image(pixels, most_pixels) if most_pixels else pixels)
     except ImageError as error:
         text = str(error).encode()

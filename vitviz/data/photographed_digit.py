@@ -164,7 +164,7 @@ def _without_shade(ink: NDArray[np.float64], parts: NDArray[np.int32]) -> NDArra
     """Return the ink of every part, without specks and parts cut by the edge (a table, a shadow) if others remain."""
     from scipy import ndimage
 
-    heights = [max(one.stop - one.start for one in place) for place in ndimage.find_objects(parts)]
+    heights = [max(extent.stop - extent.start for extent in place) for place in ndimage.find_objects(parts)]
     inside = np.where(np.array([0, *heights]) >= SMALLEST_PART * min(parts.shape), ink, 0.0)
     inside[_edge(parts)] = 0.0
     return inside if inside.any() else ink

@@ -68,27 +68,27 @@ def store_images(pictures: UploadedImages, title: str, runs_folder: Path, owner:
     Raises:
         DatasetError: if there is no room for it, or it cannot be written.
     """
-    data = pictures.dataset
+    dataset = pictures.dataset
     name = f"{PREFIX}{secrets.token_urlsafe(16)}"
     with suppress(OSError):  # an unwritable folder is reported below
         sweep(runs_folder)
     stored = sum(_size_and_age(path)[0] for path in (runs_folder / _SETS).glob("*.npz"))
-    if stored + data.train_images.nbytes + data.test_images.nbytes > MAX_STORED_BYTES:
+    if stored + dataset.train_images.nbytes + dataset.test_images.nbytes > MAX_STORED_BYTES:
         raise DatasetError("The server has no room for another dataset: try again later.")
     note = UploadedNote(
         name=name,
         title=title,
-        image_size=data.picture_shape[0],
-        classes=data.classes,
-        train_counts=_counts(data.labels_of("train"), len(data.classes)),
-        test_counts=_counts(data.labels_of("test"), len(data.classes)),
+        image_size=dataset.picture_shape[0],
+        classes=dataset.classes,
+        train_counts=_counts(dataset.labels_of("train"), len(dataset.classes)),
+        test_counts=_counts(dataset.labels_of("test"), len(dataset.classes)),
         left_out=len(pictures.skipped),
         reasons=tuple(f"{skipped.name}: {skipped.reason}" for skipped in pictures.skipped[:MOST_NAMED]),
         owner=owner,
     )
     arrays, note_file = _files(name, runs_folder)
     try:
-        write_dataset(data, arrays)
+        write_dataset(dataset, arrays)
         note_file.write_text(json.dumps(asdict(note)))
     except OSError as error:
         for path in (arrays, note_file):

@@ -48,7 +48,7 @@ class Bug:
 
 
 def _freeze(entry: dict[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}
+    return {name: tuple(setting) if isinstance(setting, list) else setting for name, setting in entry.items()}
 
 
 BUGS = {

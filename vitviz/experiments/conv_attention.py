@@ -72,5 +72,5 @@ def measure(train: TrainConfig, cell: Cell, folder: Path) -> dict[str, Any]:
     """Train one of `MODELS` with the experiment's recipe, or a test's on a smaller set."""
     from vitviz.experiments.single_run import prepare_data, trained
 
-    data = prepare_data(PREPARATION, train)
-    return trained(MODELS[cell["model"]], replace(train, seed=cell["seed"]), data).row
+    splits = prepare_data(PREPARATION, train)
+    return trained(MODELS[cell["model"]], replace(train, seed=cell["seed"]), splits).row

@@ -74,12 +74,12 @@ _CNN = CNNConfig(widths=(16, 32, 64, 96), blocks=(0, 1, 1, 1), pooled=True)
 
 
 def _grey(image_size: int, patch_size: int) -> dict[str, ModelConfig]:
-    of: dict[str, Any] = {"image_size": image_size, "in_chans": 1}
-    vit = replace(_VIT, patch_size=patch_size, **of)
+    inputs: dict[str, Any] = {"image_size": image_size, "in_chans": 1}
+    vit = replace(_VIT, patch_size=patch_size, **inputs)
     return {
-        "cnn": replace(_CNN, widths=(8, 16, 32, 64), **of),
-        "hybrid": replace(_HYBRID, patch_size=8 if image_size == 32 else 4, stem=(8, 16, 64), **of),
-        "swin": replace(_SWIN, embed_dim=32, num_heads=(2, 4), window_size=image_size // 8, **of),
+        "cnn": replace(_CNN, widths=(8, 16, 32, 64), **inputs),
+        "hybrid": replace(_HYBRID, patch_size=8 if image_size == 32 else 4, stem=(8, 16, 64), **inputs),
+        "swin": replace(_SWIN, embed_dim=32, num_heads=(2, 4), window_size=image_size // 8, **inputs),
         "vit": vit,
         "deit": replace(vit, distilled=True),
     }

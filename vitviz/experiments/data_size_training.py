@@ -103,19 +103,19 @@ def _stop_early(name: str, title: str, grid: Grid, cells: Sequence[Cell]) -> Exp
 def measure(grid: Grid, train_model: Train, cell: Cell, folder: Path) -> dict[str, Any]:
     """Train one cell of one set's grid."""
     train = grid.trained_on(cell["pictures"], cell["seed"], cell["augmented"])
-    data = prepare_data(grid.preparation, train)
-    if len(data.train) != cell["pictures"]:
-        raise ValueError(f"expected {cell['pictures']} training images, received {len(data.train)}")
-    teacher = teacher_for(grid, cell, data, folder, train_model) if cell["model"] == "deit" else None
+    splits = prepare_data(grid.preparation, train)
+    if len(splits.train) != cell["pictures"]:
+        raise ValueError(f"expected {cell['pictures']} training images, received {len(splits.train)}")
+    teacher = teacher_for(grid, cell, splits, folder, train_model) if cell["model"] == "deit" else None
     taught = train if teacher is None else replace(train, distill_from="this cell's CNN")
-    fit = train_model(grid.models[cell["model"]], taught, data, teacher)
+    fit = train_model(grid.models[cell["model"]], taught, splits, teacher)
     if cell["model"] == "cnn":
         save_file(fit.weights, _weights_file(cell, folder))
-    return fit.row | (measure_heads(fit, data) if teacher is not None and fit.test_logits else {})
+    return fit.row | (measure_heads(fit, splits) if teacher is not None and fit.test_logits else {})
 
 
 def teacher_for(
-    grid: Grid, cell: Cell, data: TrainingData, folder: Path, train: Train = trained
+    grid: Grid, cell: Cell, splits: TrainingData, folder: Path, train: Train = trained
 ) -> nn.Module:
     """Return the CNN trained on a student's images; trained now if `folder` has none.
 
@@ -129,7 +129,7 @@ def teacher_for(
     teacher_cell = {**cell, "model": "cnn"}
     if not _weights_file(teacher_cell, folder).is_file():
         recipe = grid.trained_on(cell["pictures"], cell["seed"], cell["augmented"])
-        save_file(train(grid.models["cnn"], recipe, data).weights, _weights_file(teacher_cell, folder))
+        save_file(train(grid.models["cnn"], recipe, splits).weights, _weights_file(teacher_cell, folder))
     teacher = create_model(grid.models["cnn"])
     teacher.load_state_dict(load_file(_weights_file(teacher_cell, folder)))
     return teacher
@@ -140,10 +140,10 @@ def _weights_file(cell: Cell, folder: Path) -> Path:
     return folder / f"{cell['model']}-{cell['pictures']}-{kind}-{cell['seed']}.safetensors"
 
 
-def measure_heads(fit: Trained, data: TrainingData) -> dict[str, Any]:
+def measure_heads(fit: Trained, splits: TrainingData) -> dict[str, Any]:
     """Return the test accuracy of each DeiT head and of the sum of their softmaxes."""
     by_cls, by_dist = fit.test_logits["logits_cls"], fit.test_logits["logits_dist"]
-    labels = data.test.labels.numpy()
+    labels = splits.test.labels.numpy()
 
     def measure_accuracy(scores: np.ndarray) -> float:
         return round(float((scores.argmax(axis=1) == labels).mean()), 4)

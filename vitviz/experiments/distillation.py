@@ -65,10 +65,10 @@ def measure(dataset: str, cell: Cell, folder: Path) -> dict[str, Any]:
     """Train one lesson of one set."""
     grid, lesson = GRIDS[dataset], cell["lesson"]
     train = grid.trained_on(cell["pictures"], cell["seed"])
-    data = prepare_data(grid.preparation, train)
+    splits = prepare_data(grid.preparation, train)
     if lesson == TWIN:
-        return trained(grid.models["vit"], train, data).row
+        return trained(grid.models["vit"], train, splits).row
     settings = {"pictures": cell["pictures"], "augmented": True, "seed": cell["seed"]}
-    teacher = teacher_for(grid, settings, data, folder)
-    student = trained(grid.models["deit"], recipe(lesson, train), data, teacher)
-    return student.row | measure_heads(student, data)
+    teacher = teacher_for(grid, settings, splits, folder)
+    student = trained(grid.models["deit"], recipe(lesson, train), splits, teacher)
+    return student.row | measure_heads(student, splits)

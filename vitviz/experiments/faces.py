@@ -79,20 +79,20 @@ def measure(train: TrainConfig, cell: Cell, folder: Path) -> dict[str, Any]:
     from vitviz.models.zoo import create_model
     from vitviz.training.batches import prepare_training_data
 
-    config, data = MODELS[cell["model"]], faces_dataset()
+    config, dataset = MODELS[cell["model"]], faces_dataset()
     train = replace(train, seed=cell["seed"])
-    classifier = trained(config, train, prepare_training_data(data, PREPARATION, train))
+    classifier = trained(config, train, prepare_training_data(dataset, PREPARATION, train))
     model = create_model(config)
     model.load_state_dict(classifier.weights)
-    return {**classifier.row, **called_faces(model.eval(), data)}
+    return {**classifier.row, **called_faces(model.eval(), dataset)}
 
 
-def called_faces(model: nn.Module, data: Dataset) -> dict[str, Any]:
+def called_faces(model: nn.Module, dataset: Dataset) -> dict[str, Any]:
     """'faces': of the test faces in every arrangement, and of the backgrounds, how many are called a face; 'of': of
     how many.
     """
-    labels = data.labels_of("test")
-    faces, backgrounds = (data.test_images[labels == CLASSES.index(name)] for name in ("face", BACKGROUND))
+    labels = dataset.labels_of("test")
+    faces, backgrounds = (dataset.test_images[labels == CLASSES.index(name)] for name in ("face", BACKGROUND))
     sets = {name: arranged(faces, name) for name in ARRANGEMENTS} | {BACKGROUND: backgrounds}
     return {"faces": {name: _count(model, pictures) for name, pictures in sets.items()}, "of": len(faces)}
 

@@ -64,16 +64,16 @@ def measure(train: TrainConfig, marks: tuple[int, ...], cell: Cell, folder: Path
     from vitviz.experiments.single_run import prepare_data
     from vitviz.training.loop import Diverged, Trainer
 
-    data = prepare_data(PREPARATION, train)
-    train = replace(train, seed=cell["seed"], epochs=marks[-1] * train.batch_size / len(data.train))
-    trainer = Trainer(deep(cell["variant"]), train, data)
+    splits = prepare_data(PREPARATION, train)
+    train = replace(train, seed=cell["seed"], epochs=marks[-1] * train.batch_size / len(splits.train))
+    trainer = Trainer(deep(cell["variant"]), train, splits)
     norms: list[list[float]] = []
     losses: list[float] = []
     try:
         for mark in marks:
             while trainer.step < mark:
                 trainer.advance()
-            norms.append(_measure_norms(trainer, data))
+            norms.append(_measure_norms(trainer, splits))
             losses.append(round(trainer.evaluate("validation").loss, 4))
     except Diverged as error:
         return {"diverged": str(error), "norms": norms, "losses": losses}
@@ -81,7 +81,7 @@ def measure(train: TrainConfig, marks: tuple[int, ...], cell: Cell, folder: Path
     return {"norms": norms, "losses": losses, "test": round(test, 4)}
 
 
-def _measure_norms(trainer: Trainer, data: TrainingData) -> list[float]:
+def _measure_norms(trainer: Trainer, splits: TrainingData) -> list[float]:
     """Return the gradient's norm by block, in fp32 on the first training images."""
     import torch
 
@@ -92,6 +92,6 @@ def _measure_norms(trainer: Trainer, data: TrainingData) -> list[float]:
 
     model = VisionTransformer(as_vit(trainer.model_config))
     model.load_state_dict(trainer.weights.state())
-    normalise, _ = make_normaliser(data.preparation, torch.float32, torch.device("cpu"))
-    inputs, labels = normalise(data.train.images[:PICTURES]), data.train.labels[:PICTURES]
+    normalise, _ = make_normaliser(splits.preparation, torch.float32, torch.device("cpu"))
+    inputs, labels = normalise(splits.train.images[:PICTURES]), splits.train.labels[:PICTURES]
     return [float(f"{norm:.4g}") for norm in measure_gradient_norms(model, inputs, labels)]

@@ -71,16 +71,16 @@ class Hyperparameter:
 
     def base(self, base: Race) -> Value:
         """Return the value of the base."""
-        value: Value = getattr(base.model if self.part == "model" else base.train, self.name)
-        return value
+        base_value: Value = getattr(base.model if self.part == "model" else base.train, self.name)
+        return base_value
 
     def offered(self, base: Race) -> tuple[Value, ...]:
         """Return the values that are valid for this base: a patch of 8 px does not divide an image of 28 px."""
-        return tuple(value for value in self.values if self._fits(base, value))
+        return tuple(candidate for candidate in self.values if self._fits(base, candidate))
 
-    def _fits(self, base: Race, value: Value) -> bool:
+    def _fits(self, base: Race, candidate: Value) -> bool:
         try:
-            self.with_value(base, value)
+            self.with_value(base, candidate)
         except ValueError:
             return False
         return True

@@ -90,7 +90,7 @@ def build_run_config(
     hyperparameter, base = HYPERPARAMETERS[name], BASES[dataset]
     if epochs is not None:
         base = replace(base, train=replace(base.train, epochs=epochs))
-    configs = [(value, *hyperparameter.with_value(base, value)) for value in check_values(values)]
+    configs = [(candidate, *hyperparameter.with_value(base, candidate)) for candidate in check_values(values)]
     if len(configs) * seeds > MOST_MEMBERS:
         raise ValueError(
             f"{len(configs)} values with {seeds} seeds are {len(configs) * seeds} models; the limit is"
@@ -98,8 +98,8 @@ def build_run_config(
             " run: choose fewer values or seeds"
         )
     members = tuple(
-        Member(f"v{place}s{seed}", hyperparameter.label(value), model, replace(train, seed=seed))
-        for place, (value, model, train) in enumerate(configs)
+        Member(f"v{place}s{seed}", hyperparameter.label(candidate), model, replace(train, seed=seed))
+        for place, (candidate, model, train) in enumerate(configs)
         for seed in range(seeds)
     )
     title = f"One hyperparameter: {hyperparameter.title}"

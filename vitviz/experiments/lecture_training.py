@@ -52,8 +52,8 @@ def measure_preset(cell: Cell, folder: Path) -> dict[str, Any]:
     """Train a preset on one thread."""
     preset = TRAINING_PRESETS[cell["preset"]]
     train = replace(preset.train, seed=cell["seed"], threads=1)
-    data = prepare_data(preset.preparation, train)
-    return {"epochs": train.epochs, **trained(preset.model, train, data).row}
+    splits = prepare_data(preset.preparation, train)
+    return {"epochs": train.epochs, **trained(preset.model, train, splits).row}
 
 
 def position_experiment() -> Experiment:
@@ -74,11 +74,11 @@ def measure_positions(cell: Cell, folder: Path) -> dict[str, Any]:
     """Train a model with one table, which no update changes."""
     shape, table = MODELS[cell["model"]], ERRORS[cell["positions"]].table
     train = replace(shape.train, seed=cell["seed"], epochs=cell["epochs"])
-    data = prepare_data(PREPARATION, replace(MODELS["small"].train, batch_size=1))
+    splits = prepare_data(PREPARATION, replace(MODELS["small"].train, batch_size=1))
     if table is None:
-        return trained(replace(shape.config, positions="none"), train, data).row
+        return trained(replace(shape.config, positions="none"), train, splits).row
     config = replace(shape.config, positions="learned", position_on_prefix=False, sincos_on_prefix=False)
     start = create_model(config, train.seed).state_dict()
     start["pos_embed"] = torch.from_numpy(table(*config.grid, config.embed_dim))[None].float()
     train = replace(train, frozen=("pos_embed",), start_from=cell["positions"], start_digest="table")
-    return trained(config, train, data, start=start).row
+    return trained(config, train, splits, start=start).row

@@ -24,11 +24,11 @@ def one_knob(dataset: str) -> Experiment:
     base = BASES[dataset]
     turns: list[Cell] = [{"knob": BASE, "value": None}]
     turns += [
-        {"knob": knob.name, "value": value}
+        {"knob": knob.name, "value": candidate}
         for knob in HYPERPARAMETERS.values()
         if knob.stored
-        for value in knob.offered(base)
-        if value != knob.base(base)
+        for candidate in knob.offered(base)
+        if candidate != knob.base(base)
     ]
     cells = [{**turn, "seed": seed} for turn in turns for seed in SEEDS]
 
@@ -94,5 +94,5 @@ def measure(
     """
     model, train = built(cell)
     train = replace(train, seed=cell["seed"], epochs=epochs or train.epochs)
-    data = prepare_data(BASES[dataset].preparation, replace(train, batch_size=1, seed=0))
-    return {"parameters": sum(parameter_count.parameters(model).values()), **trained(model, train, data).row}
+    splits = prepare_data(BASES[dataset].preparation, replace(train, batch_size=1, seed=0))
+    return {"parameters": sum(parameter_count.parameters(model).values())} | trained(model, train, splits).row

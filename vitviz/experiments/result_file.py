@@ -72,22 +72,22 @@ def result_path(name: str, folder: Path | None = None) -> Path:
     return (folder or RESULTS) / f"{name}.json"
 
 
-def write_result(result: Result, folder: Path | None = None) -> Path:
+def write_result(results: Result, folder: Path | None = None) -> Path:
     """Write a file of results atomically, one row per line.
 
     Raises:
         ResultError: if it would hold more than 200,000 bytes.
     """
-    head = {name: getattr(result, name) for name in ("name", "title", "command", "settings")}
-    head |= {"made": [vars(made) for made in result.made], "missing": result.missing}
-    lines = [f"{json.dumps(key)}:{_compact(value)}" for key, value in head.items()]
-    rows = ",\n".join(map(_compact, result.rows))
-    data = ("{" + ",\n".join([*lines, f'"rows":[\n{rows}\n]']) + "}\n").encode()
-    if len(data) > MOST_BYTES:
-        raise ResultError(f"results of {result.name} have {len(data):,} bytes, the limit is {MOST_BYTES:,}")
-    path = result_path(result.name, folder)
+    head = {name: getattr(results, name) for name in ("name", "title", "command", "settings")}
+    head |= {"made": [vars(made) for made in results.made], "missing": results.missing}
+    lines = [f"{json.dumps(key)}:{_compact(entry)}" for key, entry in head.items()]
+    rows = ",\n".join(map(_compact, results.rows))
+    encoded = ("{" + ",\n".join([*lines, f'"rows":[\n{rows}\n]']) + "}\n").encode()
+    if (size := len(encoded)) > MOST_BYTES:
+        raise ResultError(f"results of {results.name} have {size:,} bytes, the limit is {MOST_BYTES:,}")
+    path = result_path(results.name, folder)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, data)
+    write_whole(path, encoded)
     return path
 
 
@@ -152,5 +152,5 @@ def describe_recipe(result: Result, rows: Sequence[Row]) -> str:
     return ", ".join(text for name, text in parts.items() if name in ("", *settings) and name not in varied)
 
 
-def _compact(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+def _compact(document: Any) -> str:
+    return json.dumps(document, separators=(",", ":"), ensure_ascii=False)

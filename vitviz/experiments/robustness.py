@@ -40,9 +40,9 @@ def experiment(pictures: int = PICTURES, checkpoints: Path = CHECKPOINTS) -> Exp
     middle.
     """
     measure = partial(measure_cell, pictures, checkpoints)
-    strengths = [(NONE, 0.0), *((name, value) for name in STRENGTHS for value in STRENGTHS[name])]
+    strengths = [(NONE, 0.0), *((name, level) for name in STRENGTHS for level in STRENGTHS[name])]
     cells = [
-        {"change": name, "value": value, "model": model} for name, value in strengths for model in MODELS
+        {"change": name, "value": level, "model": model} for name, level in strengths for model in MODELS
     ]
     settings = {
         "pictures": pictures,
@@ -56,8 +56,8 @@ def measure_cell(pictures: int, checkpoints: Path, cell: Cell, folder: Path) -> 
     """right: the share of changed images that is answered rightly; same: as the image itself was answered."""
     header = read_header(checkpoints / f"{cell['model']}.safetensors")
     model = open_model(checkpoints / f"{cell['model']}.safetensors", header.steps[-1])
-    data = load_dataset("cifar10")
-    images, labels = data.test_images[:pictures], data.labels_of("test")[:pictures]
+    dataset = load_dataset("cifar10")
+    images, labels = dataset.test_images[:pictures], dataset.labels_of("test")[:pictures]
     before = _unchanged(model, images, folder / f"{cell['model']}.npy")
     if cell["change"] == NONE:
         return {"right": share(before == labels), "same": 1.0}
@@ -65,9 +65,9 @@ def measure_cell(pictures: int, checkpoints: Path, cell: Cell, folder: Path) -> 
     return {"right": share(after == labels), "same": share(after == before)}
 
 
-def all_changed(images: NDArray[np.uint8], name: str, value: float) -> NDArray[np.uint8]:
+def all_changed(images: NDArray[np.uint8], name: str, strength: float) -> NDArray[np.uint8]:
     """Return every image (N, S, S, 3) changed, each with its place as the seed."""
-    return np.stack([apply_change(one, name, value, Setting(seed=i)) for i, one in enumerate(images)])
+    return np.stack([apply_change(image, name, strength, Setting(seed=i)) for i, image in enumerate(images)])
 
 
 def share(hits: NDArray[np.bool_]) -> float:
@@ -75,10 +75,10 @@ def share(hits: NDArray[np.bool_]) -> float:
     return round(float(hits.mean()), 4)
 
 
-def _unchanged(model: LoadedModel, images: NDArray[np.uint8], kept: Path) -> NDArray[np.int64]:
-    if kept.is_file():
-        predictions: NDArray[np.int64] = np.load(kept, allow_pickle=False)
+def _unchanged(model: LoadedModel, images: NDArray[np.uint8], cache_file: Path) -> NDArray[np.int64]:
+    if cache_file.is_file():
+        predictions: NDArray[np.int64] = np.load(cache_file, allow_pickle=False)
         return predictions
     predictions = answers(model, images)
-    np.save(kept, predictions)
+    np.save(cache_file, predictions)
     return predictions

@@ -47,7 +47,7 @@ def prepare_data(preparation: Preparation, train: TrainConfig) -> TrainingData:
 def trained(
     model: ModelConfig,
     train: TrainConfig,
-    data: TrainingData,
+    splits: TrainingData,
     teacher: nn.Module | None = None,
     start: Mapping[str, Tensor] | None = None,
 ) -> Trained:
@@ -59,7 +59,7 @@ def trained(
     Raises:
         ValueError: if model, data and recipe do not fit together.
     """
-    trainer = Trainer(model, train, data, teacher=teacher, start=start)
+    trainer = Trainer(model, train, splits, teacher=teacher, start=start)
     total = trainer.total_steps or 1
     marks = {round(total * (index + 1) / POINTS) for index in range(POINTS)}
     curve: list[list[float]] = []
@@ -76,9 +76,9 @@ def trained(
             curve.append([trainer.step, round(spent, 2), round(reached, 4)])
     validated = trainer.evaluate("validation", exact=True)
     weights = trainer.weights.state()
-    logits = _test_logits(model, weights, data)
+    logits = _test_logits(model, weights, splits)
     row = {
-        "test": _accuracy(logits["logits"], data.test),
+        "test": _accuracy(logits["logits"], splits.test),
         "validation": round(validated.accuracy, 4),
         "training_core_s": round(spent, 2),
         "precision": trainer.precision,
@@ -88,7 +88,7 @@ def trained(
 
 
 def train_until_best(
-    model: ModelConfig, train: TrainConfig, data: TrainingData, teacher: nn.Module | None = None
+    model: ModelConfig, train: TrainConfig, splits: TrainingData, teacher: nn.Module | None = None
 ) -> Trained:
     """Train until validation accuracy stops improving, and test the weights of the best evaluation.
 
@@ -97,7 +97,7 @@ def train_until_best(
     Raises:
         ValueError: if model, data and recipe do not fit together.
     """
-    trainer = Trainer(model, train, data, teacher=teacher)
+    trainer = Trainer(model, train, splits, teacher=teacher)
     best = trainer.weights.state()
     curve: list[list[float]] = []
     for event in loop.train(trainer):
@@ -111,9 +111,9 @@ def train_until_best(
             if waited >= PATIENCE or trainer.finished:
                 break
     at_best = curve[-1 - waited]
-    logits = _test_logits(model, best, data)
+    logits = _test_logits(model, best, splits)
     row = {
-        "test": _accuracy(logits["logits"], data.test),
+        "test": _accuracy(logits["logits"], splits.test),
         "validation": at_best[2],
         "updates": trainer.step,
         "best_update": at_best[0],
@@ -135,17 +135,17 @@ def count_after_best(accuracies: Sequence[float]) -> int:
 
 @torch.inference_mode()
 def _test_logits(
-    config: ModelConfig, weights: Mapping[str, Tensor], data: TrainingData
+    config: ModelConfig, weights: Mapping[str, Tensor], splits: TrainingData
 ) -> dict[str, np.ndarray]:
     """fp32 logits of the test images by the weights that are saved."""
     model = create_model(config)
     model.load_state_dict(weights)
     model.eval()
     wanted = ("logits_cls", "logits_dist") if getattr(config, "distilled", False) else ()
-    normalise, _ = make_normaliser(data.preparation, torch.float32, torch.device("cpu"))
+    normalise, _ = make_normaliser(splits.preparation, torch.float32, torch.device("cpu"))
     parts: dict[str, list[Tensor]] = {}
-    for start in range(0, len(data.test), EVALUATION_BATCH):
-        inputs = normalise(data.test.images[start : start + EVALUATION_BATCH])
+    for start in range(0, len(splits.test), EVALUATION_BATCH):
+        inputs = normalise(splits.test.images[start : start + EVALUATION_BATCH])
         logits, record = model(inputs, record=wanted) if wanted else (model(inputs), {})
         for name, values in {"logits": logits, **{name: record[name] for name in wanted}}.items():
             parts.setdefault(name, []).append(values)

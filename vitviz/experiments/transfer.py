@@ -61,12 +61,12 @@ def shared_settings(plan: Plan, checkpoints: Path) -> dict[str, Any]:
 def measure(plan: Plan, checkpoints: Path, cell: Cell, folder: Path) -> dict[str, Any]:
     """Train one cell of a plan; the shipped backbones are read from `checkpoints`."""
     body = load_checkpoint(checkpoints / f"{cell['source']}.safetensors")
-    data = select_few_images(plan, body, cell["a_class"], cell["seed"])
+    splits = select_few_images(plan, body, cell["a_class"], cell["seed"])
     if cell["method"] == FROZEN:
-        return {"test": round(read_features(body, data), 4)}
+        return {"test": round(read_features(body, splits), 4)}
     name = TUNED if cell["method"] == TUNED else SCRATCH
     method = plan.method_of(cell["source"], cell["method"])
-    return train_cell(body, plan, data, name, cell["seed"], method)
+    return train_cell(body, plan, splits, name, cell["seed"], method)
 
 
 def select_few_images(
@@ -78,9 +78,9 @@ def select_few_images(
         image_size: the images' side in px; None: as the backbone has read them.
     """
     preparation = fitted_preparation(body.preparation, image_size or body.config.image_size, drawn=True)
-    data = prepare_data(preparation, TrainConfig(dataset=plan.dataset, validation_fraction=plan.validation))
-    chosen = draw_indices(data.train.labels.numpy(), a_class, seed)
-    return replace(data, train=PreparedImages(data.train.images[chosen], data.train.labels[chosen]))
+    splits = prepare_data(preparation, TrainConfig(dataset=plan.dataset, validation_fraction=plan.validation))
+    chosen = draw_indices(splits.train.labels.numpy(), a_class, seed)
+    return replace(splits, train=PreparedImages(splits.train.images[chosen], splits.train.labels[chosen]))
 
 
 def draw_indices(labels: NDArray[np.int64], a_class: int, seed: int) -> NDArray[np.int64]:
@@ -97,25 +97,25 @@ def draw_indices(labels: NDArray[np.int64], a_class: int, seed: int) -> NDArray[
 
 
 def train_cell(
-    body: Checkpoint, plan: Plan, data: TrainingData, name: str, seed: int, method: Method
+    body: Checkpoint, plan: Plan, splits: TrainingData, name: str, seed: int, method: Method
 ) -> dict[str, Any]:
     """Return the row of one training, pretrained (`TUNED`) or from scratch (`SCRATCH`)."""
     (state,) = body.snapshots.values()
-    model = fitted(body.config, len(data.classes), method.image_size)
+    model = fitted(body.config, len(splits.classes), method.image_size)
     source = Source("the shipped backbone", body.digest, body.config, body.preparation)
-    task = Task(plan.dataset, len(data.classes), len(data.train), validation_fraction=plan.validation)
+    task = Task(plan.dataset, len(splits.classes), len(splits.train), validation_fraction=plan.validation)
     train = recipes(source, model, task, method, seed)[name]
     start = transferred(state, body.config, model, seed) if name == TUNED else None
-    return trained(model, train, data, start=start).row
+    return trained(model, train, splits, start=start).row
 
 
-def read_features(body: Checkpoint, data: TrainingData) -> float:
+def read_features(body: Checkpoint, splits: TrainingData) -> float:
     """Return the test accuracy of a logistic regression on what the frozen backbone gives."""
     (state,) = body.snapshots.values()
     model = create_model(body.config)
     model.load_state_dict(state)
-    normalise, _ = make_normaliser(data.preparation, torch.float32, torch.device("cpu"))
+    normalise, _ = make_normaliser(splits.preparation, torch.float32, torch.device("cpu"))
     train, test = (
-        extract_features(model.eval(), normalise(part.images).numpy()) for part in (data.train, data.test)
+        extract_features(model.eval(), normalise(part.images).numpy()) for part in (splits.train, splits.test)
     )
-    return linear_accuracy(train, data.train.labels.numpy(), test, data.test.labels.numpy())
+    return linear_accuracy(train, splits.train.labels.numpy(), test, splits.test.labels.numpy())

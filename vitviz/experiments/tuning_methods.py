@@ -80,7 +80,7 @@ def measure(checkpoints: Path, cell: Cell, folder: Path) -> dict[str, Any]:
 
     body = load_checkpoint(checkpoints / f"{cell['source']}.safetensors")
     method = method_of(cell["way"], cell["source"])
-    data = select_few_images(PLAN, body, cell["a_class"], cell["seed"], method.image_size)
-    size = parameter_count.parameters(fitted(body.config, len(data.classes), method.image_size))
+    splits = select_few_images(PLAN, body, cell["a_class"], cell["seed"], method.image_size)
+    size = parameter_count.parameters(fitted(body.config, len(splits.classes), method.image_size))
     name = SCRATCH if cell["way"] == SCRATCH else TUNED
-    return {"parameters": sum(size.values()), **train_cell(body, PLAN, data, name, cell["seed"], method)}
+    return {"parameters": sum(size.values()), **train_cell(body, PLAN, splits, name, cell["seed"], method)}

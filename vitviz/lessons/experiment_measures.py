@@ -30,14 +30,14 @@ def select_hyperparameter_rows(stored: Result, name: str) -> dict[Hashable, list
     knob = HYPERPARAMETERS[name]
     base = knob.base(BASES["digits"])
     rows_by_value: dict[Hashable, list[Row]] = {}
-    for value in knob.values:
+    for setting in knob.values:
         rows = [
             row
             for row in stored.rows
-            if (row["knob"] == "base" if value == base else row["knob"] == name and row["value"] == value)
+            if (row["knob"] == "base" if setting == base else row["knob"] == name and row["value"] == setting)
         ]
         if rows:
-            rows_by_value[value] = rows
+            rows_by_value[setting] = rows
     return rows_by_value
 
 
@@ -46,9 +46,9 @@ def list_hyperparameter_variants(stored: Result, knob: Hyperparameter) -> list[V
     epochs = float(stored.settings["epochs"])
     rows = select_hyperparameter_rows(stored, knob.name)
     return [
-        create_variant(f"{value}", knob.label(value), rows[value], epochs)
-        for value in knob.values
-        if value in rows
+        create_variant(f"{setting}", knob.label(setting), rows[setting], epochs)
+        for setting in knob.values
+        if setting in rows
     ]
 
 

@@ -42,12 +42,12 @@ class Link:
             raise ValueError(f"expected a link that begins with a page's slug, received {self.slug[:40]!r}")
         if len(self.query) > MAX_LINK_KEYS:
             raise ValueError(f"expected a link of at most {MAX_LINK_KEYS} keys, received {len(self.query)}")
-        for key, value in self.query:
+        for key, text in self.query:
             if not _KEY.fullmatch(key) or key in _RESERVED_KEYS:
                 raise ValueError(f"expected a key like 'page.control', received {key[:40]!r}")
-            if len(value) > MAX_LINK_VALUE_LENGTH or not value.isprintable():
+            if len(text) > MAX_LINK_VALUE_LENGTH or not text.isprintable():
                 raise ValueError(
-                    f"expected one line of at most {MAX_LINK_VALUE_LENGTH} characters for {key}, received {len(value)}"
+                    f"expected one line of at most {MAX_LINK_VALUE_LENGTH} characters for {key}, received {len(text)}"
                 )
         if (length := len(str(self))) > MAX_LINK_LENGTH:
             raise ValueError(f"expected a link of at most {MAX_LINK_LENGTH} characters, received {length:,}")

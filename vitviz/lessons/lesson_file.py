@@ -35,7 +35,7 @@ _QUESTION_KEYS = {"prompt": str, "measure": str, "with": dict, "proof": str}
 _OPTIONAL_KEYS = ("about", "minutes", "question", "with", "proof")
 
 
-def read_lesson(data: bytes, slugs: Collection[str]) -> Lesson:
+def read_lesson(toml_bytes: bytes, slugs: Collection[str]) -> Lesson:
     """Return the lesson of a file.
 
     Args:
@@ -45,7 +45,7 @@ def read_lesson(data: bytes, slugs: Collection[str]) -> Lesson:
     Raises:
         LessonError: if the file is too large, is not TOML, or is not a lesson; the message names the place.
     """
-    top = _check_table(_parse_toml(data), _LESSON_KEYS, "the lesson")
+    top = _check_table(_parse_toml(toml_bytes), _LESSON_KEYS, "the lesson")
     stops = tuple(
         _read_stop(table, slugs, f"stop {number}") for number, table in enumerate(top.pop("stop"), start=1)
     )
@@ -95,12 +95,12 @@ def _format_fields(instance: object) -> list[str]:
     return [f"{f.name} = {_format_scalar(v)}" for f, v in pairs if v is not None and v != f.default]
 
 
-def _format_scalar(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, tuple):
-        return f"[{', '.join(map(_format_scalar, value))}]"
-    return _format_string(value) if isinstance(value, str) else repr(value)
+def _format_scalar(scalar: object) -> str:
+    if isinstance(scalar, bool):
+        return str(scalar).lower()
+    if isinstance(scalar, tuple):
+        return f"[{', '.join(map(_format_scalar, scalar))}]"
+    return _format_string(scalar) if isinstance(scalar, str) else repr(scalar)
 
 
 def _format_string(text: str) -> str:
@@ -108,11 +108,11 @@ def _format_string(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _parse_toml(data: bytes) -> dict[str, Any]:
-    if len(data) > MAX_BYTES:
-        raise LessonError(f"the file: expected at most {MAX_BYTES // 1024} KB, received {len(data):,} bytes")
+def _parse_toml(toml_bytes: bytes) -> dict[str, Any]:
+    if (size := len(toml_bytes)) > MAX_BYTES:
+        raise LessonError(f"the file: expected at most {MAX_BYTES // 1024} KB, received {size:,} bytes")
     try:
-        text = data.decode("utf-8")
+        text = toml_bytes.decode("utf-8")
     except UnicodeDecodeError as error:
         raise LessonError(f"the file: expected UTF-8 text, byte {error.start:,} is invalid") from error
     _check_shape(text.replace("\r\n", "\n"))
@@ -183,21 +183,21 @@ def _construct(cls: type[T], place: str, **values: Any) -> T:
         raise LessonError(f"{place}: {error}") from error
 
 
-def _join_lines(value: Any) -> Any:
+def _join_lines(entry: Any) -> Any:
     """Return a text in one line; a file may break it anywhere."""
-    return " ".join(value.split()) if isinstance(value, str) else value
+    return " ".join(entry.split()) if isinstance(entry, str) else entry
 
 
 def _check_table(given: object, kinds: Mapping[str, type], place: str) -> dict[str, Any]:
     """Return the table, or raise LessonError if a key is unknown or missing or a value has the wrong type."""
     if not isinstance(given, dict):
         raise LessonError(f"{place}: expected a table, received {type(given).__name__}")
-    for name, value in given.items():
+    for name, entry in given.items():
         if name not in kinds:
             raise LessonError(f"{place}: expected a key of {list_names(kinds)}, received {cut(name, 40)!r}")
-        if type(value) is not kinds[name]:
+        if type(entry) is not kinds[name]:
             raise LessonError(
-                f"{place}, {name}: expected {kinds[name].__name__}, received {type(value).__name__}"
+                f"{place}, {name}: expected {kinds[name].__name__}, received {type(entry).__name__}"
             )
     for name in kinds:
         if name not in given and name not in _OPTIONAL_KEYS:

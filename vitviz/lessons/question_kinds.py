@@ -17,16 +17,16 @@ from vitviz.models.token_layout import TokenLayout
 from vitviz.text import join_words, percent, signed
 
 
-def check_range(name: str, value: float, low: float, high: float) -> None:
+def check_range(name: str, number: float, low: float, high: float) -> None:
     """Raise ValueError if a parameter lies outside its range."""
-    if not low <= value <= high:
-        raise ValueError(f"expected {name} in {low:g}..{high:g}, received {value:g}")
+    if not low <= number <= high:
+        raise ValueError(f"expected {name} in {low:g}..{high:g}, received {number:g}")
 
 
-def check_name(name: str, value: str, table: Collection[str]) -> None:
+def check_name(name: str, text: str, table: Collection[str]) -> None:
     """Raise ValueError if a parameter is not in a table."""
-    if value not in table:
-        raise ValueError(f"expected {name} to be one of {', '.join(table)}, received {value!r}")
+    if text not in table:
+        raise ValueError(f"expected {name} to be one of {', '.join(table)}, received {text!r}")
 
 
 FloatArray = NDArray[np.floating[Any]]
@@ -193,7 +193,7 @@ class Arrange(_AnswerKind):
 
     def number_order(self, items: Sequence[str]) -> float:
         """Return the number of an order of the items."""
-        order = tuple(self.items.index(item) for item in items)
+        order = tuple(self.items.index(text) for text in items)
         return float(list(permutations(range(len(self.items)))).index(order))
 
 

@@ -241,7 +241,7 @@ def read_check(table: Mapping[str, Any], place: str) -> Check:
         raise LessonError(
             f"{place}: expected name to be one of {list_names(CHECKS)}, received {cut(repr(name), 40)}"
         )
-    parameters = {key: value for key, value in table.items() if key != "name"}
+    parameters = {key: parameter for key, parameter in table.items() if key != "name"}
     check: Check = build_dataclass(CHECKS[name], parameters, place)
     return check
 

@@ -37,7 +37,7 @@ def build_dataclass(cls: type[T], table: Mapping[str, Any], place: str) -> T:
     for name in required:
         if name not in table:
             raise LessonError(f"{place}: {name!r} is missing")
-    values = {name: _check_value(hints[name], value, f"{place}, {name}") for name, value in table.items()}
+    values = {name: _check_value(hints[name], entry, f"{place}, {name}") for name, entry in table.items()}
     try:
         return cls(**values)
     except LessonError:
@@ -57,23 +57,23 @@ def _type_hints(cls: type) -> dict[str, Any]:
     return get_type_hints(cls)
 
 
-def _check_value(hint: Any, value: Any, place: str) -> Any:
-    if type(value) is int and abs(value) > MAX_NUMBER:  # before it becomes a float, which may overflow
+def _check_value(hint: Any, entry: Any, place: str) -> Any:
+    if type(entry) is int and abs(entry) > MAX_NUMBER:  # before it becomes a float, which may overflow
         raise LessonError(f"{place}: expected a number of at most {MAX_NUMBER:g}, received a larger one")
     if get_origin(hint) is tuple:
-        if not isinstance(value, list | tuple) or len(value) > MAX_TEXTS:
+        if not isinstance(entry, list | tuple) or len(entry) > MAX_TEXTS:
             raise LessonError(f"{place}: expected a list of at most {MAX_TEXTS} texts")
-        return tuple(_check_value(str, text, place) for text in value)
+        return tuple(_check_value(str, text, place) for text in entry)
     kinds = tuple(kind for kind in get_args(hint) or (hint,) if kind is not type(None))
-    if float in kinds and type(value) is int:
-        value = float(value)
-    if type(value) not in kinds:
+    if float in kinds and type(entry) is int:
+        entry = float(entry)
+    if type(entry) not in kinds:
         expected = " or ".join(kind.__name__ for kind in kinds)
-        raise LessonError(f"{place}: expected {expected}, received {type(value).__name__}")
-    if isinstance(value, str) and not (len(value) <= MAX_TEXT_LENGTH and value.isprintable()):
+        raise LessonError(f"{place}: expected {expected}, received {type(entry).__name__}")
+    if isinstance(entry, str) and not (len(entry) <= MAX_TEXT_LENGTH and entry.isprintable()):
         raise LessonError(
-            f"{place}: expected one line of at most {MAX_TEXT_LENGTH} characters, received {len(value)}"
+            f"{place}: expected one line of at most {MAX_TEXT_LENGTH} characters, received {len(entry)}"
         )
-    if isinstance(value, int | float) and not (math.isfinite(value) and abs(value) <= MAX_NUMBER):
-        raise LessonError(f"{place}: expected a number of at most {MAX_NUMBER:g}, received {value:g}")
-    return value
+    if isinstance(entry, int | float) and not (math.isfinite(entry) and abs(entry) <= MAX_NUMBER):
+        raise LessonError(f"{place}: expected a number of at most {MAX_NUMBER:g}, received {entry:g}")
+    return entry

@@ -34,13 +34,13 @@ def linear(layer: nn.Module, x: Tensor, gelu: bool = False) -> Tensor:
     return F.gelu(y) if gelu else y
 
 
-def softmax(scores: Tensor, kept: bool) -> Tensor:
-    """Softmax over the last axis; in the scores' own memory, unless they are `kept` or a gradient needs them.
+def softmax(scores: Tensor, keep_scores: bool) -> Tensor:
+    """Softmax over the last axis; in the scores' own memory, unless `keep_scores` is set or a gradient needs them.
 
     With every layer's N N weights recorded, fresh memory is what recording costs: a seventh of a ViT-Ti's pass.
     """
     # Shapes alone have no memory to write into, and torch knows no autocast of them.
-    if kept or scores.requires_grad or scores.is_meta or torch.is_autocast_enabled(scores.device.type):
+    if keep_scores or scores.requires_grad or scores.is_meta or torch.is_autocast_enabled(scores.device.type):
         return scores.softmax(dim=-1)
     return torch.softmax(scores, dim=-1, out=scores)
 

@@ -159,7 +159,7 @@ class Attention(nn.Module):
         scores = (q * self.scale) @ k.mT
         if key_mask is not None:
             scores = scores.masked_fill(~key_mask[:, None, None, :], float("-inf"))
-        attn = softmax(scores, kept=record.wants_any(name, ("scores",)))  # (B, heads, query, key)
+        attn = softmax(scores, keep_scores=record.wants_any(name, ("scores",)))  # (B, heads, query, key)
         for part, tensor in zip(ATTENTION_PARTS, (q, k, v, scores, attn), strict=True):
             record(f"{name}.{part}", tensor)
         attn = dropout(attn, self.attn_drop, self.training)
@@ -185,8 +185,8 @@ class Mlp(nn.Module):
         gelu = isinstance(self.act, nn.GELU) and self.act.approximate == "none" and not self.gated
         hidden = linear(self.fc1, x, gelu)
         if self.gated:
-            gate, value = hidden.chunk(2, dim=-1)
-            hidden = self.act(gate) * value
+            gate, up = hidden.chunk(2, dim=-1)
+            hidden = self.act(gate) * up
         elif not gelu:
             hidden = self.act(hidden)
         record(f"{name}.mlp_hidden", hidden)
@@ -196,9 +196,9 @@ class Mlp(nn.Module):
 class LayerScale(nn.Module):
     """A learned gain per channel on a residual branch (Touvron et al. 2021, CaiT)."""
 
-    def __init__(self, dim: int, value: float) -> None:
+    def __init__(self, dim: int, initial: float) -> None:
         super().__init__()
-        self.gamma = nn.Parameter(torch.full((dim,), value))
+        self.gamma = nn.Parameter(torch.full((dim,), initial))
 
     def forward(self, x: Tensor) -> Tensor:
         return x * self.gamma

@@ -211,10 +211,10 @@ def _swin() -> Iterator[Pretrained]:
     shapes = (("tiny", 7, 224), ("small", 7, 224), ("base", 7, 224), ("base", 12, 384))
     for size, window, side in shapes:
         config = _swin_config(size, window, side, "timm")
-        for tag, data, words in (("ms_in1k", IN1K, ""), ("ms_in22k_ft_in1k", IN21K, ", from ImageNet-21k")):
+        for tag, dataset, note in (("ms_in1k", IN1K, ""), ("ms_in22k_ft_in1k", IN21K, ", from ImageNet-21k")):
             name = f"swin_{size}_patch4_window{window}_{side}.{tag}"
-            title = f"Swin-{_LETTERS[size][0]}, {side} px{words}"
-            yield _from_timm(name, title, config, data, 0.9 if side == 224 else 1.0)
+            title = f"Swin-{_LETTERS[size][0]}, {side} px{note}"
+            yield _from_timm(name, title, config, dataset, 0.9 if side == 224 else 1.0)
 
 
 def _torchvision() -> Iterator[Pretrained]:

@@ -67,7 +67,7 @@ class WindowAttention(nn.Module):
             return linear(self.proj, y.view(B, W, N, C))
         q, k, v = qkv.view(B, W, N, 3, self.num_heads, -1).permute(3, 0, 1, 4, 2, 5).unbind(0)
         scores = (q * self.scale) @ k.mT + bias  # (B, windows, heads, M*M, M*M)
-        attn = softmax(scores, kept=record.wants_any(name, ("scores",)))
+        attn = softmax(scores, keep_scores=record.wants_any(name, ("scores",)))
         for part, tensor in zip(ATTENTION_PARTS, (q, k, v, scores, attn), strict=True):
             record(f"{name}.{part}", tensor)
         attn = dropout(attn, self.attn_drop, self.training)

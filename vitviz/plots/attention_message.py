@@ -156,7 +156,7 @@ def maps_view(
         "notes": list(notes),
         "lines": list(lines) or None,
         "grid": list(grid),
-        "scale": [float(value) for value in scale],
+        "scale": [float(largest) for largest in scale],
         **asdict(drawn),
         **ground.header,
     }

@@ -31,8 +31,8 @@ def pack(header: dict[str, Any], **arrays: np.ndarray[Any, Any]) -> bytes:
         offset += -(-array.nbytes // 8) * 8
     buffers = []
     for array in arrays.values():
-        data = np.ascontiguousarray(array).tobytes()
-        buffers.append(data + b"\0" * (-len(data) % 8))
+        buffer = np.ascontiguousarray(array).tobytes()
+        buffers.append(buffer + b"\0" * (-len(buffer) % 8))
     return seal({**header, "arrays": table}, b"".join(buffers))
 
 
@@ -40,7 +40,7 @@ def describe(record: Any, *names: str) -> dict[str, Any]:
     """Return some fields of a dataclass for a header; without names all but its arrays, which travel beside it."""
     if names:
         return {name: getattr(record, name) for name in names}
-    return {name: value for name, value in vars(record).items() if not isinstance(value, np.ndarray)}
+    return {name: field for name, field in vars(record).items() if not isinstance(field, np.ndarray)}
 
 
 def name_files(files: Sequence[str]) -> bytes:

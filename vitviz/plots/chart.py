@@ -71,11 +71,11 @@ class Chart:
             ends: lowest and highest value at each point, drawn as a bar.
             trace: further parts of the trace, such as a `line` of another width.
         """
-        heights = [None if value is None or not math.isfinite(value) else float(value) for value in y]
+        heights = [None if height is None or not math.isfinite(height) else float(height) for height in y]
         color, symbol = style
         line = {"color": color, "width": 2.5, **trace.pop("line", {})}
         if ends is not None:
-            middle = [value or 0.0 for value in heights]
+            middle = [height or 0.0 for height in heights]
             trace["error_y"] = {
                 "type": "data",
                 "symmetric": False,
@@ -154,34 +154,34 @@ class Chart:
         self.shape(type="line", xref="x domain", yref="y", x0=0, x1=1, y0=y, y1=y, line=line)
 
 
-def _escape(value: Any) -> Any:
+def _escape(node: Any) -> Any:
     """Escape all texts, so that Plotly does not interpret a name such as `<b>` or `<a href>`."""
-    if isinstance(value, dict):
-        return {name: _escape(part) for name, part in value.items()}
-    if isinstance(value, list):
-        return [_escape(part) for part in value]
-    return escape(value, quote=False) if isinstance(value, str) else value
+    if isinstance(node, dict):
+        return {name: _escape(part) for name, part in node.items()}
+    if isinstance(node, list):
+        return [_escape(part) for part in node]
+    return escape(node, quote=False) if isinstance(node, str) else node
 
 
-def _refer(value: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
+def _refer(node: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
     """Return JSON that names the arrays of a value, which are collected in `arrays`; NaN is null."""
-    if isinstance(value, dict):
-        return {name: _refer(part, arrays) for name, part in value.items()}
-    if isinstance(value, np.ndarray):
+    if isinstance(node, dict):
+        return {name: _refer(part, arrays) for name, part in node.items()}
+    if isinstance(node, np.ndarray):
         name = f"a{len(arrays)}"
-        arrays[name] = value.astype(np.int32) if value.dtype == np.int64 else value
+        arrays[name] = node.astype(np.int32) if node.dtype == np.int64 else node
         return {"ref": name}
-    if isinstance(value, list | tuple):
-        return [_refer(part, arrays) for part in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    if isinstance(node, list | tuple):
+        return [_refer(part, arrays) for part in node]
+    if isinstance(node, np.generic):
+        node = node.item()
+    return None if isinstance(node, float) and not math.isfinite(node) else node
 
 
 def merge_layout(base: Parts, changes: Parts) -> Parts:
     """Return a copy of `base` with changes merged in, including nested dictionaries."""
     out = dict(base)
-    for key, value in changes.items():
+    for key, change in changes.items():
         old = out.get(key)
-        out[key] = merge_layout(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+        out[key] = merge_layout(old, change) if isinstance(old, dict) and isinstance(change, dict) else change
     return out

@@ -75,13 +75,13 @@ def lines_figure(
         figure.shape(type="line", xref="x", yref="y domain", x0=at[0], x1=at[0], y0=0, y1=1, line=line)
         word = {"text": at[1], "font": {"color": theme.PALETTES[mode].primary, "size": 13}}
         figure.note(x=float(np.log10(at[0])), yref="y domain", y=0, xanchor="left", yanchor="bottom", **word)
-    for one in lines:
-        _add(figure, tokens, one, unit)
-        place = {"x": float(np.log10(tokens[-1])), "y": float(np.log10(one.values[-1]))}
-        figure.note(text=one.name, font={"color": ink, "size": 13}, **place, **_ENDS[one.place])
+    for series in lines:
+        _add(figure, tokens, series, unit)
+        place = {"x": float(np.log10(tokens[-1])), "y": float(np.log10(series.values[-1]))}
+        figure.note(text=series.name, font={"color": ink, "size": 13}, **place, **_ENDS[series.place])
     figure.layout(
         height=height_px,
-        margin={"r": max([8, *(round(7 * len(one.name)) + 12 for one in lines if one.place == "right")])},
+        margin={"r": max([8, *(7 * len(series.name) + 12 for series in lines if series.place == "right")])},
         xaxis=_tokens_axis(tokens, labels, x_title),
         yaxis={
             "type": "log",

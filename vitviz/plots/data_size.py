@@ -32,7 +32,7 @@ def size_figure(
     sizes: Sequence[int],
     chance: float,
     what: str,
-    own: Sequence[Own] = (),
+    own_points: Sequence[Own] = (),
     mode: Mode = "light",
 ) -> Chart:
     """Draw accuracy over the number of training images, one line per model with the span of its seeds.
@@ -49,7 +49,7 @@ def size_figure(
     figure.hline(100 * chance, {"color": PALETTES[mode].muted, "width": 1, "dash": "dot"})
     for curve in curves:
         _over_sizes(figure, curve, sizes)
-    for point in own:
+    for point in own_points:
         _star(figure, point, PALETTES[mode].ink)
     return figure.with_legend(
         HEIGHT_PX,

@@ -46,23 +46,23 @@ def heads_view(
     Raises:
         ValueError: if a series does not have one value per step.
     """
-    for one in series:
-        if len(one.values) != len(steps) or one.values.shape != one.spread.shape:
+    for heads in series:
+        if len(heads.values) != len(steps) or heads.values.shape != heads.spread.shape:
             raise ValueError(
-                f"{one.label} needs {len(steps)} steps, received {one.values.shape} and {one.spread.shape}"
+                f"{heads.label} needs {len(steps)} steps, received {heads.values.shape} and {heads.spread.shape}"
             )
     arrays: dict[str, NDArray[Any]] = {}
-    for index, one in enumerate(series):
-        arrays[f"values{index}"] = np.ascontiguousarray(one.values, np.float32)
-        arrays[f"spread{index}"] = np.ascontiguousarray(one.spread, np.float32)
-        if one.offsets is not None:
-            top = one.offsets.max(axis=(-2, -1), keepdims=True)
-            arrays[f"offsets{index}"] = np.round(255 * np.sqrt(one.offsets / np.maximum(top, 1e-12))).astype(
-                np.uint8
-            )
+    for index, heads in enumerate(series):
+        arrays[f"values{index}"] = np.ascontiguousarray(heads.values, np.float32)
+        arrays[f"spread{index}"] = np.ascontiguousarray(heads.spread, np.float32)
+        if heads.offsets is not None:
+            top = heads.offsets.max(axis=(-2, -1), keepdims=True)
+            arrays[f"offsets{index}"] = np.round(
+                255 * np.sqrt(heads.offsets / np.maximum(top, 1e-12))
+            ).astype(np.uint8)
             arrays[f"tops{index}"] = top[..., 0, 0].astype(np.float32)
     header = {
-        "series": [one.label for one in series],
+        "series": [heads.label for heads in series],
         "steps": list(steps),
         "shown": list(steps).index(shown_step),
         "axis": axis,

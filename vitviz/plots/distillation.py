@@ -88,10 +88,10 @@ def disagreement_figure(names: Sequence[str], differs: NDArray[np.float64], mode
         showscale=False,
         hovertemplate="%{y} and %{x} differ on %{z:.1f} % of the images",
     )
-    for (row, column), value in np.ndenumerate(shown):
-        if np.isfinite(value):
-            ink = "#10151C" if value > 0.55 * top else "#FFFFFF"
-            figure.note(x=column, y=row, text=f"{value:.1f}", font={"color": ink, "size": 13})
+    for (row, column), share in np.ndenumerate(shown):
+        if np.isfinite(share):
+            ink = "#10151C" if share > 0.55 * top else "#FFFFFF"
+            figure.note(x=column, y=row, text=f"{share:.1f}", font={"color": ink, "size": 13})
     figure.layout(
         height=48 * len(names) + 96,
         xaxis={

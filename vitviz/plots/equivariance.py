@@ -24,7 +24,7 @@ def shift_figure(
         figure.curve(
             name,
             [at / last for at in range(len(points))],
-            [value for _, value in points],
+            [error for _, error in points],
             (colors[i], SYMBOLS[i % len(SYMBOLS)]),
             "%{customdata}: %{y:.3f}",
             customdata=[layer for layer, _ in points],

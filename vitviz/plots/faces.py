@@ -23,7 +23,7 @@ def faces_figure(
         color, off = family_colors(families)[m], 0.24 * (m - (len(shares) - 1) / 2)
         for row, values in enumerate(by_row):
             figure.seeds(
-                [100 * value for value in values],
+                [100 * share for share in values],
                 row + off,
                 0.1,
                 (color, SYMBOLS[m % len(SYMBOLS)], PALETTES[mode].ink),

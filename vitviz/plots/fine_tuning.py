@@ -112,7 +112,7 @@ def learning(
     }
     arrays = {f"curve{i}": mean_curve(group.curves).astype(np.float32) for i, group in enumerate(groups)}
     for i, group in enumerate(groups):
-        arrays |= {f"curve{i}_{seed}": one.astype(np.float32) for seed, one in enumerate(group.curves)}
+        arrays |= {f"curve{i}_{seed}": curve.astype(np.float32) for seed, curve in enumerate(group.curves)}
     return pack(header, **arrays, **band)
 
 

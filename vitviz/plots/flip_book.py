@@ -64,9 +64,9 @@ def to_bytes(values: NDArray[np.floating[Any]], lo: float, hi: float) -> NDArray
 class Leaf:
     """A part of a book that is sent once: texts and bytes. Leaves with the same content have the same key."""
 
-    def __init__(self, words: Any, data: NDArray[np.uint8] | None = None) -> None:
+    def __init__(self, words: Any, pixels: NDArray[np.uint8] | None = None) -> None:
         self.words = words
-        self.data = np.empty(0, np.uint8) if data is None else np.ascontiguousarray(data).reshape(-1)
+        self.data = np.empty(0, np.uint8) if pixels is None else np.ascontiguousarray(pixels).reshape(-1)
         text = json.dumps(words, separators=(",", ":"), allow_nan=False).encode()
         self.key = blake2b(text + b"\0" + self.data.tobytes(), digest_size=16).digest()
 
@@ -130,7 +130,7 @@ class Shelf:
         self._sent: dict[bytes, tuple[int, float]] = {}
         self._bytes = 0
 
-    def send(self, leaves: Sequence[Leaf], now: float) -> tuple[list[int], dict[int, Leaf]]:
+    def send(self, leaves: Sequence[Leaf], clock_s: float) -> tuple[list[int], dict[int, Leaf]]:
         """Return each leaf's number, and those leaves that the browser may not have yet, by number."""
         size = sum(leaf.data.size for leaf in leaves if leaf.key not in self._sent)
         if len(self._sent) + len(leaves) > MOST_LEAVES or self._bytes + size > MOST_BYTES:
@@ -139,9 +139,9 @@ class Shelf:
         for leaf in leaves:
             if leaf.key not in self._sent:
                 self._bytes += leaf.data.size
-            number, since = self._sent.setdefault(leaf.key, (len(self._sent), now))
+            number, since = self._sent.setdefault(leaf.key, (len(self._sent), clock_s))
             numbers.append(number)
-            if now - since < SETTLED_S:
+            if clock_s - since < SETTLED_S:
                 fresh[number] = leaf
         return numbers, fresh
 
@@ -156,7 +156,7 @@ def payload(
     moment: int | None = None,
     waiting: str = "",
     plays: bool = False,
-    now: float | None = None,
+    clock_s: float | None = None,
 ) -> bytes:
     """Pack the flip-book's message: the numbers of all its leaves, and those leaves that are not on the
     browser's shelf.
@@ -171,7 +171,7 @@ def payload(
     """
     rows = [(Leaf(words), *frames) for words, frames in zip(moments, book.frames, strict=True)]
     leaves = [*book.described, *book.bases, *(leaf for row in rows for leaf in row)]
-    numbers, fresh = shelf.send(leaves, time.monotonic() if now is None else now)
+    numbers, fresh = shelf.send(leaves, time.monotonic() if clock_s is None else clock_s)
     begin = len(book.described) + len(book.bases)
     header = {
         "run": run,
@@ -184,6 +184,6 @@ def payload(
         "waiting": waiting,
         "plays": plays,
     }
-    data = np.concatenate([np.empty(0, np.uint8), *(leaf.data for leaf in fresh.values())])
+    pixels = np.concatenate([np.empty(0, np.uint8), *(leaf.data for leaf in fresh.values())])
     pages = np.array(numbers[begin:], np.uint16).reshape(len(rows), -1 if rows else 0)
-    return pack(header, pages=pages, data=data)
+    return pack(header, pages=pages, data=pixels)

@@ -64,12 +64,12 @@ def find_range(traces: list[dict[str, Any]]) -> tuple[list[Any], FloatArray, Flo
     drawn = [(x, y) for x, y in points if len(x)]
     if not drawn:
         return [], np.zeros(0), np.zeros(0)
-    numeric = all(isinstance(value, int | float) for x, _ in drawn for value in x)
+    numeric = all(isinstance(position, int | float) for x, _ in drawn for position in x)
     if not numeric:
         names = list(dict.fromkeys(name for x, _ in drawn for name in x))
         values = np.concatenate([y for _, y in drawn])
         return names, np.full(len(names), values.min()), np.full(len(names), values.max())
-    positions = sorted({float(value) for x, _ in drawn for value in x})
+    positions = sorted({float(position) for x, _ in drawn for position in x})
     curves = np.array(
         [
             np.interp(positions, np.array(x, float)[order], y[order], np.nan, np.nan)
@@ -88,7 +88,7 @@ def list_points(trace: dict[str, Any]) -> tuple[list[Any], FloatArray]:
     x = list(trace.get("x", range(len(y))))
     if trace.get("orientation") == "h":
         x, y = y, x
-    finite = [i for i, value in enumerate(y) if isinstance(value, int | float) and np.isfinite(value)]
+    finite = [i for i, height in enumerate(y) if isinstance(height, int | float) and np.isfinite(height)]
     return [x[i] for i in finite], np.array([y[i] for i in finite], float)
 
 
@@ -117,7 +117,7 @@ def list_lines(figure: Chart) -> list[tuple[FloatArray, FloatArray]]:
     lines = []
     for trace in figure.traces:
         x, y = list_points(trace)
-        if not all(isinstance(value, int | float) for value in x):
+        if not all(isinstance(position, int | float) for position in x):
             x = list(range(len(x)))
         line = np.log(np.array(x, float)) if logarithmic else np.array(x, float), y
         lines.append(line[::-1] if is_horizontal([trace]) else line)

@@ -42,9 +42,9 @@ def sheet(maps: NDArray[np.floating], columns: int) -> NDArray[np.float32]:
     count, rows, cols = maps.shape
     lines = ceil(count / columns)
     out = np.full((lines * (rows + GAP) - GAP, columns * (cols + GAP) - GAP), np.nan, np.float32)
-    for i, one in enumerate(maps):
+    for i, feature_map in enumerate(maps):
         top, left = i // columns * (rows + GAP), i % columns * (cols + GAP)
-        out[top : top + rows, left : left + cols] = one / (one.max() or 1.0)
+        out[top : top + rows, left : left + cols] = feature_map / (feature_map.max() or 1.0)
     return out
 
 
@@ -129,7 +129,7 @@ def courses_figure(courses: Sequence[Course], x_title: str, unit: str, mode: the
 
 def seeds_figure(
     names: Sequence[str],
-    found: Sequence[Sequence[float]],
+    accuracies: Sequence[Sequence[float]],
     marked: int,
     mode: theme.Mode = "light",
     printed: Sequence[float] = (),
@@ -142,18 +142,18 @@ def seeds_figure(
         printed: an accuracy of each row that a lecture printed: a cross, or one line if all are the same.
     """
     palette, figure = theme.PALETTES[mode], Chart(mode)
-    for row, values in enumerate(found):
+    for row, values in enumerate(accuracies):
         color, symbol = (palette.muted, "diamond") if row == marked else (palette.primary, "circle")
-        shares = [100 * value for value in values]
+        shares = [100 * share for share in values]
         figure.seeds(shares, row, 0.3, (color, symbol, palette.ink), f"{names[row]}: %{{x:.2f}} %")
     if len({*printed}) == 1:
         line = {"color": palette.query, "width": 2, "dash": "dash"}
         figure.vline(100 * printed[0], line, {"text": "printed", "font": {"color": palette.ink}, "xshift": 4})
         printed = ()
-    for row, value in enumerate(printed):
+    for row, share in enumerate(printed):
         figure.add(
             "scatter",
-            x=[100 * value],
+            x=[100 * share],
             y=[row],
             orientation="h",
             mode="markers",

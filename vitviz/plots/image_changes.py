@@ -63,25 +63,25 @@ class Changed:
     @property
     def words(self) -> list[str]:
         """Every strength in words."""
-        return [strength_words(self.name, value, self.frames.shape[1]) for value in self.values]
+        return [strength_words(self.name, strength, self.frames.shape[1]) for strength in self.values]
 
 
-def strength_words(name: str, value: float, grain_px: int) -> str:
+def strength_words(name: str, strength: float, grain_px: int) -> str:
     """Format a strength, as '3 px right'."""
     if name == "shift":
-        return f"{abs(value):.0f} px {'right' if value > 0 else 'left'}" if value else "0 px"
+        return f"{abs(strength):.0f} px {'right' if strength > 0 else 'left'}" if strength else "0 px"
     if name == "rotate":
-        return f"{signed(value, 0)}°"
+        return f"{signed(strength, 0)}°"
     if name == "blur":
-        return f"σ {value:.2f} px"
+        return f"σ {strength:.2f} px"
     if name == "occlude":
-        side = round(value * grain_px)
+        side = round(strength * grain_px)
         return f"{side} × {side} px"
     if name in ("zoom", "contrast"):
-        return f"× {value:.2f}"
+        return f"× {strength:.2f}"
     if name == "pieces":
-        return "taken apart" if value else "whole"
-    return f"{'+' if name == 'brightness' and value > 0 else ''}{percent(value, 0).replace('-', '−')}"
+        return "taken apart" if strength else "whole"
+    return f"{'+' if name == 'brightness' and strength > 0 else ''}{percent(strength, 0).replace('-', '−')}"
 
 
 @dataclass(frozen=True)
@@ -126,28 +126,29 @@ def payload(
         "photograph": ground.pixels.shape[0] > changed.frames.shape[1],
         "pictures": 0 if curve is None or not start.revealed else curve.pictures,
     }
-    shown = answered if start.revealed else [_conceal(one, changed.start) for one in answered]
+    shown = answered if start.revealed else [_conceal(model, changed.start) for model in answered]
     arrays = _arrays(changed, shown, ground, curve if start.revealed else None)
     if not start.revealed:
-        arrays["band"] = find_band([one.probabilities for one in answered], changed.start)
+        arrays["band"] = find_band([model.probabilities for model in answered], changed.start)
     return pack(header | vars(start) | ground.header, **arrays)
 
 
 def describe_models(answered: Sequence[Answered]) -> list[dict[str, str]]:
     """Return each model's name, kind of map and colour."""
-    colors = family_colors([one.family for one in answered])
+    colors = family_colors([model.family for model in answered])
     return [
-        {"name": one.name, "by": one.by, "color": color} for one, color in zip(answered, colors, strict=True)
+        {"name": model.name, "by": model.by, "color": color}
+        for model, color in zip(answered, colors, strict=True)
     ]
 
 
 def pack_answers(answered: Sequence[Answered]) -> dict[str, NDArray[Any]]:
     """Return all models' probabilities, and each model's maps scaled to their maximum, in eight bits."""
     arrays: dict[str, NDArray[Any]] = {
-        "chances": np.stack([one.probabilities for one in answered]).astype(np.float32)
+        "chances": np.stack([model.probabilities for model in answered]).astype(np.float32)
     }
-    for i, one in enumerate(answered):
-        arrays[f"view{i}"] = np.rint(255 * one.views / (float(one.views.max()) or 1.0)).astype(np.uint8)
+    for i, model in enumerate(answered):
+        arrays[f"view{i}"] = np.rint(255 * model.views / (float(model.views.max()) or 1.0)).astype(np.uint8)
     return arrays
 
 
@@ -162,9 +163,9 @@ def find_band(probabilities: Sequence[FloatArray], start: int) -> NDArray[np.flo
     return np.stack([curves.min(axis=0), curves.max(axis=0)]).astype(np.float32)
 
 
-def _conceal(one: Answered, start: int) -> Answered:
+def _conceal(model: Answered, start: int) -> Answered:
     visible = slice(start, start + 1)
-    return replace(one, probabilities=one.probabilities[visible], views=one.views[visible])
+    return replace(model, probabilities=model.probabilities[visible], views=model.views[visible])
 
 
 def _arrays(

@@ -52,7 +52,7 @@ def _add_cells(figure: Chart, cells: FloatArray, mode: Mode) -> list[str]:
     top = float(np.nanmax(np.abs(cells))) or 1.0
     figure.add(
         "heatmap",
-        z=[[None if np.isnan(value) else float(value) for value in row] for row in cells],
+        z=[[None if np.isnan(share) else float(share) for share in row] for row in cells],
         x=list(range(columns)),
         y=list(range(1, layers + 1)),
         zmin=-top,
@@ -61,7 +61,7 @@ def _add_cells(figure: Chart, cells: FloatArray, mode: Mode) -> list[str]:
         ygap=2,
         colorscale=colorscale(DIVERGING[mode]),
         showscale=False,
-        text=[["" if np.isnan(value) else signed(value) for value in row] for row in cells],
+        text=[["" if np.isnan(share) else signed(share) for share in row] for row in cells],
         texttemplate="%{text}" if columns <= MOST_WRITTEN else "",
         customdata=[names] * layers,
         hovertemplate="layer %{y}, %{customdata}: %{text}",

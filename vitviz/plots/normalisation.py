@@ -18,13 +18,13 @@ BAR = {"orientation": "h", "thickness": 10, "len": 0.6, "y": -0.14, "yanchor": "
 VEIL = 0.8  # opacity of what does not share the mean
 
 
-def gradient_figure(found: Sequence[Norms], mode: Mode = "light") -> Chart:
+def gradient_figure(curves: Sequence[Norms], mode: Mode = "light") -> Chart:
     """Draw the gradient norm over blocks, one line per variant with the span of its seeds."""
     figure = Chart(mode)
-    for one, colour, symbol in zip(found, VARIANTS[1:], SYMBOLS, strict=False):
-        blocks, ends = range(1, len(one.mean) + 1), (one.low, one.high)
-        figure.curve(one.title, blocks, one.mean, (colour, symbol), "block %{x}: %{y:.3g}", ends)
-    norms = [float(value) for one in found for values in (one.low, one.high) for value in values if value > 0]
+    for curve, colour, symbol in zip(curves, VARIANTS[1:], SYMBOLS, strict=False):
+        blocks, ends = range(1, len(curve.mean) + 1), (curve.low, curve.high)
+        figure.curve(curve.title, blocks, curve.mean, (colour, symbol), "block %{x}: %{y:.3g}", ends)
+    norms = [float(norm) for curve in curves for ends in (curve.low, curve.high) for norm in ends if norm > 0]
     return figure.with_legend(
         HEIGHT_PX,
         xaxis={"title": {"text": "block, from the image to the head"}, "dtick": 1},

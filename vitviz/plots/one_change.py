@@ -34,16 +34,16 @@ def payload(
     """
     racers = [
         {
-            "name": one.name,
-            "title": one.title,
+            "name": variant.name,
+            "title": variant.title,
             "color": colour,
             "measured": None,
-            "dots": [round(value, 4) for value in one.test.values()],
-            "told": one.summary,
+            "dots": [round(accuracy, 4) for accuracy in variant.test.values()],
+            "told": variant.summary,
         }
-        for one, colour in zip(variants, variant_colors([one.family for one in variants]), strict=True)
+        for variant, colour in zip(variants, variant_colors([v.family for v in variants]), strict=True)
     ]
-    curves: list[NDArray[np.floating]] = [one.curve for one in variants]
+    curves: list[NDArray[np.floating]] = [variant.curve for variant in variants]
     if concealed:
         curves = find_extremes(curves)
         racers = [
@@ -62,7 +62,7 @@ def payload(
             "title": "Accuracy, time and parameters",
             "note": note,
             "axis": "test accuracy, %     ● one seed     | mean",
-            "range": scale([value for one in variants for value in one.test.values()]),
+            "range": scale([accuracy for variant in variants for accuracy in variant.test.values()]),
         },
     }
     return pack(header, **{f"curve{i}": curve.astype(np.float32) for i, curve in enumerate(curves)})

@@ -174,7 +174,7 @@ def resize_figure(
     figure = Chart(mode)
     colours = (palette.primary, palette.muted)
     for (name, values), colour, symbol in zip(accuracy.items(), colours, theme.SYMBOLS, strict=False):
-        percents = [100 * value for value in values]
+        percents = [100 * share for share in values]
         figure.curve(name, sizes, percents, (colour, symbol), "%{x} px: %{y:.1f} %")
     figure.vline(
         x=native_px,

@@ -167,7 +167,7 @@ def _place_labels(
         best = min(
             _PLACES,
             key=lambda place: (
-                *(one > _ROOM_PX2 for one in lost[place]),
+                *(area > _ROOM_PX2 for area in lost[place]),
                 sum(lost[place]) + struck[place],
             ),
         )
@@ -219,11 +219,11 @@ def _scaled(values: Sequence[float], axis: Axis) -> np.ndarray:
 def _add_family(
     figure: Chart,
     family: str,
-    own: Sequence[tuple[Point, str]],
+    labelled: Sequence[tuple[Point, str]],
     axes: tuple[Axis, Axis],
     palette: theme.Palette,
 ) -> None:
-    points = [point for point, _ in own]
+    points = [point for point, _ in labelled]
     color, (x, y) = FAMILY[family], axes
     figure.add(
         "scatter",
@@ -231,8 +231,8 @@ def _add_family(
         y=[p.y for p in points],
         mode="markers+text",
         name=family,
-        text=[p.name if place else "" for p, place in own],
-        textposition=[place or "top center" for _, place in own],
+        text=[p.name if place else "" for p, place in labelled],
+        textposition=[place or "top center" for _, place in labelled],
         textfont={"size": 12, "color": palette.ink},
         customdata=[[p.name, p.note] for p in points],
         marker={

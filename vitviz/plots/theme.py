@@ -79,7 +79,7 @@ def ramp(stops: tuple[str, ...], position: float) -> str:
     low = min(int(place), len(stops) - 2)
     ends = [[int(stop[i : i + 2], 16) for i in (1, 3, 5)] for stop in stops[low : low + 2]]
     mixed = (round(a + (b - a) * (place - low)) for a, b in zip(*ends, strict=True))
-    return "#" + "".join(f"{value:02x}" for value in mixed)
+    return "#" + "".join(f"{channel:02x}" for channel in mixed)
 
 
 def colorscale(stops: tuple[str, ...]) -> list[tuple[float, str]]:

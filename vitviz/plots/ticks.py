@@ -26,12 +26,12 @@ def _round_ticks(low: float, high: float) -> list[float]:
     return [round(step * i, 12) for i in range(ceil(low / step), floor(high / step) + 1)]
 
 
-def short(value: float) -> str:
+def short(number: float) -> str:
     """Format a number for a tick: '1.3 k', '20 M' or '5 G'."""
     for power, sign in ((12, "T"), (9, "G"), (6, "M"), (3, "k")):
-        if value >= 10**power:
-            return f"{value / 10**power:g}\N{NO-BREAK SPACE}{sign}"
-    return f"{value:g}"
+        if number >= 10**power:
+            return f"{number / 10**power:g}\N{NO-BREAK SPACE}{sign}"
+    return f"{number:g}"
 
 
 def log_axis(values: Sequence[float]) -> dict[str, Any]:

@@ -56,8 +56,8 @@ def method_maps_of(model: LoadedModel, image: FloatArray, recipe: Recipe) -> dic
     attn = capture(model.model, image[None], record=("blocks.*.attn",)).attention()[:, 0]
     relevance = sums = None
     if recipe.target is not None:
-        found = class_relevance(model.model, image[None], np.array([recipe.target]))
-        relevance, sums = found.tokens[0], sum_by_patch(found.pixels, layout.patch_px)[0]
+        class_maps = class_relevance(model.model, image[None], np.array([recipe.target]))
+        relevance, sums = class_maps.tokens[0], sum_by_patch(class_maps.pixels, layout.patch_px)[0]
     return method_maps(
         attn,
         layout.prefix,

@@ -171,16 +171,16 @@ def _build_attention(
         weights=block.weights,
         keys=block.keys,
         name=name,
-        of="keys",
+        noun="keys",
     )
     mixed = block.weights @ block.value
-    value = build_vectors(
+    weighted_sum = build_vectors(
         f"Weighted sum of the values, head {head + 1}", "o = Σ a v", mixed, (heads, shape[0], len(mixed))
     )
     label = "z′" if block.pre_norm else "sum"
     formula = "z′ = z + MSA(LN(z))" if block.pre_norm else "z + MSA(z)"
     added = build_sum("Residual addition", formula, entering, attention, ("z", "attention", label), shape)
-    operations += [_build_head_maps(block, head, shape[0], name), row, value, added]
+    operations += [_build_head_maps(block, head, shape[0], name), row, weighted_sum, added]
     if not block.pre_norm:
         operations.append(
             build_layernorm("LayerNorm", "z′ = LN(z + MSA(z))", entering + attention, block.stream[2], shape)

@@ -109,11 +109,11 @@ def _select_channel(values: FloatArray, channel: int | None) -> int:
     return channel if channel is not None and channel < len(values) else int(np.abs(values).argmax())
 
 
-def _build_batchnorm(total: float, batch: nn.BatchNorm2d, channel: int, result: float) -> Operation:
+def _build_batchnorm(total: float, batch: nn.BatchNorm2d, channel: int, output: float) -> Operation:
     mean, variance = (as_array(getattr(batch, f"running_{name}"))[channel] for name in ("mean", "var"))
     gain, shift = as_array(batch.weight)[channel], as_array(batch.bias)[channel]
     normed = float(gain * (total - mean) / np.sqrt(variance + batch.eps) + shift)
-    numbers = f"{signed(total, 3)} becomes {signed(normed, 3)}; after ReLU {signed(result, 3)}"
+    numbers = f"{signed(total, 3)} becomes {signed(normed, 3)}; after ReLU {signed(output, 3)}"
     values = np.array([[total, normed, max(normed, 0.0)]], np.float32)
     return Operation(
         "vector",

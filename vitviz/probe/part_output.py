@@ -148,7 +148,7 @@ def open_classes(context: PartContext) -> OpenedPart:
         weights=probabilities,
         keys=np.arange(len(logits)),
         name=lambda i: names[i],
-        of="classes",
+        noun="classes",
     )
     columns = {"logit": logits, "probability": probabilities}
     return build_opened_part(

@@ -70,8 +70,8 @@ def _pools() -> ThreadpoolController:
 
 def chances(model: LoadedModel, images: NDArray[np.uint8]) -> FloatArray:
     """Return the class probabilities (N, classes) of images (N, S, S, 3) of the model's size."""
-    found: FloatArray = model.probabilities(_logits(model, inputs_of(model, images)))
-    return found
+    class_probabilities: FloatArray = model.probabilities(_logits(model, inputs_of(model, images)))
+    return class_probabilities
 
 
 def answers(model: LoadedModel, images: NDArray[np.uint8]) -> NDArray[np.int64]:

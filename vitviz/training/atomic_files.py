@@ -9,11 +9,11 @@ from typing import Any
 STATUS_BYTES = 4096  # a status is padded to this, so that it can be overwritten in place on a full disk
 
 
-def write_whole(path: Path, data: bytes) -> None:
+def write_whole(path: Path, encoded: bytes) -> None:
     """Write atomically: readers see the old bytes or the new ones."""
     draft = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")  # two threads may write one file
     try:
-        draft.write_bytes(data)
+        draft.write_bytes(encoded)
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
@@ -21,12 +21,12 @@ def write_whole(path: Path, data: bytes) -> None:
 
 def write_status(path: Path, values: dict[str, Any]) -> None:
     """Write a small JSON object atomically, or in place if the disk is full."""
-    data = json.dumps(values).encode().ljust(STATUS_BYTES)
+    encoded = json.dumps(values).encode().ljust(STATUS_BYTES)
     try:
-        write_whole(path, data)
+        write_whole(path, encoded)
     except OSError:
         with open(path, "r+b") as file:
-            file.write(data)
+            file.write(encoded)
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -42,20 +42,20 @@ def read_whole(path: Path) -> bytes:
         return b""
 
 
-def json_object(data: bytes) -> dict[str, Any]:
+def json_object(encoded: bytes) -> dict[str, Any]:
     """Parse a JSON object; returns an empty one for anything else."""
     try:
-        values = json.loads(data)
+        values = json.loads(encoded)
     except (ValueError, RecursionError):
         return {}
     return values if isinstance(values, dict) else {}
 
 
-def append_lines(path: Path, values: list[dict[str, Any]]) -> None:
+def append_lines(path: Path, records: list[dict[str, Any]]) -> None:
     """Append one JSON object per line, in one write."""
-    if values:
+    if records:
         with open(path, "ab") as file:
-            file.write("".join(json.dumps(value) + "\n" for value in values).encode())
+            file.write("".join(json.dumps(record) + "\n" for record in records).encode())
 
 
 def read_lines(path: Path, after_byte: int = 0) -> tuple[list[dict[str, Any]], int]:
@@ -68,16 +68,16 @@ def read_lines(path: Path, after_byte: int = 0) -> tuple[list[dict[str, Any]], i
             if os.fstat(file.fileno()).st_size < after_byte:
                 after_byte = 0
             file.seek(after_byte)
-            data = file.read()
+            unread = file.read()
     except OSError:
         return [], after_byte
-    whole = data[: data.rfind(b"\n") + 1]
-    values = []
+    whole = unread[: unread.rfind(b"\n") + 1]
+    records = []
     for line in whole.splitlines():
         try:
-            value = json.loads(line)
+            record = json.loads(line)
         except (ValueError, RecursionError):
             continue
-        if isinstance(value, dict):
-            values.append(value)
-    return values, after_byte + len(whole)
+        if isinstance(record, dict):
+            records.append(record)
+    return records, after_byte + len(whole)

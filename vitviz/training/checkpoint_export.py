@@ -86,7 +86,7 @@ def history(run: Run) -> list[dict[str, Any]]:
     stride = -(-len(steps) // HISTORY_POINTS) or 1
     selected_ids = {id(record) for record in (*steps[::stride], *steps[-1:])}
     return [
-        {key: _short(value) for key, value in record.items() if key != "confusion"}
+        {key: _short(field) for key, field in record.items() if key != "confusion"}
         for record in records
         if record.get("kind") == "evaluation" or id(record) in selected_ids
     ]
@@ -129,5 +129,5 @@ def _halved(state: dict[str, Tensor]) -> dict[str, Tensor]:
     }
 
 
-def _short(value: Any) -> Any:
-    return float(f"{value:.5g}") if isinstance(value, float) else value
+def _short(field: Any) -> Any:
+    return float(f"{field:.5g}") if isinstance(field, float) else field

@@ -88,17 +88,17 @@ def _encoded(entry: Entry) -> str:
     else:
         fields |= _diff_fields(model, to_dict(preset.model))
     fields |= _diff_fields(to_dict(entry.train), to_dict(preset.train))
-    values = (f"{name}={_quoted(value)}" for name, value in fields.items())
+    values = (f"{name}={_quoted(field)}" for name, field in fields.items())
     return _PART.join([entry.recipe, *values])
 
 
-def _quoted(value: Any) -> str:
-    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+def _quoted(field: Any) -> str:
+    text = json.dumps(field, separators=(",", ":"), ensure_ascii=False)
     return quote(text, safe=_PLAIN).replace(_PART, "%7E")  # which `quote` leaves as it is
 
 
 def _diff_fields(current: dict[str, Any], base: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in current.items() if value != base[name]}
+    return {name: field for name, field in current.items() if field != base[name]}
 
 
 def _decoded(text: str) -> Entry:
@@ -108,9 +108,9 @@ def _decoded(text: str) -> Entry:
     preset = TRAINING_PRESETS[recipe]
     fields: dict[str, Any] = {}
     for part in parts:
-        name, _, value = part.partition("=")
+        name, _, encoded = part.partition("=")
         try:
-            fields[name] = json.loads(unquote(value))
+            fields[name] = json.loads(unquote(encoded))
         except (ValueError, RecursionError) as error:
             raise ValueError(f"the value of {name[:40]!r} is not valid JSON") from error
     title = clean_name(str(fields.pop("", preset.title)))

@@ -57,37 +57,37 @@ class Trainer:
         self,
         model_config: ModelConfig,
         config: TrainConfig,
-        data: TrainingData,
+        splits: TrainingData,
         device: str = "cpu",
         teacher: nn.Module | None = None,
         start: Mapping[str, Tensor] | None = None,
     ) -> None:
         self.device = torch.device(device)
-        _check(model_config, config, data, teacher, start)
-        self.model_config, self.config, self.data = model_config, config, data
+        _check(model_config, config, splits, teacher, start)
+        self.model_config, self.config, self.data = model_config, config, splits
         fast = config.precision == "auto" and bf16_is_fast(self.device)
         self.dtype = torch.bfloat16 if fast else torch.float32
         self.precision = "bf16" if fast else "fp32"
         model = create_initialised_model(model_config, config.seed, start).to(self.device)
         if isinstance(model, ConvNet) and model.config.whitened and start is None:
-            normalise, _ = make_normaliser(data.preparation, torch.float32, self.device)
-            model.whiten(normalise(data.train.images[:WHITENING_IMAGES].to(self.device)))
+            normalise, _ = make_normaliser(splits.preparation, torch.float32, self.device)
+            model.whiten(normalise(splits.train.images[:WHITENING_IMAGES].to(self.device)))
         self.weights = Weights(model, config.frozen, self.dtype, config.ema_decay, resting=start is not None)
         self.optimizers = make_optimizers(self.weights, config)
         self.thread_pool = ThreadPool(self.weights, config, self.device, teacher)
-        self.normalise, self.fill = make_normaliser(data.preparation, self.dtype, self.device)
-        self.pictures = data.train.to(self.device)
+        self.normalise, self.fill = make_normaliser(splits.preparation, self.dtype, self.device)
+        self.pictures = splits.train.to(self.device)
         self.step = 0
         self.seconds = 0.0
         self.learning_rate, self.weight_decay = config.learning_rate, config.weight_decay
         self._rate = config.learning_rate  # of the last update, where no scale applies
-        count, batch = len(data.train), config.batch_size
+        count, batch = len(splits.train), config.batch_size
         self.total_steps = (
             None if config.epochs is None else max(1, -(-round(config.epochs * count) // batch))
         )
         self.record_every = 1 if self.total_steps is None else -(-self.total_steps // MAX_RECORDS)
         self.record_all = False  # somebody watches single updates
-        spaced = min(len(data.validation), QUICK_VALIDATION) * VALIDATION_SPACING // batch
+        spaced = min(len(splits.validation), QUICK_VALIDATION) * VALIDATION_SPACING // batch
         self.validate_every = max(1, min(spaced, (self.total_steps or spaced * VALIDATIONS) // VALIDATIONS))
         self._snapshot_marks = snapshot_marks(config.snapshots, self.total_steps)
         self.early_stopping = StoppingRule(config)
@@ -149,13 +149,11 @@ class Trainer:
         images = augment(images, self.config, self.fill, generator, flipped)
         inputs, targets = mix(self.normalise(images), self.pictures.labels[chosen], self.config, generator)
         # What is dropped is a function of the update too.
-        logits, value, parts = self.thread_pool.learn(
-            inputs, targets, _seed(self.config.seed, -1 - self.step)
-        )
+        logits, loss, parts = self.thread_pool.learn(inputs, targets, _seed(self.config.seed, -1 - self.step))
         norm = self.weights.collect_gradient(parts)
-        if not (np.isfinite(value) and np.isfinite(norm)):
+        if not (np.isfinite(loss) and np.isfinite(norm)):
             raise Diverged(
-                f"The {'loss' if not np.isfinite(value) else 'gradient'} is NaN or infinite at step {self.step + 1}:"
+                f"The {'loss' if not np.isfinite(loss) else 'gradient'} is NaN or infinite at step {self.step + 1}:"
                 " use a smaller learning rate"
             )
         self._update(norm)
@@ -163,7 +161,7 @@ class Trainer:
         keep = min(self.step / (self.step + 1), 0.95)
         self._accuracy = keep * self._accuracy + (1 - keep) * hits
         self.step += 1
-        self._pending.append((value, norm))
+        self._pending.append((loss, norm))
         self._speed.append(perf_counter() - started)
 
     def _batch(self) -> Tensor:
@@ -389,14 +387,14 @@ def _seed(seed: int, index: int) -> int:
 def _check(
     model_config: ModelConfig,
     config: TrainConfig,
-    data: TrainingData,
+    splits: TrainingData,
     teacher: nn.Module | None,
     start: Mapping[str, Tensor] | None,
 ) -> None:
     for name, has, needs in (
-        ("image_size", data.preparation.image_size, model_config.image_size),
-        ("in_chans", data.preparation.in_chans, model_config.in_chans),
-        ("num_classes", len(data.classes), model_config.num_classes),
+        ("image_size", splits.preparation.image_size, model_config.image_size),
+        ("in_chans", splits.preparation.in_chans, model_config.in_chans),
+        ("num_classes", len(splits.classes), model_config.num_classes),
     ):
         if has != needs:
             raise ValueError(f"{name} of model and images must match, received {needs} and {has}")
@@ -404,9 +402,9 @@ def _check(
         raise ValueError(
             f"fixed_norms needs a CNN and the optimizer muon, received a {model_config.kind} and {config.optimizer}"
         )
-    if config.batch_size > len(data.train):
+    if config.batch_size > len(splits.train):
         raise ValueError(
-            f"batch_size {config.batch_size} is larger than the {len(data.train)} training images"
+            f"batch_size {config.batch_size} is larger than the {len(splits.train)} training images"
         )
     if teacher is not None and getattr(model_config, "softmax_output", False):
         raise ValueError("a student must output logits, received a model with softmax_output")

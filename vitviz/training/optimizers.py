@@ -147,9 +147,9 @@ def optimizer_tensors(optimizers: list[Optimizer]) -> dict[str, Tensor]:
     tensors, first = {}, 0
     for optimizer in optimizers:
         for index, slots in optimizer.state_dict()["state"].items():
-            for slot, value in slots.items():
-                if isinstance(value, Tensor):
-                    tensors[f"{first + index}.{slot}"] = value.to("cpu", copy=True)
+            for slot, tensor in slots.items():
+                if isinstance(tensor, Tensor):
+                    tensors[f"{first + index}.{slot}"] = tensor.to("cpu", copy=True)
         first += _count(optimizer)
     return tensors
 

@@ -37,7 +37,7 @@ def _read_presets() -> dict[str, TrainingPreset]:
             cast(ModelConfig, from_dict(to_dict(shape.config) | entry.get("config", {}))),
             shape.preparation,
             cast(
-                TrainConfig, from_dict({k: None if value == "off" else value for k, value in train.items()})
+                TrainConfig, from_dict({k: None if field == "off" else field for k, field in train.items()})
             ),
         )
     for shape in PRESETS.values():

@@ -25,10 +25,10 @@ Check = Callable[[str, Any], Any]
 def number(low: float = -_LARGE, high: float = _LARGE) -> Check:
     """Return a finite number between two bounds, as a float."""
 
-    def check(name: str, value: Any) -> float:
-        if isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high:
-            return float(value)
-        raise FieldError(f"{name} must be a number from {low:g} to {high:g}, received {shorten_value(value)}")
+    def check(name: str, field: Any) -> float:
+        if isinstance(field, int | float) and not isinstance(field, bool) and low <= field <= high:
+            return float(field)
+        raise FieldError(f"{name} must be a number from {low:g} to {high:g}, received {shorten_value(field)}")
 
     return check
 
@@ -36,11 +36,11 @@ def number(low: float = -_LARGE, high: float = _LARGE) -> Check:
 def integer_between(low: int = 0, high: int = MAX_STEP) -> Check:
     """Return an integer between two bounds."""
 
-    def check(name: str, value: Any) -> int:
-        if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high:
-            return value
+    def check(name: str, field: Any) -> int:
+        if isinstance(field, int) and not isinstance(field, bool) and low <= field <= high:
+            return field
         raise FieldError(
-            f"{name} must be a whole number from {low:,} to {high:,}, received {shorten_value(value)}"
+            f"{name} must be a whole number from {low:,} to {high:,}, received {shorten_value(field)}"
         )
 
     return check
@@ -49,24 +49,24 @@ def integer_between(low: int = 0, high: int = MAX_STEP) -> Check:
 def text(*allowed: str) -> Check:
     """Return one of these words, or where none is given any short text."""
 
-    def check(name: str, value: Any) -> str:
-        if isinstance(value, str) and (value in allowed if allowed else len(value) <= MOST_TEXT):
-            return value if allowed else cut(value, MOST_TEXT)
+    def check(name: str, field: Any) -> str:
+        if isinstance(field, str) and (field in allowed if allowed else len(field) <= MOST_TEXT):
+            return field if allowed else cut(field, MOST_TEXT)
         wanted = f"one of {', '.join(allowed)}" if allowed else f"a text of up to {MOST_TEXT} characters"
-        raise FieldError(f"{name} must be {wanted}, received {shorten_value(value)}")
+        raise FieldError(f"{name} must be {wanted}, received {shorten_value(field)}")
 
     return check
 
 
-def _confusion(name: str, value: Any) -> list[list[int]]:
+def _confusion(name: str, table: Any) -> list[list[int]]:
     """Return a square table of counts, or an empty one."""
-    rows: list[Any] = value if isinstance(value, list) and len(value) <= MOST_CLASSES else [None]
+    rows: list[Any] = table if isinstance(table, list) and len(table) <= MOST_CLASSES else [None]
     if all(isinstance(row, list) and len(row) == len(rows) for row in rows):
         for row in rows:  # a million counts: checked together, and one by one where one of them does not fit
             if {*map(type, row)} - {int} or (row and not 0 <= min(row) <= max(row) <= MAX_STEP):
                 return [[integer_between()(name, count) for count in row] for row in rows]
         return rows
-    raise FieldError(f"{name} must be a square table of counts, received {shorten_value(value)}")
+    raise FieldError(f"{name} must be a square table of counts, received {shorten_value(table)}")
 
 
 _SHARE, _STEP, _COUNT, _PLACE = number(0, 1), integer_between(), integer_between(), number(0, _LARGE)
@@ -130,14 +130,14 @@ def checked_record(values: Any) -> dict[str, Any]:
     return known | {name: check(name, values[name]) for name, check in more.items()}
 
 
-def shorten_value(value: Any) -> str:
+def shorten_value(field: Any) -> str:
     """Return a stranger's value for a sentence: short, whatever it is."""
-    if value is None:
+    if field is None:
         return "nothing"
-    if isinstance(value, dict | list):
-        return "an object" if isinstance(value, dict) else "a list"
-    if isinstance(value, int) and abs(value) > 10**18:  # thousands of digits cannot even be written
+    if isinstance(field, dict | list):
+        return "an object" if isinstance(field, dict) else "a list"
+    if isinstance(field, int) and abs(field) > 10**18:  # thousands of digits cannot even be written
         return "a number of more than 18 digits"
-    if isinstance(value, float) and not isfinite(value):
+    if isinstance(field, float) and not isfinite(field):
         return "no finite number"
-    return cut(repr(value[:MOST_TEXT] if isinstance(value, str) else value))
+    return cut(repr(field[:MOST_TEXT] if isinstance(field, str) else field))

@@ -56,16 +56,16 @@ class Stored:
     under_way: bool
 
 
-def survey(root: str | Path, now: float) -> list[Stored]:
+def survey(root: str | Path, time_s: float) -> list[Stored]:
     """Return all runs of a folder, except those deleted meanwhile."""
     stored = []
     for run in list_runs(root):
         with suppress(RunError, OSError):
-            stored.append(_stored(run, now))
+            stored.append(_stored(run, time_s))
     return stored
 
 
-def plan(runs: Iterable[Stored], limits: Limits, now: float) -> list[str]:
+def plan(runs: Iterable[Stored], limits: Limits, time_s: float) -> list[str]:
     """Return the ids of the runs to delete, the longest unused first: all too old ones, then until the rest fits.
 
     Running trainings and runs viewed within `WATCHED_S` are never deleted, even if the folder is too large.
@@ -74,7 +74,7 @@ def plan(runs: Iterable[Stored], limits: Limits, now: float) -> list[str]:
     left = sum(run.stored_bytes for run in runs)
     removed = []
     for run in sorted(runs, key=lambda run: run.used):
-        idle = now - run.used
+        idle = time_s - run.used
         if run.under_way or idle < WATCHED_S:
             continue
         if idle > limits.age_s or left > limits.stored_bytes:
@@ -83,17 +83,17 @@ def plan(runs: Iterable[Stored], limits: Limits, now: float) -> list[str]:
     return removed
 
 
-def remove(root: str | Path, ids: Iterable[str], now: float) -> list[str]:
+def remove(root: str | Path, ids: Iterable[str], time_s: float) -> list[str]:
     """Delete these runs and return the deleted ids; a run resumed meanwhile stays."""
     removed = []
     for run_id in ids:
         place, aside = Path(root) / run_id, Path(root) / f"{DELETED}{run_id}"
         try:
-            if _stored(Run(place), now).under_way:
+            if _stored(Run(place), time_s).under_way:
                 continue
-            os.utime(place, (now, now))  # otherwise another server takes the renamed folder for a leftover
+            os.utime(place, (time_s, time_s))  # or another server takes the renamed folder for a leftover
             place.rename(aside)  # another server cannot rename it any more
-            if _stored(Run(aside), now).under_way:  # resumed between the check and the rename
+            if _stored(Run(aside), time_s).under_way:  # resumed between the check and the rename
                 aside.rename(place)
                 continue
         except (RunError, OSError):
@@ -103,26 +103,26 @@ def remove(root: str | Path, ids: Iterable[str], now: float) -> list[str]:
     return removed
 
 
-def sweep(root: str | Path, limits: Limits | None = None, now: float | None = None) -> list[str]:
+def sweep(root: str | Path, limits: Limits | None = None, time_s: float | None = None) -> list[str]:
     """Delete expired runs and leftovers of interrupted writes; returns the deleted ids.
 
     Args:
         now: in seconds since 1970; None: this machine's clock. Nothing is deleted for `WATCHED_S` after the clock
             was set or the machine slept, so that viewers can renew first.
     """
-    if now is None:
-        now = time.time()
-        if not _clock.even_for(WATCHED_S, now):
+    if time_s is None:
+        time_s = time.time()
+        if not _clock.even_for(WATCHED_S, time_s):
             return []
-    removed = remove(root, plan(survey(root, now), limits or Limits.from_environment(), now), now)
+    removed = remove(root, plan(survey(root, time_s), limits or Limits.from_environment(), time_s), time_s)
     for left in (path for start in (DRAFT, DELETED) for path in Path(root).glob(f"{start}*")):
         with suppress(OSError):
-            if now - left.stat().st_mtime > LEFT_S:
+            if time_s - left.stat().st_mtime > LEFT_S:
                 shutil.rmtree(left, ignore_errors=True)
     return removed
 
 
-def _stored(run: Run, now: float) -> Stored:
+def _stored(run: Run, time_s: float) -> Stored:
     status = run.status()
     times = [status.heartbeat, (run.directory / "config.json").stat().st_mtime]
     for name in ("lease.json", "seen.json"):
@@ -130,18 +130,18 @@ def _stored(run: Run, now: float) -> Stored:
             times.append((run.directory / name).stat().st_mtime)
     latest = max(times)
     # A time in the future (wrong clock) counts as just unused: neither expired nor in use.
-    used = min(now, latest) if latest <= now + AHEAD_S else now - WATCHED_S - 1
+    used = min(time_s, latest) if latest <= time_s + AHEAD_S else time_s - WATCHED_S - 1
     size = sum(path.stat().st_size for path in run.directory.rglob("*") if path.is_file())
-    under_way = status.active and (status.state != "queued" or now - used < QUEUED_S)
+    under_way = status.active and (status.state != "queued" or time_s - used < QUEUED_S)
     return Stored(run.id, size, used, under_way)
 
 
 def _positive(environment: Mapping[str, str], name: str, default: float) -> float:
     text = environment.get(name, "").strip()
     try:
-        value = float(text) if text else default
+        number = float(text) if text else default
     except ValueError:
-        value = float("nan")
-    if not (isfinite(value) and value > 0):
+        number = float("nan")
+    if not (isfinite(number) and number > 0):
         raise ValueError(f"${name} must be a positive number, received {text[:80]!r}")
-    return value
+    return number

@@ -74,10 +74,10 @@ def export_run(run: Run) -> bytes:
 
 def _read_without_owner(path: Path) -> bytes:
     """Return a file's bytes; the owner is removed from a config."""
-    data = path.read_bytes()
+    encoded = path.read_bytes()
     if path.name != "config.json":
-        return data
-    return json.dumps({**json.loads(data), "owner": ""}, indent=1).encode()
+        return encoded
+    return json.dumps({**json.loads(encoded), "owner": ""}, indent=1).encode()
 
 
 @dataclass
@@ -95,14 +95,14 @@ class _Reading:
             )
 
 
-def import_run(root: str | Path, data: bytes, owner: str = "", lease_s: float | None = None) -> Run:
+def import_run(root: str | Path, zip_bytes: bytes, owner: str = "", lease_s: float | None = None) -> Run:
     """Return a new run under `root` from a zip by `export_run`; an invalid zip leaves nothing behind.
 
     Raises:
         RunError: if the zip is invalid, too large or inconsistent.
     """
     reading = _Reading()
-    files = _unpack(data)
+    files = _unpack(zip_bytes)
     config = _config(files, owner, lease_s)
     skipped = reading.skipped
     parts = [_part(files, config, "", reading)] if not config.members else []
@@ -150,15 +150,15 @@ def _part(files: dict[str, bytes], config: RunConfig, folder: str, reading: _Rea
     return part
 
 
-def _unpack(data: bytes) -> dict[str, bytes]:
+def _unpack(zip_bytes: bytes) -> dict[str, bytes]:
     """Return the files by name."""
-    if len(data) > MAX_ZIP_BYTES:
+    if len(zip_bytes) > MAX_ZIP_BYTES:
         raise RunError(
-            f"the zip is too large: {len(data) / 2**20:.0f} MB, the limit is {MAX_ZIP_BYTES >> 20} MB"
+            f"the zip is too large: {len(zip_bytes) / 2**20:.0f} MB, the limit is {MAX_ZIP_BYTES >> 20} MB"
         )
     files: dict[str, bytes] = {}
     try:
-        archive = BoundedZip(data, ZipLimits(MAX_FILES, MAX_UNPACKED_BYTES))
+        archive = BoundedZip(zip_bytes, ZipLimits(MAX_FILES, MAX_UNPACKED_BYTES))
         for info in archive.files:
             name = info.filename
             if not _FILE.fullmatch(name) or name in files:
@@ -177,15 +177,15 @@ def _unpack(data: bytes) -> dict[str, bytes]:
 
 def _check_totals(files: dict[str, bytes]) -> None:
     """Check the total sizes of records and headers before parsing any."""
-    records = [data for name, data in files.items() if name.endswith("records.jsonl")]
-    lines = sum(data.count(b"\n") for data in records)
+    records = [encoded for name, encoded in files.items() if name.endswith("records.jsonl")]
+    lines = sum(encoded.count(b"\n") for encoded in records)
     if lines > MAX_RECORDS:
         raise RunError(f"the run has {lines:,} records, the limit is {MAX_RECORDS:,}")
-    if (values := sum(data.count(b",") for data in records)) > MAX_RECORD_VALUES:
+    if (values := sum(encoded.count(b",") for encoded in records)) > MAX_RECORD_VALUES:
         raise RunError(f"the run's records have {values:,} values, the limit is {MAX_RECORD_VALUES:,}")
     if (size := sum(map(len, records))) > MAX_RECORDS_BYTES:
         raise RunError(f"the run's records have {size:,} bytes, the limit is {MAX_RECORDS_BYTES:,}")
-    headers = [_header_bytes(data) for name, data in files.items() if "snapshots/" in name]
+    headers = [_header_bytes(encoded) for name, encoded in files.items() if "snapshots/" in name]
     if max(headers, default=0) > MAX_SNAPSHOT_HEADER_BYTES or sum(headers) > MAX_HEADERS_BYTES:
         raise RunError(
             f"the headers of the run's snapshots have {sum(headers):,} bytes, the limit is"
@@ -212,10 +212,10 @@ def _config(files: dict[str, bytes], owner: str, lease_s: float | None) -> RunCo
     return replace(config, owner=owner, lease_s=lease_s, created=0.0)
 
 
-def _records(data: bytes, name: str, reading: _Reading) -> bytes:
+def _records(encoded: bytes, name: str, reading: _Reading) -> bytes:
     """Return the valid records; for others, note the line and the reason."""
     records, skipped = [], reading.skipped
-    for place, line in enumerate(io.BytesIO(data), start=1):
+    for place, line in enumerate(io.BytesIO(encoded), start=1):
         if place % 256 == 0 or len(line) > 1000:
             reading.check_time()
         if len(line) > MAX_RECORD_BYTES or line.count(b"[") + line.count(b"{") > MAX_RECORD_BRACKETS:
@@ -239,7 +239,7 @@ def _check_snapshot(name: str, part: bytes, config: RunConfig) -> None:
     if checkpoint.history or set(checkpoint.card) - {"title", "step", "epoch", "seconds"}:
         raise RunError(f"{name} has unexpected metadata: expected a snapshot of a run")
     if not all(
-        isinstance(value, int | float | str) and len(str(value)) <= 500 for value in checkpoint.card.values()
+        isinstance(entry, int | float | str) and len(str(entry)) <= 500 for entry in checkpoint.card.values()
     ):
         raise RunError(f"{name} has invalid metadata: expected numbers and short texts")
     if checkpoint.config != config.model or checkpoint.preparation != config.preparation:

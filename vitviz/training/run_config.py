@@ -63,9 +63,7 @@ class RunConfig:
     def equally_long(self) -> bool:
         """True if all models make the same number of updates and epochs."""
         recipes = [self.recipe(member) for member in self.members]
-        lengths = {
-            (one.epochs, one.seconds, one.batch_size, one.train_fraction, one.a_class) for one in recipes
-        }
+        lengths = {(r.epochs, r.seconds, r.batch_size, r.train_fraction, r.a_class) for r in recipes}
         return len(lengths) < 2
 
     def on_threads(self, free: int) -> RunConfig:

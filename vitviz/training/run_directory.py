@@ -98,9 +98,9 @@ class Status:
 
 
 @lru_cache(maxsize=64)
-def _config(data: bytes) -> RunConfig:
+def _config(encoded: bytes) -> RunConfig:
     """Parse a config file; cached, because one poll of the live lab reads it eleven times."""
-    return config_from_values(json_object(data))
+    return config_from_values(json_object(encoded))
 
 
 class Run:
@@ -190,7 +190,7 @@ class Run:
     def status(self) -> Status:
         """Return the run's status; a member has the state of its experiment."""
         values = read_json(self.directory / "status.json")
-        status = Status(**{key: value for key, value in values.items() if _fits(key, value)})
+        status = Status(**{key: field for key, field in values.items() if _fits(key, field)})
         if self.is_member:
             return status.in_state_of(self.root_run.status())
         if status.state in ("starting", "running", "paused") and not _is_alive(self.directory, status):
@@ -331,14 +331,14 @@ def _is_alive(directory: Path, status: Status) -> bool:
     return _heartbeats.lives(directory.name.removeprefix(DELETED), status.heartbeat, time.time())
 
 
-def _fits(name: str, value: Any) -> bool:
+def _fits(name: str, field: Any) -> bool:
     """Return True if a value has the type of a status field; the file may be damaged or of a later version."""
     if name not in Status.__dataclass_fields__:
         return False
     usual = getattr(Status, name)
     if isinstance(usual, str):
-        return isinstance(value, str) and (name != "state" or value in _STATES)
-    if value is None:
+        return isinstance(field, str) and (name != "state" or field in _STATES)
+    if field is None:
         return usual is None
     kinds = (int,) if isinstance(usual, int) else (int, float)
-    return type(value) in kinds and abs(value) < 1e15  # NaN is not
+    return type(field) in kinds and abs(field) < 1e15  # NaN is not

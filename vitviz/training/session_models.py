@@ -34,20 +34,20 @@ def make_model_trainers(
     """
     runs = run.members() or [run]
     configs = [member.config() for member in runs]
-    data = _pictures(configs, run.directory.parent, device)
+    subsets = _pictures(configs, run.directory.parent, device)
     teachers = _teachers(configs, run.directory.parent)
     begun = load_start_weights(run, configs)
     # One patch size for all members, so that they are comparable; pretrained members are not tested.
     is_tested = bool(run.members()) and not any(begun)
     side = _piece_px(configs) if is_tested else 0
-    test = ShuffleTest(next(iter(data.values())), side) if side else None
+    test = ShuffleTest(next(iter(subsets.values())), side) if side else None
     models = []
     for member, config, start in zip(runs, configs, begun, strict=True):
         teacher = teachers.get(config.train.distill_from or "")
         trainer = Trainer(
             config.model,
             config.train,
-            data[_learned_from(config)],
+            subsets[_learned_from(config)],
             str(device),
             None if teacher is None else teacher.model,
             start,
@@ -77,8 +77,8 @@ def _pictures(
     prepared: dict[Learned, TrainingData] = {}
     for config in configs:
         if _learned_from(config) not in prepared:
-            data = prepare_training_data(dataset, config.preparation, config.train)
-            prepared[_learned_from(config)] = replace(data, train=data.train.to(device))
+            splits = prepare_training_data(dataset, config.preparation, config.train)
+            prepared[_learned_from(config)] = replace(splits, train=splits.train.to(device))
     return prepared
 
 
@@ -183,7 +183,7 @@ def combine_status(models: list[ModelTrainer]) -> Status:
         progress=least.progress,
         epoch=least.epoch,
         seconds=sum(model.status.seconds for model in models),
-        seconds_left=None if None in left else sum(value or 0.0 for value in left),
+        seconds_left=None if None in left else sum(seconds or 0.0 for seconds in left),
         # Each speed counts only that model's updates, and the times add up.
         images_per_second=len(speeds) / sum(1 / speed for speed in speeds) if all(speeds) else 0.0,
         accuracy=None,

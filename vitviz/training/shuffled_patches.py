@@ -56,12 +56,12 @@ def shuffle_patches(pictures: PreparedImages, side_px: int) -> PreparedImages:
 class ShuffleTest:
     """The held-out images of a run with shuffled patches, shared by all models."""
 
-    def __init__(self, data: TrainingData, side_px: int) -> None:
+    def __init__(self, splits: TrainingData, side_px: int) -> None:
         self._validation = PreparedImages(
-            data.validation.images[:QUICK_VALIDATION], data.validation.labels[:QUICK_VALIDATION]
+            splits.validation.images[:QUICK_VALIDATION], splits.validation.labels[:QUICK_VALIDATION]
         )
         self._mixed = shuffle_patches(self._validation, side_px)
-        self._mixed_test = shuffle_patches(data.test, side_px)
+        self._mixed_test = shuffle_patches(splits.test, side_px)
 
     def at_snapshot(self, trainer: Trainer, snapshot: Snapshot) -> Shuffled:
         """Evaluate the validation images in the training precision."""

@@ -33,8 +33,8 @@ def save_snapshot(run: Run, config: RunConfig, classes: tuple[str, ...], snapsho
 
 def save_resume(run: Run, tensors: dict[str, Tensor], values: dict[str, Any]) -> None:
     """Write a trainer's state."""
-    data = serialise_tensors(tensors, metadata={"vitviz": json.dumps(values)})
-    write_whole(run.directory / "resume.safetensors", data)
+    encoded = serialise_tensors(tensors, metadata={"vitviz": json.dumps(values)})
+    write_whole(run.directory / "resume.safetensors", encoded)
 
 
 def load_resume(run: Run) -> tuple[dict[str, Tensor], dict[str, Any]] | None:

@@ -71,8 +71,8 @@ def _warm_up() -> None:
     torch.set_num_threads(1)
     config = TrainConfig(dataset="digits", epochs=1, batch_size=64, shift_px=1)
     model = ViTConfig(image_size=32, patch_size=4, in_chans=1, embed_dim=32, depth=1, num_heads=2)
-    data = prepare_training_data(load_dataset("digits"), GREY_32, config)
-    Trainer(model, config, data).advance()
+    splits = prepare_training_data(load_dataset("digits"), GREY_32, config)
+    Trainer(model, config, splits).advance()
 
 
 if __name__ == "__main__":

@@ -47,16 +47,16 @@ class Settings:
         Raises:
             PretrainedError: if it is something else.
         """
-        value = self.get(*names)
-        if isinstance(value, dict):
-            value = value.get("shortest_edge") or [value.get("height"), value.get("width")]
-        if isinstance(value, list | tuple) and value and all(side == value[-1] for side in value[-2:]):
-            value = value[-1]
-        if value is None or isinstance(value, int) and not isinstance(value, bool) and 1 <= value < 2**31:
-            return value
+        entry = self.get(*names)
+        if isinstance(entry, dict):
+            entry = entry.get("shortest_edge") or [entry.get("height"), entry.get("width")]
+        if isinstance(entry, list | tuple) and entry and all(side == entry[-1] for side in entry[-2:]):
+            entry = entry[-1]
+        if entry is None or isinstance(entry, int) and not isinstance(entry, bool) and 1 <= entry < 2**31:
+            return entry
         stated = next(name for name in names if self.get(name) is not None)
         raise PretrainedError(
-            f"the configuration's {stated} must be a whole number of at least 1, received {cut(repr(value))}"
+            f"the configuration's {stated} must be a whole number of at least 1, received {cut(repr(entry))}"
         )
 
     def number(self, name: str, default: float) -> float:
@@ -65,12 +65,12 @@ class Settings:
         Raises:
             PretrainedError: if it is something else.
         """
-        value = self.get(name)
-        if value is None:
+        entry = self.get(name)
+        if entry is None:
             return default
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise PretrainedError(f"the configuration's {name} must be a number, received {cut(repr(value))}")
-        return float(value)
+        if isinstance(entry, bool) or not isinstance(entry, int | float):
+            raise PretrainedError(f"the configuration's {name} must be a number, received {cut(repr(entry))}")
+        return float(entry)
 
     def assume(self, note: str) -> None:
         """Note what the files do not state."""

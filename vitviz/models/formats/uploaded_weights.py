@@ -27,7 +27,7 @@ class TemporaryFolder:
         self.delete = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
-def write_upload(data: bytes, folder: Path, limit_bytes: int, *, is_zip: bool) -> Path:
+def write_upload(upload: bytes, folder: Path, limit_bytes: int, *, is_zip: bool) -> Path:
     """Write an uploaded file into a folder and return what `open_model` takes: the file, or the folder of a zip.
 
     Of a zip, only safetensors and JSON files beside each other are written, under their plain names.
@@ -37,10 +37,10 @@ def write_upload(data: bytes, folder: Path, limit_bytes: int, *, is_zip: bool) -
     """
     if not is_zip:
         file = folder / "model.safetensors"
-        file.write_bytes(data)
+        file.write_bytes(upload)
         return file
     try:
-        archive = BoundedZip(data, ZipLimits(MAX_ENTRIES, limit_bytes))
+        archive = BoundedZip(upload, ZipLimits(MAX_ENTRIES, limit_bytes))
         files = [info for info in archive.files if "__MACOSX" not in info.filename]
         weights = [info for info in files if info.filename.endswith(".safetensors")]
         if not weights:
@@ -57,9 +57,9 @@ def write_upload(data: bytes, folder: Path, limit_bytes: int, *, is_zip: bool) -
     return folder
 
 
-def is_folder_zip(name: str, data: bytes) -> bool:
+def is_folder_zip(name: str, upload: bytes) -> bool:
     """Return True for a zip of files; PyTorch's own format is a zip too, and is not."""
-    return name.lower().endswith(".zip") and data[:4] == _ZIP
+    return name.lower().endswith(".zip") and upload[:4] == _ZIP
 
 
 def move_to_disk(model: LoadedModel, folder: Path) -> int:
