@@ -91,7 +91,7 @@ RECORDS = {
 @torch.inference_mode()
 def measure_with_views(trainer: Trainer) -> float:
     """Return the test accuracy of averaged logits: half the image, a quarter each of two shifts, all mirrored."""
-    hits, test = 0, trainer.data.test
+    hits, test = 0, trainer.splits.test
     with trainer.weights.use_for_evaluation() as model:
 
         def both(images: Tensor) -> Tensor:

@@ -82,7 +82,7 @@ def answers(model: ModelConfig, train: TrainConfig) -> Tensor:
         trainer.advance()
         trainer.evaluate("validation")
     with trainer.weights.use_for_evaluation() as shown, torch.no_grad():
-        return shown(trainer.normalise(trainer.data.validation.images[:16])).float()
+        return shown(trainer.normalise(trainer.splits.validation.images[:16])).float()
 
 
 def test_every_field_is_a_knob_or_has_a_reason_why_not() -> None:

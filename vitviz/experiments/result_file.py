@@ -139,9 +139,9 @@ def describe_provenance(made: Sequence[Made]) -> str:
     return f"measured {when} on {machines}, commit {commits}"
 
 
-def describe_recipe(result: Result, rows: Sequence[Row]) -> str:
+def describe_recipe(stored: Result, rows: Sequence[Row]) -> str:
     """Return the length, dataset and recipe that trainings share; what a row's 'knob' varies is left out."""
-    settings = result.settings
+    settings = stored.settings
     varied = {row.get("knob") for row in rows}
     count, unit = next((settings[unit], unit) for unit in ("epochs", "updates") if unit in settings)
     parts = {

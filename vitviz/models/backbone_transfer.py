@@ -73,13 +73,13 @@ def pieces(source: ModelConfig, target: ModelConfig) -> tuple[Piece, ...]:
         ValueError: if the backbones differ in more than positions and heads.
     """
     old, new = (_shapes(config) for config in (source, target))
-    found = tuple(
+    target_pieces = tuple(
         Piece(name, old.get(name), shape, _fate(name, old.get(name), shape)) for name, shape in new.items()
     )
     lost = sorted(name for name in set(old) - set(new) if name.partition(".")[0] not in HEADS)
     if lost:
         raise ValueError(f"the new model lacks the parameters {', '.join(lost[:3])}")
-    return found
+    return target_pieces
 
 
 def transferred(

@@ -171,15 +171,15 @@ class Attention(nn.Module):
 
 
 class Mlp(nn.Module):
-    """fc2(activation(fc1(x))), token by token; gated: fc1 gives a gate and a value, fc2(activation(gate) * value)."""
+    """fc2(activation(fc1(x))), token by token; gated: fc1 gives gate and up, fc2(activation(gate) * up)."""
 
-    def __init__(self, dim: int, hidden: int, activation: str, dropout: float, gated: bool = False) -> None:
+    def __init__(self, dim: int, hidden: int, activation: str, rate: float, gated: bool = False) -> None:
         super().__init__()
         self.gated = gated
         self.fc1 = nn.Linear(dim, 2 * hidden if gated else hidden)
         self.act = ACTIVATIONS[activation]()
         self.fc2 = nn.Linear(hidden, dim)
-        self.dropout = dropout
+        self.dropout = rate
 
     def forward(self, x: Tensor, record: Recorder, name: str) -> Tensor:
         gelu = isinstance(self.act, nn.GELU) and self.act.approximate == "none" and not self.gated

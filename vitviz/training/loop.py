@@ -50,7 +50,7 @@ class Trainer:
         start: the weights to begin with, as `models.transfer` makes them; required by `config.start_from`.
 
     Raises:
-        ValueError: if model, data and config do not fit together.
+        ValueError: if model, splits and config do not fit together.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Trainer:
     ) -> None:
         self.device = torch.device(device)
         _check(model_config, config, splits, teacher, start)
-        self.model_config, self.config, self.data = model_config, config, splits
+        self.model_config, self.config, self.splits = model_config, config, splits
         fast = config.precision == "auto" and bf16_is_fast(self.device)
         self.dtype = torch.bfloat16 if fast else torch.float32
         self.precision = "bf16" if fast else "fp32"
@@ -236,7 +236,7 @@ class Trainer:
             limit: at most so many images.
             exact: fp32 and with the confusion matrix, as the saved weights will be used.
         """
-        pictures = self.data.validation if split == "validation" else self.data.test
+        pictures = self.splits.validation if split == "validation" else self.splits.test
         pictures = PreparedImages(pictures.images[:limit], pictures.labels[:limit])
         return _evaluation(self, split, self.logits(pictures, exact), pictures.labels, exact)
 
@@ -244,7 +244,7 @@ class Trainer:
         """Return logits (N, classes) in the training precision; `exact`: fp32, as the saved weights will be used."""
         each = self.thread_pool.map_parts
         if exact:
-            state, preparation = self.weights.state(), self.data.preparation
+            state, preparation = self.weights.state(), self.splits.preparation
             return predict_exactly(self.model_config, state, preparation, pictures, self.device, each)
         with self.weights.use_for_evaluation() as shown:
             return predict(shown, pictures, self.normalise, self.device, each)

@@ -75,7 +75,7 @@ class ModelTrainer:
             if event.reason == "diverged":
                 self.note("diverged", message=event.message)
         elif isinstance(event, Snapshot):
-            save_snapshot(self.run, self.config, self.trainer.data.classes, event)
+            save_snapshot(self.run, self.config, self.trainer.splits.classes, event)
             self._lines.append(
                 {"kind": "snapshot", "step": event.step, "epoch": event.epoch, "seconds": event.seconds}
             )

@@ -260,10 +260,10 @@ def _check_resume(part: bytes) -> None:
 def _status(files: dict[str, bytes], name: str) -> Status:
     try:
         values = json.loads(files[name])
-        read: dict[str, Any] = {field: check(field, values[field]) for field, check in _STATUS.items()}
+        read: dict[str, Any] = {key: check(key, values[key]) for key, check in _STATUS.items()}
         read |= {
-            field: None if values.get(field) is None else number(0, 1)(field, values[field])
-            for field in ("accuracy", "test_accuracy")
+            key: None if values.get(key) is None else number(0, 1)(key, values[key])
+            for key in ("accuracy", "test_accuracy")
         }
         state = "done" if values["state"] == "done" else "stopped"
         return Status(state, message=f"uploaded {time.strftime('%Y-%m-%d %H:%M')}", **read)

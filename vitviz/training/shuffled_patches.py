@@ -67,7 +67,7 @@ class ShuffleTest:
         """Evaluate the validation images in the training precision."""
         whole, mixed = self._validation, self._mixed
         guesses, shuffled_guesses = (trainer.logits(part).argmax(dim=1) for part in (whole, mixed))
-        classes = len(trainer.data.classes)
+        classes = len(trainer.splits.classes)
         return Shuffled(
             split="validation",
             step=snapshot.step,

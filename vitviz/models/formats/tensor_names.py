@@ -162,12 +162,12 @@ def _patches(shapes: Shapes) -> tuple[int, int, int]:
     return width, chans, patch
 
 
-def _sides(shapes: Shapes, name: str, count: int) -> tuple[int, ...]:
+def _sides(shapes: Shapes, name: str, rank: int) -> tuple[int, ...]:
     """Return a tensor's shape of so many sides, none of them 0."""
     if name not in shapes:
         raise PretrainedError(f"the file has no {name}, nothing was loaded")
-    if len(shapes[name]) != count or 0 in shapes[name]:
-        raise PretrainedError(f"{name} must have {count} sides of at least 1, received {shapes[name]}")
+    if len(shapes[name]) != rank or 0 in shapes[name]:
+        raise PretrainedError(f"{name} must have {rank} sides of at least 1, received {shapes[name]}")
     return shapes[name]
 
 
