@@ -76,5 +76,5 @@ def create_evidence(grid: Grid) -> Evidence:
         stored.rows,
         f"{DATASETS[grid.dataset].title}, {settings['updates']:,} updates with batches of up to"
         f" {settings['batch_size']} images for every point, one recipe for all models; the DeiT is distilled from a CNN"
-        " trained on the same images (training time excluded)",
+        " trained on the same images (the CNN's training time is not included)",
     )

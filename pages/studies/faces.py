@@ -103,7 +103,7 @@ def compare_seeds(cnn: Sequence[float], vit: Sequence[float]) -> str:
         return f"{more}, but the ViTs also accept more than half." if min(vit) > 0.5 else f"{more}."
     if min(vit) > max(cnn):
         return "The ViT accepts more faces than the CNN for all seeds, the opposite of the lecture's claim."
-    return "The seeds of CNN and ViT overlap, so the claimed difference is not visible."
+    return "The ranges of CNN and ViT over seeds overlap, so the claimed difference is not visible."
 
 
 def _format_share(shares: Sequence[float]) -> str:

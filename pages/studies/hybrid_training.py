@@ -88,7 +88,7 @@ def _ask(hybrid: Course, vit: Course, unit: str) -> Prediction:
         GUESS,
         unit,
         f"The ViT reaches {percent(best)} after {vit_x or 0:,.0f}\N{NO-BREAK SPACE}{unit}."
-        " What share of this number does the hybrid need?",
+        f" What share of {'this time' if unit == 's' else 'these images'} does the hybrid need?",
         PREDICTIONS,
         lambda prediction: judge_prediction(vit_x or 0.0, hybrid_x, prediction, unit),
     )

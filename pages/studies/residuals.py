@@ -118,7 +118,7 @@ def _compute_initial_norms(variant: str, depth: int) -> NDArray[np.float64]:
 STUDY = Study(
     "residuals",
     "Residual connections",
-    "Which block's gradient vanishes without residual connections?",
+    "Does the first block's gradient vanish without residual connections?",
     minutes=4,
     experiments=(NAME,),
     build=build,

@@ -290,7 +290,9 @@ def _advise_cifar10(entries: tuple[Entry, ...]) -> Advice | None:
         percent_difference(best["Hybrid"].accuracy or 0, vit.accuracy or 0) if "Hybrid" in best else 0.0
     )
     stem = (
-        f"; a convolutional stem closes {regained:.1f} of the {gap:.1f} points" if 0 < regained < gap else ""
+        f"; a convolutional stem closes {regained:.1f} of their gap of {gap:.1f} points"
+        if 0 < regained < gap
+        else ""
     )
     return Advice(
         f"Trained on CIFAR-10 only, a {order[0]} is more accurate than a {order[1]}{stem}.",

@@ -189,8 +189,8 @@ def test_seconds_of_different_machines_are_not_compared(
         monkeypatch.setattr(hybrid_training, "load_headers", lambda here=here: here)
         app = open_app(PAGE, model="preset:hybrid_cifar10", image="sample:cat", hybrids__view="training")
         assert app.main.button_group(key="hybrids.over").options == axes
-        unit = "s." if len(axes) == 2 else "images."
-        assert f" {unit} What share of this number does the hybrid need" in words(app)
+        cost = "s. What share of this time" if len(axes) == 2 else "images. What share of these images"
+        assert f" {cost} does the hybrid need" in words(app)
         app.main.button_group(key="hybrids.sooner.row").set_value("never").run()
         assert ("seconds are not compared: A; B." in captions(app)) == (len(axes) == 1)
     assert "150\N{NO-BREAK SPACE}% of what the ViT needs" in hybrid_training.judge_prediction(

@@ -153,7 +153,7 @@ def test_how_far_an_answer_is_kept() -> None:
     assert (
         words.startswith("Your prediction, B, is wrong.")
         and "**A** keeps" in words
-        and "A at all strengths; B only without a change." in words
+        and "A: at all strengths; B: only without a change." in words
     )
 
 
@@ -165,7 +165,7 @@ def test_a_wrong_prediction_is_never_praised() -> None:
     names = ["a", "b"], ["A", "B"]
     words = user_prediction.describe_outcome("a", *names, [wrong, right], "blur", 32)
     assert words.startswith("Your prediction, A, is wrong.") and "**B** keeps its correct prediction" in words
-    assert "A at all strengths, but it is wrong" in user_prediction.describe_outcome(
+    assert "A: at all strengths, but it is wrong" in user_prediction.describe_outcome(
         "a", *names, [user_prediction.StableRange(1, 0, 16, wrong=True)] * 2, "blur", 32
     )
     none = user_prediction.describe_outcome("a", *names, [wrong, wrong], "blur", 32)
@@ -182,8 +182,8 @@ def test_of_models_that_all_change_at_once_none_keeps_its_answer() -> None:
         32,
     )
     assert (
-        words
-        == "Your prediction, A, is wrong. On this image **no model** keeps its prediction. A changes it; B changes it."
+        words == "Your prediction, A, is wrong. On this image **no model** keeps its prediction."
+        " A: changes it; B: changes it."
     )
 
 

@@ -120,7 +120,7 @@ def test_one_patch_opens_and_is_said_in_the_singular(readout: str) -> None:
     said = " ".join([header["caption"], *(part["words"] for part in header["parts"])])
     assert "1 tokens" not in said and "1 squares" not in said and "1 token pass " not in said
     assert ("1 token becomes 2." in said) == (readout == "cls")
-    assert ("1 token passes 2 layers" in said) == (readout == "mean")
+    assert ("1 token passes through 2 layers" in said) == (readout == "mean")
 
 
 @pytest.mark.parametrize(("config", "pre_norm"), [(VIT, True), (replace(VIT, norm="post"), False)])

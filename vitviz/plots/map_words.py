@@ -275,10 +275,10 @@ def describe_journey(journey: Journey, model: ModelTraits, classes: tuple[str, .
 
 
 def _describe_counts(blocks: list[BlockPass]) -> str:
-    """Return how many tokens pass how many layers; a Swin merges tokens between its stages."""
+    """Return the numbers of tokens and layers; a Swin merges tokens between its stages."""
     first, last = len(blocks[0].lengths), len(blocks[-1].lengths)
     merged = f" (merged into {last:,})" if last < first else ""
-    return f"{plural(first, 'token')}{merged} {'passes' if first == 1 else 'pass'} {plural(len(blocks), 'layer')}"
+    return f"{plural(first, 'token')}{merged} pass{'es' if first == 1 else ''} through {plural(len(blocks), 'layer')}"
 
 
 def write_caption(part: Part, model: ModelTraits) -> str:

@@ -67,7 +67,7 @@ def draw(subject: CapturedSubject) -> None:
         # The drawer reads the pin when it is drawn.
         numbers=lambda: export.draw(subject, ExportedView.capture(subject, controls)),
         ask=Question(
-            "Which patch receives most of the attention of [CLS] in the last layer, averaged over heads? Pin it.",
+            "Which patch does [CLS] attend to most in the last layer, averaged over heads? Pin it.",
             model_measures.MostAttendedPatch(),
         ),
     )

@@ -73,8 +73,8 @@ def describe_reconstruction(model: Rebuilding, optimal: Rebuilding, cosines: Reb
     )
     return (
         f"Halving the error of the mean patch ({start:.1f} grey levels) takes {half[0]} components of E, {half[1]} of"
-        f" the PCA of these patches or {half[2]} of the DCT; reducing it to a tenth takes {tenth[0]}, {tenth[1]} or"
-        f" {tenth[2]}."
+        f" the PCA of these patches or {half[2]} of the DCT; reducing it to a tenth takes {tenth[0]} of E,"
+        f" {tenth[1]} of the PCA or {tenth[2]} of the DCT."
     )
 
 

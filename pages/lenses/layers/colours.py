@@ -171,8 +171,8 @@ def describe_colours(coloured: Sequence[ColouredLayers], subset: ImageSubset | N
         if parts:
             sentences.append(f"{model.model.safe_title}: {'; '.join(parts)}.")
     condition = (
-        f"Components are fitted on {images}, in standard deviations (σ); colours are comparable between layers, not"
-        " models."
+        f"Components are fitted on {images}, and their values are in standard deviations (σ); colours are comparable"
+        " between layers, not models."
     )
     return " ".join((*sentences, condition))
 

@@ -58,7 +58,7 @@ def describe_outcome(
     most, best = _find_longest(ranges)
     total = len(CHANGES[change].values) - 1
     by_model = "; ".join(
-        f"{plain(name)} {_format_range(stable, change, input_px)}{', but it is wrong' if stable.wrong else ''}"
+        f"{plain(name)}: {_format_range(stable, change, input_px)}{', but it is wrong' if stable.wrong else ''}"
         for name, stable in zip(names, ranges, strict=True)
     )
     verdict = ""

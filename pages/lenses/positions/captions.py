@@ -84,7 +84,7 @@ def describe_table(table: PositionTable, base: float) -> str:
     periodic = percent(float(np.mean(waves <= longest)), 0)
     return (
         f"{name}: wavelengths range from {waves.min():.2f} to {waves.max():,.0f} positions; {periodic} of the {dim}"
-        " dimensions complete a period on this grid; a single one cannot distinguish positions a wavelength apart."
+        " dimensions complete a period on this grid; no dimension distinguishes positions one of its wavelengths apart."
     )
 
 
@@ -94,7 +94,7 @@ def describe_rotation(grid: tuple[int, int], dim: int, base: float, offset: tupl
     score = scores[grid[0] - 1 + offset[0], grid[1] - 1 + offset[1]]
     turns = np.degrees(np.abs(position_similarity.rotary_turns(grid, dim, base, offset))).max(axis=0)
     return (
-        f"At {plural(abs(offset[0]), 'row')} and {plural(abs(offset[1]), 'column')} apart, q·k is"
+        f"At an offset of {plural(abs(offset[0]), 'row')} and {plural(abs(offset[1]), 'column')}, q·k is"
         f" {signed(float(score))} times its value at offset 0: the fastest pair turns by {turns[0]:.0f}°, the slowest"
         f" by {turns[-1]:.1f}°."
     )

@@ -110,7 +110,7 @@ def draw_model(recipe: ModelConfig) -> tuple[str, dict[str, Any]]:
         "Model family",
         FAMILIES,
         recipe.family,
-        help="A page that cannot show this family says why.",
+        help="Pages that do not support this family explain why.",
     )
     page.caption(_SUMMARIES[family])
     config = choose_base_config(family, recipe)

@@ -99,8 +99,8 @@ def _draw_controls() -> RaceControls:
         seed = widgets.number(RaceControls.key("race_seed"), "Seed", 0, 1_000_000, 0, help=hint)
     with columns[3]:
         page.caption(
-            f"{len(CODES)} positional encodings, otherwise the same model and recipe; all are also tested on images"
-            " with shuffled patches."
+            f"{len(CODES)} models that differ only in their positional encoding (one has none); all are also tested on"
+            " images with shuffled patches."
         )
     return RaceControls(EXPERIMENT, dataset, epochs, seed)
 
