@@ -69,9 +69,7 @@ def hide_proof(question: ClassQuestion, view: SharedView | None, slug: str) -> N
         incoming.pop(key, None)
         stored.pop(key, None)
         st.session_state.pop(key, None)
-        others = (
-            value for value in (shared.get(key), question.before.get(key)) if value not in (None, proof)
-        )
+        others = (text for text in (shared.get(key), question.before.get(key)) if text not in (None, proof))
         if other := next(others, None):
             incoming[key] = other
 
@@ -314,7 +312,7 @@ def _draw_chosen_patches(state: QuestionState, kind: Point, answer: Answer | Non
         _encode_photo(state.question),
         kind,
         [state.tally.get(float(cell), 0) for cell in range(kind.grid[0] * kind.grid[1])],
-        own=int(answer) if isinstance(answer, float) else None,
+        guess=int(answer) if isinstance(answer, float) else None,
         measured=int(state.measured.right[0])
         if state.measured is not None and state.measured.right
         else None,
@@ -412,6 +410,6 @@ def _measure_answer(member: Membership, state: QuestionState) -> None:
         return
     proof = question.proof
     if proof.slug == st.session_state.get(session_keys.PAGE) and proof.slug in registry.BY_SLUG:
-        for name, value in proof.query:
-            query_params.request_value(name, value)
+        for name, text in proof.query:
+            query_params.request_value(name, text)
     st.rerun()

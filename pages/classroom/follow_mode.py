@@ -60,7 +60,7 @@ def _apply_shared_view(member: Membership, state: ClassState, slug: str) -> None
         st.switch_page(registry.BY_SLUG[view.slug].path, query_params={**view.query, CLASS: member.code})
     # The lesson's name goes first even if only its stop is new: `open_lesson.read_address` reads both together.
     lesson = {LESSON: view.query[LESSON]} if LESSON in view.query else {}
-    query_params.apply_values({key: value for key, value in view.query.items() if key != LESSON} | lesson)
+    query_params.apply_values({key: text for key, text in view.query.items() if key != LESSON} | lesson)
 
 
 def stop_following() -> None:

@@ -39,7 +39,7 @@ def sync_address() -> Iterator[None]:
 
 def _read_address() -> None:
     session_restore.restore_session(st.query_params.to_dict())
-    linked = {key: value for key, value in st.query_params.to_dict().items() if len(value) <= _MAX_LENGTH}
+    linked = {key: text for key, text in st.query_params.to_dict().items() if len(text) <= _MAX_LENGTH}
     written = st.session_state.get(session_keys.WRITTEN, {})
     horizon = time.monotonic() - _STALE_S
     recent = [(at, link) for at, link in st.session_state.get(session_keys.SUPERSEDED, []) if at > horizon]
@@ -48,7 +48,7 @@ def _read_address() -> None:
     incoming = session_keys.get_dict(session_keys.INCOMING)
     incoming.clear()
     if not stale:
-        incoming.update({key: value for key, value in linked.items() if written.get(key) != value})
+        incoming.update({key: text for key, text in linked.items() if written.get(key) != text})
     session_keys.get_dict(session_keys.OUTGOING).clear()
 
 
@@ -81,7 +81,7 @@ def _remember_link(link: dict[str, str]) -> None:
 
 def _shorten(link: Mapping[str, str]) -> dict[str, str]:
     """Return a link without its longest values if it exceeds the length limit."""
-    fitting = {key: value for key, value in link.items() if len(value) <= _MAX_LENGTH}
+    fitting = {key: text for key, text in link.items() if len(text) <= _MAX_LENGTH}
     long = sorted(
         (key for key in fitting if len(fitting[key]) > _LONG_LENGTH), key=lambda key: len(fitting[key])
     )
@@ -104,15 +104,15 @@ def peek_value(key: str) -> str:
     return str(session_keys.get_dict(session_keys.REQUESTED).get(key, linked))
 
 
-def request_value(key: str, value: str) -> None:
+def request_value(key: str, text: str) -> None:
     """Let the next run read this value as if the address contained it."""
-    session_keys.get_dict(session_keys.REQUESTED)[key] = value
+    session_keys.get_dict(session_keys.REQUESTED)[key] = text
 
 
 def apply_values(values: Mapping[str, str]) -> None:
     """Let this run read these values as if the address had just changed to them."""
     written = st.session_state.get(session_keys.WRITTEN, {})
-    changed = {key: value for key, value in values.items() if written.get(key) != value}
+    changed = {key: text for key, text in values.items() if written.get(key) != text}
     session_keys.get_dict(session_keys.INCOMING).update(changed)
 
 
@@ -146,12 +146,12 @@ def keep_page_pending(page: str) -> None:
     keep_pending(pending)
 
 
-def set_value(key: str, value: str) -> None:
-    session_keys.get_dict(session_keys.OUTGOING)[key] = value
+def set_value(key: str, text: str) -> None:
+    session_keys.get_dict(session_keys.OUTGOING)[key] = text
     context = get_script_run_ctx()
     # No end of the script follows a fragment that runs alone.
-    if context is not None and context.fragment_ids_this_run and st.query_params.get(key) != value:
-        link = _shorten(st.query_params.to_dict() | {key: value})
+    if context is not None and context.fragment_ids_this_run and st.query_params.get(key) != text:
+        link = _shorten(st.query_params.to_dict() | {key: text})
         st.query_params.from_dict(link)
         _remember_link(link)
 
@@ -172,4 +172,4 @@ def get_values() -> dict[str, str]:
 def build_query(**changes: str) -> dict[str, str]:
     """Return the selection's query parameters with changes; other keys are a page's controls."""
     outgoing = session_keys.get_dict(session_keys.OUTGOING)
-    return {key: value for key, value in outgoing.items() if "." not in key} | changes
+    return {key: text for key, text in outgoing.items() if "." not in key} | changes

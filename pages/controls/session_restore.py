@@ -43,13 +43,13 @@ def restore_session(link: Mapping[str, str]) -> None:
     saved = next((tab for tab in reversed(_get_saved_sessions().values()) if link and tab.link == link), None)
     if saved is None:
         return
-    for key, value in saved.state.items():
-        if isinstance(value, dict):  # in place: this run may hold a reference to it
+    for key, widget_state in saved.state.items():
+        if isinstance(widget_state, dict):  # in place: this run may hold a reference to it
             own_dict = session_keys.get_dict(key)
             own_dict.clear()
-            own_dict.update(value)
+            own_dict.update(widget_state)
         else:
-            st.session_state[key] = value
+            st.session_state[key] = widget_state
     st.session_state[session_keys.WRITTEN] = dict(link)
 
 

@@ -82,38 +82,38 @@ class ControlValues:
     @classmethod
     def change(cls, **values: object) -> None:
         """Set controls before they are drawn in this run, or in a callback."""
-        for name, value in values.items():
-            set_control(cls.key(name), value)
+        for name, setting in values.items():
+            set_control(cls.key(name), setting)
 
 
-def set_control(key: str, value: Any) -> None:
+def set_control(key: str, setting: Any) -> None:
     """Set a control before it is drawn in this run, or in a callback."""
-    st.session_state[key] = value
-    session_keys.get_control_values()[key] = value
+    st.session_state[key] = setting
+    session_keys.get_control_values()[key] = setting
 
 
-def encode_value(value: object) -> str:
+def encode_value(setting: object) -> str:
     """Return a value's text in a link: 1 or 0 for a toggle, parts of a tuple joined by commas."""
-    if isinstance(value, bool):
-        return str(int(value))
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    if isinstance(value, tuple | list):
-        return ",".join(encode_value(part) for part in value)
-    return str(value)
+    if isinstance(setting, bool):
+        return str(int(setting))
+    if isinstance(setting, float):
+        return f"{setting:.6g}"
+    if isinstance(setting, tuple | list):
+        return ",".join(encode_value(part) for part in setting)
+    return str(setting)
 
 
-def store_value(key: str, value: Any) -> None:
+def store_value(key: str, setting: Any) -> None:
     """Store a control's value for pages that do not draw it, and write it into the link."""
-    session_keys.get_control_values()[key] = value
-    query_params.set_value(key, encode_value(value))
+    session_keys.get_control_values()[key] = setting
+    query_params.set_value(key, encode_value(setting))
 
 
 def follow_default(key: str, default: object) -> None:
     """Update an untouched control when its default changes with the model; call it before the control is drawn."""
     defaults = session_keys.get_dict(session_keys.DEFAULTS)
-    value = st.session_state.get(key, session_keys.get_control_values().get(key))
-    if key in defaults and defaults[key] != default and value == defaults[key]:
+    setting = st.session_state.get(key, session_keys.get_control_values().get(key))
+    if key in defaults and defaults[key] != default and setting == defaults[key]:
         set_control(key, default)
     defaults[key] = default
 
@@ -124,8 +124,8 @@ def _resolve_start(key: str, default: T, parse: Callable[[str], T | None], valid
     parsed = None if linked is None else parse(linked)
     drawn: Any = st.session_state.get(key, _MISSING)
     stored = drawn if drawn is not _MISSING else session_keys.get_control_values().get(key, default)
-    value = parsed if parsed is not None and valid(parsed) else stored
-    start: T = value if valid(value) else default
+    preferred = parsed if parsed is not None and valid(parsed) else stored
+    start: T = preferred if valid(preferred) else default
     if popover.is_closed():
         # A session value without a widget would return, outdated, once a widget of this key has been removed.
         if drawn is not _MISSING:
@@ -162,7 +162,7 @@ def resolve_option(key: str, options: Sequence[T], default: T | None = None) -> 
     start = options[0] if default is None or default not in options else default
     by_name = {encode_value(option): option for option in options}
     return _resolve_start(
-        key, start, by_name.get, lambda value: any(_is_same(value, option) for option in options)
+        key, start, by_name.get, lambda candidate: any(_is_same(candidate, option) for option in options)
     )
 
 
@@ -181,12 +181,12 @@ def _draw_control(
     **options: object,
 ) -> T:
     """Draw a widget and store its value; in a closed popover, use its start value instead."""
-    value = start
+    setting = start
     if not popover.is_closed():
         disabled = why_not is not None
-        value = widget(*arguments, key=key, help=why_not or help, disabled=disabled, **options)
-    store_value(key, value)
-    return value
+        setting = widget(*arguments, key=key, help=why_not or help, disabled=disabled, **options)
+    store_value(key, setting)
+    return setting
 
 
 def _name_options(options: Sequence[T] | Mapping[T, str], more: ChoiceOptions) -> Sequence[T]:
@@ -197,8 +197,8 @@ def _name_options(options: Sequence[T] | Mapping[T, str], more: ChoiceOptions) -
     return tuple(options)
 
 
-def _find_index(value: object, options: Sequence[Any]) -> int:
-    return next(i for i, option in enumerate(options) if _is_same(option, value))
+def _find_index(selected: object, options: Sequence[Any]) -> int:
+    return next(i for i, option in enumerate(options) if _is_same(option, selected))
 
 
 def _is_same(a: object, b: object) -> bool:
@@ -271,7 +271,7 @@ def slider(
         key,
         start,
         parse_int if kind is int else parse_float,
-        lambda value: _is_within(value, kind, low, high),
+        lambda position: _is_within(position, kind, low, high),
     )
     _preserve_value(key, (low, high))
     return _draw_control(
@@ -366,11 +366,11 @@ def segmented_groups(
 ) -> str:
     """Draw named groups of options in a row, one of which is selected; the default is the first of the first group."""
     resolve_option(key, [option for options in groups.values() for option in options])
-    value: str = st.session_state[key]
+    selected: str = st.session_state[key]
     with open_row():
         for number, (label, options) in enumerate(groups.items()):
             row = f"{key}._{number}"
-            st.session_state[row] = value if value in options else None
+            st.session_state[row] = selected if selected in options else None
             with st.container(width="content"):
                 st.segmented_control(
                     label,
@@ -381,8 +381,8 @@ def segmented_groups(
                     args=(key, row),
                     label_visibility="collapsed",
                 )
-    store_value(key, value)
-    return value
+    store_value(key, selected)
+    return selected
 
 
 def _store_clicked(key: str, row: str) -> None:
@@ -413,15 +413,15 @@ def real(key: str, label: str, default: float, step: float, **more: Unpack[Optio
 def text(key: str, label: str, default: str, max_length: int, **more: Unpack[Options]) -> str:
     """Draw a text input of limited length; its user validates it."""
     start = _resolve_start(
-        key, default, str, lambda value: isinstance(value, str) and len(value) <= max_length
+        key, default, str, lambda candidate: isinstance(candidate, str) and len(candidate) <= max_length
     )
     return _draw_control(st.text_input, key, start, label, start, max_chars=max_length, **more)
 
 
 def toggle(key: str, label: str, default: bool = False, **more: Unpack[Options]) -> bool:
-    start = _resolve_start(key, default, {"1": True, "0": False}.get, lambda value: isinstance(value, bool))
+    start = _resolve_start(key, default, {"1": True, "0": False}.get, lambda state: isinstance(state, bool))
     return _draw_control(st.toggle, key, start, label, start, **more)
 
 
-def _is_within(value: Any, kind: type[int] | type[float], low: float, high: float) -> bool:
-    return type(value) is kind and low <= value <= high
+def _is_within(position: Any, kind: type[int] | type[float], low: float, high: float) -> bool:
+    return type(position) is kind and low <= position <= high

@@ -164,7 +164,7 @@ def _draw_curves() -> str:
         figure.add(
             "scatter",
             x=steps,
-            y=[100 * value for value in accuracy],
+            y=[100 * share for share in accuracy],
             mode="lines",
             name=name,
             line={"color": colour, "dash": dash},
@@ -174,7 +174,7 @@ def _draw_curves() -> str:
     draw_chart(figure, KEY)
     if not shown:
         return "No model trained on digits is available on this server, so no curve is shown."
-    best = max(value for _, curve in shown for _, value in curve)
+    best = max(share for _, curve in shown for _, share in curve)
     return (
         f"{len(shown)} trained models reach up to {percent(best)} validation accuracy, on enlarged digits and without a"
         " budget of images."

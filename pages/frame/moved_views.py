@@ -37,7 +37,7 @@ def translate(slug: str, query: Mapping[str, str]) -> tuple[str, dict[str, str]]
     study = views.get(query.get(f"{slug}.view", ""), default)
     if study is None:  # the page still draws the view
         return slug, dict(query)
-    rest = {key: value for key, value in query.items() if key not in (f"{slug}.view", "hybrids.results")}
+    rest = {key: text for key, text in query.items() if key not in (f"{slug}.view", "hybrids.results")}
     if query.get("hybrids.results") == "1":  # the results were a toggle, not a prediction
         rest["hybrids.question"] = "shown"
     return "studies", {"studies.study": study, **rest}

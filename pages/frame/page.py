@@ -225,9 +225,9 @@ def csv(label: str, columns: Columns, file_name: str, key: str) -> None:
     download(label, partial(csv_text, columns), file_name, key)
 
 
-def json(label: str, value: Any, file_name: str, key: str) -> None:
+def json(label: str, document: Any, file_name: str, key: str) -> None:
     """Draw a JSON download of lists, objects, texts and numbers."""
-    download(label, partial(json_text.dumps, value, indent=1), file_name, key)
+    download(label, partial(json_text.dumps, document, indent=1), file_name, key)
 
 
 @cache

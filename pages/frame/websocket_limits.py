@@ -97,19 +97,19 @@ class SocketLimits:
         self._others = TokenBucket(per_second=30, burst=60)
         self.rerun: Rerun | None = None  # that was checked last
 
-    def check(self, data: bytes | None, now_s: float) -> tuple[bool, tuple[int, str] | None]:
+    def check(self, payload: bytes | None, now_s: float) -> tuple[bool, tuple[int, str] | None]:
         """Return whether the app should see a message, and the code and reason to close the socket with, if any."""
-        if data is None:
+        if payload is None:
             return False, (UNREADABLE, "Expected binary messages, received text")
-        if len(data) > MESSAGE_BYTES:
-            return False, (TOO_LARGE, f"Expected at most {MESSAGE_BYTES} bytes, received {len(data)}")
+        if len(payload) > MESSAGE_BYTES:
+            return False, (TOO_LARGE, f"Expected at most {MESSAGE_BYTES} bytes, received {len(payload)}")
         message = BackMsg()
         try:
-            message.ParseFromString(data)
+            message.ParseFromString(payload)
         except DecodeError:
             return False, (UNREADABLE, "Expected a message of Streamlit's protocol")
         kind = message.WhichOneof("type")
-        bucket, tokens = self._others, 1 + len(data) // TOKEN_BYTES
+        bucket, tokens = self._others, 1 + len(payload) // TOKEN_BYTES
         self.rerun = None
         if kind == "rerun_script":
             self.rerun = _describe(message.rerun_script)
@@ -241,17 +241,17 @@ class _Reader:
         )
 
 
-def _receive_in_pieces(protocol: WebSocketsSansIOProtocol, data: bytes) -> None:
+def _receive_in_pieces(protocol: WebSocketsSansIOProtocol, chunk: bytes) -> None:
     """Parse a few frames, and the rest once the app has taken them: 256 KB hold 32,000 frames, which take a second."""
     waiting: bytearray | None = protocol.__dict__.get(_WAITING)
-    if protocol.close_sent and len(data) > PIECE_BYTES:
+    if protocol.close_sent and len(chunk) > PIECE_BYTES:
         return
     if waiting is not None:
-        waiting.extend(data)
-    elif len(data) <= PIECE_BYTES:
-        _receive(protocol, data)
+        waiting.extend(chunk)
+    elif len(chunk) <= PIECE_BYTES:
+        _receive(protocol, chunk)
     else:
-        protocol.__dict__[_WAITING] = bytearray(data)
+        protocol.__dict__[_WAITING] = bytearray(chunk)
         _receive_piece(protocol)
 
 

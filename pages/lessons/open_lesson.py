@@ -145,7 +145,7 @@ def link_page() -> Link:
     """Return the link of this page in its current state, for a stop."""
     return Link(
         _get_slug(),
-        tuple((key, value) for key, value in query_params.get_values().items() if key not in _SHARED_KEYS),
+        tuple((key, text) for key, text in query_params.get_values().items() if key not in _SHARED_KEYS),
     )
 
 
@@ -163,7 +163,7 @@ def check_task() -> bool:
 def report_facts(**facts: float) -> None:
     """Report facts of `vitviz.lessons.task_checks.FACTS`, which no link holds: `report_facts(run=0.93)`."""
     reported: dict[str, float] = st.session_state.setdefault(session_keys.FACTS, {})
-    if all(reported.get(name) == value for name, value in facts.items()):
+    if all(reported.get(name) == fact for name, fact in facts.items()):
         return
     reported.update(facts)
     context = get_script_run_ctx()

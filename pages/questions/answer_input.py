@@ -166,7 +166,9 @@ def _draw_number(kind: Drag, key: str, label: str) -> None:
 
 def _draw_patches(kind: Point, key: str, photo: Photo | None) -> None:
     selected: int | None = st.session_state.get(get_moved_key(key))
-    cell = draw_points(photo, kind, (), own=selected, label="Image of the question: select a patch", key=key)
+    cell = draw_points(
+        photo, kind, (), guess=selected, label="Image of the question: select a patch", key=key
+    )
     if cell is not None and cell != selected:
         st.session_state[get_moved_key(key)] = cell
         context = get_script_run_ctx()
@@ -180,7 +182,7 @@ def draw_points(
     kind: Point,
     counts: Sequence[int],
     *,
-    own: int | None,
+    guess: int | None,
     measured: int | None = None,
     label: str,
     key: str,
@@ -189,13 +191,13 @@ def draw_points(
 
     Args:
         counts: answers per patch in reading order; empty while a patch can be selected.
-        own: the user's patch.
+        guess: the user's patch.
         measured: the measured patch.
         label: for screen readers.
     """
     header = {
         "grid": kind.grid,
-        "own": NO_CELL if own is None else own,
+        "own": NO_CELL if guess is None else guess,
         "measured": NO_CELL if measured is None else measured,
         "words": label,
         "takes": not counts,

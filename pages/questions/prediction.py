@@ -71,8 +71,8 @@ def draw(
         with st.spinner("Measuring …"):
             measured = question.measure.measure_answer(capture_attention(at))
         answers[name] = _build_answer(question, kind, kind.validate(guess), measured, at)
-        for control, value in question.proof:
-            query_params.request_value(control, value)
+        for control, text in question.proof:
+            query_params.request_value(control, text)
         st.rerun()  # the whole page, which shows the proof
     class_question.offer_question(question, at, first=key.startswith("lesson."))
 

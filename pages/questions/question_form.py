@@ -155,7 +155,7 @@ def read_form(key: str, question: Question | None) -> Question | None:
     return Question(prompt, measure, question.proof if question is not None and is_same else ())
 
 
-def _read_value(value: object, parameter: Field[Any]) -> object:
-    if isinstance(value, str) and "tuple" in str(parameter.type):
-        return tuple(line.strip() for line in value.splitlines() if line.strip())
-    return value
+def _read_value(entry: object, parameter: Field[Any]) -> object:
+    if isinstance(entry, str) and "tuple" in str(parameter.type):
+        return tuple(line.strip() for line in entry.splitlines() if line.strip())
+    return entry

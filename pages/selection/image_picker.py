@@ -178,7 +178,7 @@ def describe_crop(
     else:
         resizing = f"resized to {resized}"
     mean, std = (
-        ", ".join(f"{value:g}" for value in values) for values in (preparation.mean, preparation.std)
+        ", ".join(f"{channel:g}" for channel in values) for values in (preparation.mean, preparation.std)
     )
     return f"{original}; {resizing}; mean {mean}; std {std}"
 
@@ -251,7 +251,7 @@ def _draw_samples(image: str) -> None:
         names,
         key="nouns.sample",
         placeholder="Select an image",
-        format_func=lambda value: shared_cache.get_image_title(f"sample:{value}"),
+        format_func=lambda sample: shared_cache.get_image_title(f"sample:{sample}"),
         label_visibility="collapsed",
         on_change=lambda: _select_own_image(f"sample:{st.session_state['nouns.sample']}"),
     )

@@ -181,12 +181,12 @@ def _restore() -> None:
     selection.set_model(previous.model, previous.step)
     values = session_keys.get_control_values()
     values["pin"] = previous.pin
-    for key, value in previous.layers:
-        if value is None:
+    for key, layer in previous.layers:
+        if layer is None:
             values.pop(key, None)
             st.session_state.pop(key, None)
         else:
-            widgets.set_control(key, value)
+            widgets.set_control(key, layer)
 
 
 def _select_model(model: str) -> None:

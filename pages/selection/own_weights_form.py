@@ -105,7 +105,7 @@ def _draw_settings(chosen: str) -> None:
 
 def describe_preparation(preparation: Preparation) -> str:
     mean, std = (
-        ", ".join(f"{value:.3g}" for value in values) for values in (preparation.mean, preparation.std)
+        ", ".join(f"{channel:.3g}" for channel in values) for values in (preparation.mean, preparation.std)
     )
     return (
         f"images of {preparation.image_size} px, {preparation.interpolation}, crop"

@@ -87,7 +87,7 @@ def resolve_model(entry: PageEntry, selected: ModelChoice, choices: Mapping[str,
             return sum(is_comparable(model, other) for other in choices.values()) > 1
 
         if not has_rival(selected) and (
-            compared := {one.key: one for one in choices.values() if has_rival(one)}
+            compared := {choice.key: choice for choice in choices.values() if has_rival(choice)}
         ):
             missing = missing or [f"No other model has the input format of {selected.shown}."]
             choices = compared

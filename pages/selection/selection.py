@@ -180,7 +180,7 @@ def link_to(slug: str, label: str | None = None, *, icon: str | None = None, **c
     there is not linked to.
     """
     slug, query = moved_views.translate(
-        slug, {key: widgets.encode_value(value) for key, value in changes.items()}
+        slug, {key: widgets.encode_value(setting) for key, setting in changes.items()}
     )
     entry = registry.BY_SLUG.get(slug)
     if entry is None:

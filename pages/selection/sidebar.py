@@ -137,8 +137,8 @@ def _resolve_value(key: str, parse: Callable[[str], object | None]) -> object | 
 
 def _resolve_crop() -> float:
     def parse(text: str) -> float | None:
-        value = parse_float(text)
-        return value if value is not None and 0 <= value <= 1 else None
+        offset = parse_float(text)
+        return offset if offset is not None and 0 <= offset <= 1 else None
 
     crop = _resolve_value("crop", parse)
     return crop if isinstance(crop, float) else 0.5

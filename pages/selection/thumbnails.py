@@ -52,7 +52,7 @@ def draw_crop(
     image = Image.fromarray(np.ascontiguousarray(pixels)).resize(size, resampling)
     if box is None:
         return np.asarray(image)
-    top, left, side = (value * scale for value in box)
+    top, left, side = (length * scale for length in box)
     paper = Image.new("RGB", size, PALETTES[mode].panel)
     # The crop of a thin image may be less than a pixel: it is shown as one.
     x0, y0 = min(round(left), size[0] - 1), min(round(top), size[1] - 1)
@@ -131,11 +131,11 @@ def draw_curve(
     def x(at: float) -> float:
         return edge + (width - 2 * edge) * float(np.log1p(at) / np.log1p(last))
 
-    def y(value: float) -> float:
-        return height - edge - (height - 2 * edge) * value
+    def y(accuracy: float) -> float:
+        return height - edge - (height - 2 * edge) * accuracy
 
     draw.line((edge, height - edge, width - edge, height - edge), fill=palette.line, width=_SCALE)
-    points = [(x(at), y(value)) for at, value in curve]
+    points = [(x(at), y(accuracy)) for at, accuracy in curve]
     if len(points) > 1:
         draw.line(points, fill=HEADS[0], width=2 * _SCALE, joint="curve")
     for at in steps:

@@ -69,7 +69,7 @@ def build_query(part: str, config: ModelConfig, overrides: dict[str, str]) -> tu
     """Return (slug, query) of a part's lens with the current selection and pin; `overrides` replaces entries."""
     slug, _, controls = find_lens(part, config)
     return slug, query_params.build_query(
-        **overrides, **{key: widgets.encode_value(value) for key, value in controls.items()}
+        **overrides, **{key: widgets.encode_value(setting) for key, setting in controls.items()}
     )
 
 

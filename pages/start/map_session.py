@@ -139,10 +139,10 @@ def find_label(image: str, choice: ModelChoice) -> int:
     kind, _, number = image.partition(":")
     if kind in ("sample", "upload", "drawing") or choice.trained_on is None:
         return -1
-    data = shared_cache.load_dataset(kind)
-    if data.test_labels is None or kind not in (
+    dataset = shared_cache.load_dataset(kind)
+    if dataset.test_labels is None or kind not in (
         choice.trained_on,
         default_pictures(choice.trained_on, choice.preparation.in_chans),
     ):
         return -1
-    return int(data.test_labels[int(number)])
+    return int(dataset.test_labels[int(number)])

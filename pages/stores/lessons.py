@@ -147,8 +147,8 @@ def _read_file(file: Path, slugs: frozenset[str]) -> Lesson | str | None:
 def _parse_file(file: Path, modified_ns: int, slugs: frozenset[str]) -> Lesson | str:
     """Return the lesson or an error message; `modified_ns` keys the cache."""
     with file.open("rb") as source:
-        data = source.read(MAX_BYTES + 1)
+        toml_bytes = source.read(MAX_BYTES + 1)
     try:
-        return read_lesson(data, slugs)
+        return read_lesson(toml_bytes, slugs)
     except LessonError as error:
         return str(error)

@@ -79,7 +79,7 @@ def get_model(key: str) -> LoadedModel:
     return entry.model
 
 
-def open_weights(user: UserSession, file_name: str, data: bytes, limit_mb: int) -> str:
+def open_weights(user: UserSession, file_name: str, upload: bytes, limit_mb: int) -> str:
     """Open a safetensors file or a zipped folder of any publisher, store the model and return its key.
 
     Raises:
@@ -88,12 +88,12 @@ def open_weights(user: UserSession, file_name: str, data: bytes, limit_mb: int) 
     from vitviz.models.formats.uploaded_weights import TemporaryFolder, is_folder_zip, write_upload
     from vitviz.models.pretrained_list import PretrainedError
 
-    if len(data) > limit_mb * 2**20:
+    if len(upload) > limit_mb * 2**20:
         raise PretrainedError(
-            f"expected at most {limit_mb} MB, received {len(data) / 2**20:,.0f} MB; 16-bit weights are half as large"
+            f"expected at most {limit_mb} MB, received {len(upload) / 2**20:,.0f} MB; 16-bit weights are half as large"
         )
     folder, limit = TemporaryFolder(), STORE.total_bytes
-    source = write_upload(data, folder.path, limit, is_zip=is_folder_zip(file_name, data))
+    source = write_upload(upload, folder.path, limit, is_zip=is_folder_zip(file_name, upload))
     return add_model(user, open_folder(folder, source))
 
 

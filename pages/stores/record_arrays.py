@@ -64,8 +64,8 @@ class Records:
         return int(table[0, at]), float(table[-1, at])
 
 
-def _to_float(value: object) -> float:
-    return float(value) if isinstance(value, int | float) else float("nan")
+def _to_float(field: object) -> float:
+    return float(field) if isinstance(field, int | float) else float("nan")
 
 
 def _to_array(rows: Sequence[tuple[float, ...]], height: int) -> np.ndarray:

@@ -314,7 +314,7 @@ def _build_choice(run: Run) -> ModelChoice | None:
         preparation=config.preparation,
         trained_on=hide_secret_name(config.train.dataset),
         steps=tuple(steps),
-        curve=tuple((int(step), float(value)) for step, value in zip(table[0], table[-1], strict=True)),
+        curve=tuple((int(step), float(accuracy)) for step, accuracy in zip(table[0], table[-1], strict=True)),
         path=path,
         accuracy=float(table[-1].max()) if table.shape[1] else None,
     )

@@ -25,8 +25,8 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]{22}")
 
 def describe_cookie(token: str, cookies: Mapping[str, str], url: str | None) -> dict[str, str | bool]:
     """Return the cookie's value for the browser, and whether it replaces one that this server did not sign."""
-    value = sign_token(token, get_folder())
-    return {"token": value, "replaces": _get(cookies, _get_name(url)) not in ("", value)}
+    signed_token = sign_token(token, get_folder())
+    return {"token": signed_token, "replaces": _get(cookies, _get_name(url)) not in ("", signed_token)}
 
 
 def read_token(cookies: Mapping[str, str], url: str | None) -> str | None:
@@ -34,10 +34,10 @@ def read_token(cookies: Mapping[str, str], url: str | None) -> str | None:
 
     A cookie from before tokens were signed is accepted only for the runs that it made by then.
     """
-    folder, value = get_folder(), _get(cookies, _get_name(url))
-    token = value.partition(".")[0]
+    folder, signed_token = get_folder(), _get(cookies, _get_name(url))
+    token = signed_token.partition(".")[0]
     if _TOKEN.fullmatch(token) and hmac.compare_digest(
-        value.encode("utf-8", "replace"), sign_token(token, folder).encode()
+        signed_token.encode("utf-8", "replace"), sign_token(token, folder).encode()
     ):
         return token
     token, (_, created_s) = _get(cookies, COOKIE), _load_key(folder)
@@ -56,8 +56,8 @@ def sign_token(token: str, folder: Path) -> str:
 
 
 def _get(cookies: Mapping[str, str], name: str) -> str:
-    value = cookies.get(name)
-    return value if isinstance(value, str) else ""
+    cookie = cookies.get(name)
+    return cookie if isinstance(cookie, str) else ""
 
 
 def _get_name(url: str | None) -> str:

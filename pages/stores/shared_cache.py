@@ -72,13 +72,13 @@ class SharedCache(Generic[P, R]):
         self._results.clear()
 
 
-def _hash_content(value: Any) -> Hashable:
-    if isinstance(value, list | tuple):
-        return tuple(map(_hash_content, value))
-    if isinstance(value, np.ndarray):
-        digest = blake2b(np.ascontiguousarray(value).data, digest_size=16).digest()
-        return value.shape, str(value.dtype), digest
-    plain: Hashable = value
+def _hash_content(argument: Any) -> Hashable:
+    if isinstance(argument, list | tuple):
+        return tuple(map(_hash_content, argument))
+    if isinstance(argument, np.ndarray):
+        digest = blake2b(np.ascontiguousarray(argument).data, digest_size=16).digest()
+        return argument.shape, str(argument.dtype), digest
+    plain: Hashable = argument
     return plain
 
 
@@ -334,8 +334,8 @@ def get_image_title(image: str) -> str:
         return sample(name).title
     if kind == "drawing":
         return "A drawing"
-    data, index = load_dataset(kind), int(name)
+    dataset, index = load_dataset(kind), int(name)
     title = f"{catalogue.list_datasets()[kind]} no. {index:,}"
-    if data.test_labels is not None:
-        return f"{title}: {data.classes[int(data.test_labels[index])]}"
-    return f"{title}: {data.test_names[index]}" if data.test_names else title
+    if dataset.test_labels is not None:
+        return f"{title}: {dataset.classes[int(dataset.test_labels[index])]}"
+    return f"{title}: {dataset.test_names[index]}" if dataset.test_names else title

@@ -18,19 +18,19 @@ _requests = itertools.count()
 _caches: WeakSet[ResultCache[Any]] = WeakSet()
 
 
-def count_bytes(value: object) -> int:
+def count_bytes(tree: object) -> int:
     """Return the bytes of arrays, tensors, models and texts in nested lists, dicts and dataclasses."""
-    if isinstance(value, bytes | str):
-        return len(value)
-    if isinstance(size := getattr(value, "nbytes", None), int):
+    if isinstance(tree, bytes | str):
+        return len(tree)
+    if isinstance(size := getattr(tree, "nbytes", None), int):
         return size
-    if isinstance(value, dict):
-        return sum(map(count_bytes, value.values()))
-    if isinstance(value, list | tuple):
-        return sum(map(count_bytes, value))
-    if is_dataclass(value) and not isinstance(value, type):
-        return sum(count_bytes(getattr(value, part.name)) for part in fields(value))
-    if callable(parameters := getattr(value, "parameters", None)):  # a model's
+    if isinstance(tree, dict):
+        return sum(map(count_bytes, tree.values()))
+    if isinstance(tree, list | tuple):
+        return sum(map(count_bytes, tree))
+    if is_dataclass(tree) and not isinstance(tree, type):
+        return sum(count_bytes(getattr(tree, part.name)) for part in fields(tree))
+    if callable(parameters := getattr(tree, "parameters", None)):  # a model's
         return sum(map(count_bytes, parameters()))
     return 0
 

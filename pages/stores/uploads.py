@@ -124,16 +124,16 @@ class Store(Generic[T]):
             entry = self.entries.get(key)
             return entry is not None and entry.user == user
 
-    def computed(self, key: str, of: tuple[Hashable, ...], most: int, make: Callable[[], R]) -> R:
+    def computed(self, key: str, result_key: tuple[Hashable, ...], most: int, make: Callable[[], R]) -> R:
         """Return a result computed from an upload, cached beside it: the newest `most` of a kind.
 
         Args:
             key: the upload's id; for an expired one, the result is not cached.
-            of: (kind, the result's other arguments).
+            result_key: (kind, the result's other arguments).
             most: number of cached results of the kind.
             make: computes the result.
         """
-        kind, *rest = of
+        kind, *rest = result_key
         with self.lock:
             entry = self.entries.get(key)
             results = None if entry is None else entry.computed.setdefault(kind, ResultCache(most))
@@ -195,7 +195,7 @@ def _release_all(user: str) -> None:
 on_disconnect(_release_all)
 
 
-def store_image(user: UserSession, data: bytes) -> str:
+def store_image(user: UserSession, file_bytes: bytes) -> str:
     """Decode and store an image; return its image key.
 
     Raises:
@@ -205,7 +205,7 @@ def store_image(user: UserSession, data: bytes) -> str:
     from vitviz.data.image_worker import decode_for, decode_in_worker
 
     with decode_for(user.token):
-        image = decode_in_worker(data, _MOST_PIXELS)
+        image = decode_in_worker(file_bytes, _MOST_PIXELS)
     try:
         key = STORE.add(image.pixels, user.token)
     except StoreFull as error:

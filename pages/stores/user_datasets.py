@@ -49,7 +49,7 @@ def adopt_dataset(user: UserSession, name: str) -> bool:
 
 def store_dataset(
     user: UserSession,
-    data: bytes,
+    zip_bytes: bytes,
     title: str,
     image_size: int,
     progress: Callable[[int, int], None] | None = None,
@@ -78,7 +78,7 @@ def store_dataset(
         raise DatasetError(f"{error}.") from error
     title = " ".join("".join(c if c.isprintable() else " " for c in title).split())[:MAX_TITLE_LENGTH]
     with decode_for(user.token):
-        images = load_zip(data, image_size=image_size, progress=progress)
+        images = load_zip(zip_bytes, image_size=image_size, progress=progress)
     note = uploaded_datasets.store_images(images, title or "your images", runs.get_folder(), user.owner)
     user.datasets = (note.name, *known)
     return note

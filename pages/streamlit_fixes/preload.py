@@ -94,8 +94,8 @@ def render_document(slug: str) -> str:
 
 
 def _list_meta_tags(title: str, question: str) -> list[str]:
-    said = {"description": question, "og:title": title, "og:description": question}
-    return [f'<meta name="{escape(name)}" content="{escape(text)}">' for name, text in said.items()]
+    descriptions = {"description": question, "og:title": title, "og:description": question}
+    return [f'<meta name="{escape(name)}" content="{escape(text)}">' for name, text in descriptions.items()]
 
 
 def _list_preloads(entry: PageEntry, head: str) -> list[str]:
@@ -109,11 +109,11 @@ def _list_preloads(entry: PageEntry, head: str) -> list[str]:
     modules += [_find_url(file) for file in _follow_imports(_list_view_files(entry))]
     frame = _find_url(_BROWSER / "base.css")
     return [
-        *(f'<link rel="modulepreload" crossorigin href="{escape(one)}">' for one in modules),
+        *(f'<link rel="modulepreload" crossorigin href="{escape(module)}">' for module in modules),
         f'<link rel="preload" as="fetch" crossorigin href="{escape(frame)}">',
         *(
-            f'<script type="module" crossorigin src="./static/js/{escape(one.name)}"></script>'
-            for one in first
+            f'<script type="module" crossorigin src="./static/js/{escape(module.name)}"></script>'
+            for module in first
         ),
     ]
 
@@ -129,10 +129,10 @@ def _find_streamlit_module(name: str) -> Path:
     Raises:
         RuntimeError: if this Streamlit has none of the name.
     """
-    found = next((_STREAMLIT / "static/js").glob(f"{name}.*.js"), None)
-    if found is None:
+    file = next((_STREAMLIT / "static/js").glob(f"{name}.*.js"), None)
+    if file is None:
         raise RuntimeError(f"Streamlit has no module {name}: look at pages/streamlit_fixes/preload.py again")
-    return found
+    return file
 
 
 def _list_view_files(entry: PageEntry) -> list[Path]:
@@ -141,19 +141,19 @@ def _list_view_files(entry: PageEntry) -> list[Path]:
     text = "\n".join(file.read_text("utf-8") for file in sorted(beside.glob("*.py")))
     shared = {name or names.split(" as ")[0] for name, names in _VIEW.findall(text)}
     files = [folder / f"{name}.js" for name in sorted(shared) for folder in (_PAGES / "views", _BROWSER)]
-    own = sorted(beside.glob("*.js"))
-    return [_PAGES / "views/base.js", _PAGES / "frame/browser.js", *own, *filter(Path.exists, files)]
+    page_files = sorted(beside.glob("*.js"))
+    return [_PAGES / "views/base.js", _PAGES / "frame/browser.js", *page_files, *filter(Path.exists, files)]
 
 
 def _follow_imports(files: Iterable[Path]) -> list[Path]:
-    found: dict[Path, None] = {}
+    modules: dict[Path, None] = {}
     waiting = [file.resolve() for file in files]
     while waiting:
         file = waiting.pop(0)
-        if file not in found:
-            found[file] = None
+        if file not in modules:
+            modules[file] = None
             waiting += _list_imports(file)
-    return list(found)
+    return list(modules)
 
 
 @cache

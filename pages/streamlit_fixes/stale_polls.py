@@ -25,22 +25,22 @@ def install() -> None:
     )
 
 
-def _run_on_current_page(runner: ScriptRunner, data: RerunData) -> None:
+def _run_on_current_page(runner: ScriptRunner, rerun_data: RerunData) -> None:
     current_page = runner._pages_manager.current_page_script_hash
-    if data.fragment_id_queue and current_page and data.page_script_hash != current_page:
-        if data.is_auto_rerun and not _has_click(data):
+    if rerun_data.fragment_id_queue and current_page and rerun_data.page_script_hash != current_page:
+        if rerun_data.is_auto_rerun and not _has_click(rerun_data):
             return  # the next poll follows
         query = urlencode(runner._session_state._state.query_params.to_dict())
-        data = replace(
-            data,
+        rerun_data = replace(
+            rerun_data,
             page_script_hash=current_page,
             query_string=query,
             fragment_id_queue=[],
             is_fragment_scoped_rerun=False,
         )
-    _run_script(runner, data)
+    _run_script(runner, rerun_data)
 
 
-def _has_click(data: RerunData) -> bool:
-    widgets = [] if data.widget_states is None else data.widget_states.widgets
+def _has_click(rerun_data: RerunData) -> bool:
+    widgets = [] if rerun_data.widget_states is None else rerun_data.widget_states.widgets
     return any((widget.WhichOneof("value") or "").endswith("trigger_value") for widget in widgets)

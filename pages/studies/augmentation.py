@@ -82,9 +82,9 @@ def _draw_augmented_images(dataset: str) -> None:
 
     grid = data_size.GRIDS[dataset]
     name = default_pictures(dataset, grid.preparation.in_chans)
-    data = shared_cache.load_dataset(name)
+    image_source = shared_cache.load_dataset(name)
     # The samples 'a few' have no training images.
-    images = data.train_images if len(data.train_images) else data.test_images
+    images = image_source.train_images if len(image_source.train_images) else image_source.test_images
     original = prepare_images(images[:1], np.zeros(1, np.int64), slice(None), grid.preparation).images
     augmented = augment(
         original.repeat(SHOWN, 1, 1, 1),
@@ -142,7 +142,7 @@ def _create_table(gains: Sequence[Curve]) -> Table:
     columns: Columns = {
         "model": [gain.title for gain in gains for _ in gain.pictures],
         "images": [int(size) for gain in gains for size in gain.pictures],
-        "gain, points": [100 * float(value) for gain in gains for value in gain.mean],
+        "gain, points": [100 * float(points) for gain in gains for points in gain.mean],
         "seeds": [int(count) for gain in gains for count in gain.seeds],
     }
     return Table(columns, {"gain, points": gained}, "augmentation_gains.csv")

@@ -188,7 +188,7 @@ def _choose_epochs(hyperparameter: Hyperparameter, start: float) -> float:
 
 def _type_values(hyperparameter: Hyperparameter, dataset: str) -> str:
     """Draw the text input for the values of a numeric hyperparameter."""
-    offered = ", ".join(hyperparameter.label(value) for value in hyperparameter.offered(BASES[dataset]))
+    offered = ", ".join(hyperparameter.label(option) for option in hyperparameter.offered(BASES[dataset]))
     widgets.follow_default(VALUES, offered)
     limits = f"2 to {MOST_VALUES} values, separated by commas."
     return widgets.text(VALUES, "Values", offered, MAX_LENGTH, help=limits)
@@ -200,7 +200,7 @@ def _pick_values(hyperparameter: Hyperparameter, dataset: str) -> tuple[Value, .
     if len(values) == 2:
         return values
     by_name = {
-        f"{hyperparameter.name}.{widgets.encode_value(value).replace(',', '-')}": value for value in values
+        f"{hyperparameter.name}.{widgets.encode_value(option).replace(',', '-')}": option for option in values
     }
     names = widgets.pills(
         PICKED,

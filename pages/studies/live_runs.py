@@ -144,7 +144,7 @@ def build_shuffled_panels(hyperparameter: Hyperparameter, run: Run, waiting: str
 
 def average_seeds(hyperparameter: Hyperparameter, racers: Sequence[Racer]) -> tuple[list[Racer], list[int]]:
     """Average the racers of each value over its finished seeds, or all if none has finished; also count the seeds."""
-    names = {hyperparameter.label(value): f"{value}" for value in hyperparameter.values}
+    names = {hyperparameter.label(option): f"{option}" for option in hyperparameter.values}
     by_title: dict[str, list[Racer]] = {}
     for racer in racers:
         by_title.setdefault(racer.title, []).append(racer)

@@ -49,7 +49,7 @@ def build(mode: Mode) -> View | None:
 def describe_change(curves: list[Curve]) -> str:
     """Describe by how much the smaller of the two most measured patch sizes is better, with few and many images."""
     small, large = sorted(
-        sorted(curves, key=lambda curve: -len(curve.pictures))[:2], key=lambda one: one.name
+        sorted(curves, key=lambda curve: -len(curve.pictures))[:2], key=lambda curve: curve.name
     )
     shared = sorted({*small.pictures.tolist()} & {*large.pictures.tolist()})
     gaps = {size: _measure_gap(small, large, size) for size in dict.fromkeys((shared[0], shared[-1]))}

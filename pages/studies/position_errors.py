@@ -39,8 +39,8 @@ def build(mode: Mode, model: str) -> View:
             GUESS,
             model,
             "Which position table gives the lowest test accuracy?",
-            {name: -value for name, value in means.items()},
-            lambda value: percent(-value),
+            {name: -accuracy for name, accuracy in means.items()},
+            lambda accuracy: percent(-accuracy),
             titles,
         ),
         (

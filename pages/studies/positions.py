@@ -70,11 +70,11 @@ def _build_race_view(name: str) -> View:
     )
     return View(
         Race(
-            [Variant(one.name, one.title, one.curve, {}, (), 0) for one in racers],
+            [Variant(racer.name, racer.title, racer.curve, {}, (), 0) for racer in racers],
             1 / len(classes),
             epochs,
             racers=racers,
-            known=[one.name for one in racers if one.name != "none"],
+            known=[racer.name for racer in racers if racer.name != "none"],
         ),
         " ".join(filter(None, captions)),
         _ask(name, epochs, reached),
@@ -125,7 +125,7 @@ def find_extremes(reached: Mapping[str, float]) -> tuple[float, str, str]:
     Args:
         reached: test accuracy by encoding.
     """
-    tables = {name: value for name, value in reached.items() if name != "none"}
+    tables = {name: accuracy for name, accuracy in reached.items() if name != "none"}
     return reached["none"], min(tables, key=tables.__getitem__), max(tables, key=tables.__getitem__)
 
 

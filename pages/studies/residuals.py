@@ -107,9 +107,9 @@ def _compute_initial_norms(variant: str, depth: int) -> NDArray[np.float64]:
     from vitviz.models.zoo import create_model
     from vitviz.probe.gradients import measure_gradient_norms
 
-    data = shared_cache.load_dataset(DATASET)
-    inputs = torch.from_numpy(prepare_batch(data.train_images[:PICTURES], PREPARATION))
-    labels = torch.from_numpy(np.array(data.labels_of("train")[:PICTURES], np.int64))
+    dataset = shared_cache.load_dataset(DATASET)
+    inputs = torch.from_numpy(prepare_batch(dataset.train_images[:PICTURES], PREPARATION))
+    labels = torch.from_numpy(np.array(dataset.labels_of("train")[:PICTURES], np.int64))
     model = create_model(deep(variant, depth), seed=0)
     assert isinstance(model, VisionTransformer)
     return measure_gradient_norms(model, inputs, labels)

@@ -91,8 +91,8 @@ class Race:
 
     def list_known(self) -> list[Variant]:
         """Return all variants; those that are not known have neither curve nor results."""
-        unknown: dict[str, Any] = {"curve": np.empty((2, 0)), "test": {}, "seconds": (), "diverged": 0}
-        return [one if one.name in self.known else replace(one, **unknown) for one in self.variants]
+        bare: dict[str, Any] = {"curve": np.empty((2, 0)), "test": {}, "seconds": (), "diverged": 0}
+        return [replace(variant, **({} if variant.name in self.known else bare)) for variant in self.variants]
 
 
 @dataclass(frozen=True)
@@ -229,9 +229,9 @@ def create_curve_table(curves: Sequence[Curve], size: str, file_name: str) -> Ta
     columns: Columns = {
         "model": [curve.title for curve in curves for _ in curve.pictures],
         size: [int(count) for curve in curves for count in curve.pictures],
-        "mean": [float(value) for curve in curves for value in curve.mean],
-        "lowest": [float(value) for curve in curves for value in curve.low],
-        "highest": [float(value) for curve in curves for value in curve.high],
+        "mean": [float(accuracy) for curve in curves for accuracy in curve.mean],
+        "lowest": [float(accuracy) for curve in curves for accuracy in curve.low],
+        "highest": [float(accuracy) for curve in curves for accuracy in curve.high],
         "seeds": [int(count) for curve in curves for count in curve.seeds],
     }
     return Table(columns, dict.fromkeys(("mean", "lowest", "highest"), percent), file_name)

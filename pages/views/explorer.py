@@ -34,20 +34,20 @@ class ExplorerOptions:
     grid: bool = True
 
 
-def draw_explorer(data: bytes, strip: Strip, *, key: str, on_change: Callable[[], None]) -> None:
+def draw_explorer(message: bytes, strip: Strip, *, key: str, on_change: Callable[[], None]) -> None:
     """Draw `vitviz.plots.attention_message.explorer_view` with its strip."""
     with st.container(gap=None):
         send_strip(strip, key=key)
-        draw_explorer_stage(data, key=key, on_change=on_change)
+        draw_explorer_stage(message, key=key, on_change=on_change)
 
 
 def send_strip(strip: Strip, *, key: str) -> None:
     _strip(strip.data, key=f"{key}.strip")
 
 
-def draw_explorer_stage(data: bytes, *, key: str, on_change: Callable[[], None]) -> None:
+def draw_explorer_stage(message: bytes, *, key: str, on_change: Callable[[], None]) -> None:
     """Draw the explorer without a strip; `send_strip` sends it."""
-    _explorer(data, key=key, triggers=("pin", "layer", "head"), on_change=on_change)
+    _explorer(message, key=key, triggers=("pin", "layer", "head"), on_change=on_change)
 
 
 def read_picks(key: str) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def read_picks(key: str) -> dict[str, Any]:
     picks = {"pin": read_pin(events.get("pin"))} | {
         name: read_index(events.get(name)) for name in ("layer", "head")
     }
-    return {name: value for name, value in picks.items() if value is not None}
+    return {name: pick for name, pick in picks.items() if pick is not None}
 
 
 def send_options(group: str, pin: str, options: ExplorerOptions) -> None:

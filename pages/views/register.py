@@ -55,7 +55,7 @@ class View:
 
     def __call__(
         self,
-        data: bytes,
+        message: bytes,
         *,
         key: str,
         height: Height = "content",
@@ -67,10 +67,10 @@ class View:
             f"on_{event}_change": on_change or _ignore_event for event in (*states, *triggers)
         }
         if not read_files(self.files)[0].startswith(_OF_THE_FRAME):
-            get_messages()[key] = self.files + data
+            get_messages()[key] = self.files + message
         _serve_files()
         initial_height = get_reserved_height(key) if height == "content" else height
-        return _create_component()(data=self.files + data, key=key, height=initial_height, **callbacks)
+        return _create_component()(data=self.files + message, key=key, height=initial_height, **callbacks)
 
 
 def hash_files(*folders: Path) -> str:

@@ -385,8 +385,8 @@ def load_duels() -> dict[str, list[Duel]]:
     """Return students with hard labels against their twins for all dataset sizes, by the dataset's title."""
     by_title = {}
     for name in GRIDS:
-        result = read_result_if_any(f"data_size_{name}")
-        if result and (duels := teacher_effect.compute_duels(result.rows, augmented=True)):
+        study_result = read_result_if_any(f"data_size_{name}")
+        if study_result and (duels := teacher_effect.compute_duels(study_result.rows, augmented=True)):
             by_title[DATASETS[name].title] = duels
     return by_title
 
@@ -395,8 +395,8 @@ def load_selected_duels() -> list[Duel]:
     """Return the method of distillation that validation images select for each dataset size, against its twin."""
     selected: list[Duel] = []
     for name in GRIDS:
-        result = read_result_if_any(f"teaching_{name}")
-        lessons = teacher_effect.group_lessons(result.rows if result else [])
+        study_result = read_result_if_any(f"teaching_{name}")
+        lessons = teacher_effect.group_lessons(study_result.rows if study_result else [])
         pairs = teacher_effect.select_lessons(lessons)
         selected += [duel for pair in pairs if (duel := teacher_effect.create_duel(*pair))]
     return selected

@@ -173,7 +173,7 @@ def _draw_measurement() -> None:
         plots.lines_figure(
             np.array([m.side**2 for m in measurements], float),
             lines,
-            [_label_tokens(one.side) for one in measurements],
+            [_label_tokens(measurement.side) for measurement in measurements],
             ("tokens N (side)", "seconds", "s"),
             selection.get_theme(),
             360,

@@ -34,7 +34,7 @@ def draw_panels(
 ) -> None:
     """Draw the maps side by side, with formulas and sources or with `notes`; a click pins a patch."""
     grid = subject.layout.grid
-    data = maps_view(
+    message = maps_view(
         subject.ground(background.seen),
         np.stack(list(maps.values())),
         [METHODS[name].title for name in maps],
@@ -43,7 +43,7 @@ def draw_panels(
         notes=notes or [f"five patches hold {percent(compute_top_share(m), 0)}" for m in maps.values()],
         drawn=background.map_style(subject),
     )
-    picked = draw_maps(data, key=key)
+    picked = draw_maps(message, key=key)
     if picked is not None and picked < grid[0] * grid[1]:
         selection.set_pin(Pin.of_cell(grid, picked))
 

@@ -49,7 +49,7 @@ def draw(subject: CapturedSubject) -> None:
     subject = capture_attention(subject, controls.map_selection.layer)
     send_options(GROUP, str(selection.get_current().pin), controls.options)
     background = subject.ground(controls.background.seen)
-    data, strip = attention_maps.build_view(subject, controls.map_selection, background, GROUP)
+    message, strip = attention_maps.build_view(subject, controls.map_selection, background, GROUP)
     stage_slot = st.container(gap=None)
     left, right = st.columns([3, 2], gap="medium")
     with left:
@@ -59,7 +59,7 @@ def draw(subject: CapturedSubject) -> None:
         links_slot = st.container()
     with stage_slot:
         send_strip(strip, key=KEY)
-        draw_pinned(subject, controls, data, links_slot)
+        draw_pinned(subject, controls, message, links_slot)
     page.drawers(
         DRAWERS,
         math=page.read_math(__file__),
@@ -75,13 +75,13 @@ def draw(subject: CapturedSubject) -> None:
 
 @st.fragment(key=STAGE)
 def draw_pinned(
-    subject: CapturedSubject, controls: MapControls, data: bytes, links_slot: DeltaGenerator
+    subject: CapturedSubject, controls: MapControls, message: bytes, links_slot: DeltaGenerator
 ) -> None:
     """Draw what depends on the pin: the stage, its caption, and the links in their slot.
 
     benchmarks/message_bytes.md counts the bytes that a pin sends again.
     """
-    draw_explorer_stage(data, key=KEY, on_change=_apply_stage_pick)
+    draw_explorer_stage(message, key=KEY, on_change=_apply_stage_pick)
     pin, ground = selection.get_current().pin, subject.ground(controls.background.seen)
     get_messages()[KEY] = partial(attention_maps.build_layers_view, subject, ground, str(pin))
     get_messages().pop(f"{KEY}.strip", None)

@@ -56,8 +56,8 @@ def draw(subject: CapturedSubject) -> None:
     attn = compute_attention(subject, layer, head, causal)
     photo = subject.ground(background.seen)
     pin = str(selection.get_current().pin)
-    data = plots.encode_image_matrix(attn, photo, subject.layout, pin, causal=causal)
-    _matrix(data, key=KEY, triggers=("pin",), on_change=partial(selection.apply_click, KEY))
+    message = plots.encode_image_matrix(attn, photo, subject.layout, pin, causal=causal)
+    _matrix(message, key=KEY, triggers=("pin",), on_change=partial(selection.apply_click, KEY))
     page.caption(describe_matrix(subject, attn, f"Layer {layer}, {name_head(head).lower()}", causal))
     draw_sentence(causal)
     page.drawers(

@@ -91,9 +91,9 @@ def _draw_side(subject: CapturedSubject, name: str, controls: MapControls) -> No
     map_selection = replace(selected, layer=layer, head=head)
     background = subject.ground(controls.background.seen)
     captured = capture_attention(subject, layer)
-    data, strip = attention_maps.build_view(captured, map_selection, background, GROUP)
+    message, strip = attention_maps.build_view(captured, map_selection, background, GROUP)
     on_change = partial(selection.apply_click, key, layer="attention.layer", head="attention.head")
-    draw_explorer(data, strip, key=key, on_change=on_change)
+    draw_explorer(message, strip, key=key, on_change=on_change)
 
 
 def draw(subject: CapturedSubject) -> None:

@@ -110,7 +110,7 @@ def draw_heads(measured: MeasuredModel, training: TrainingDistances | None) -> N
     if training is not None and training.is_complete:
         heads = training.heads
     steps = tuple(sorted(heads))
-    data = heads_view(
+    message = heads_view(
         series=make_series(measured, [heads[step] for step in steps]),
         steps=steps,
         axis=AXES[measure],
@@ -119,7 +119,7 @@ def draw_heads(measured: MeasuredModel, training: TrainingDistances | None) -> N
         patch_px=measured.layout.patch_px,
         shown_step=step,
     )
-    picked = reach.draw_head_plot(data)
+    picked = reach.draw_head_plot(message)
     if picked is not None:
         widgets.set_control("attention_distance.layer", picked[0] + 1)
         widgets.set_control("attention_distance.head", picked[1] + 1)

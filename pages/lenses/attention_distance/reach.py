@@ -22,9 +22,9 @@ from vitviz.plots.distance import HeadSeries, heads_view, reach_figure
 _head_distance = register(__file__, "head_distance")
 
 
-def draw_head_plot(data: bytes) -> tuple[int, int] | None:
+def draw_head_plot(message: bytes) -> tuple[int, int] | None:
     """Draw `vitviz.plots.distance.heads_view`; return the (layer, head) that was clicked in this run."""
-    return read_index_pair(_head_distance(data, key="attention_distance.heads", triggers=("pick",)).pick)
+    return read_index_pair(_head_distance(message, key="attention_distance.heads", triggers=("pick",)).pick)
 
 
 def _limit_images(images: ImageSet) -> ImageSet:
@@ -82,7 +82,7 @@ def draw_swin(model: LoadedModel) -> None:
     if controls.compare:
         _, random_px = distances.load_window_distances(shared_cache.load_untrained(model), images)
         series.append(HeadSeries("random weights", random_px.mean(axis=0)[None], random_px.std(axis=0)[None]))
-    data = heads_view(
+    message = heads_view(
         series=series,
         steps=(model.step,),
         axis=f"{AXES['distance'].removesuffix(', px')} inside windows, px",
@@ -91,7 +91,7 @@ def draw_swin(model: LoadedModel) -> None:
         patch_px=as_swin(model.config).patch_size,
         shown_step=model.step,
     )
-    draw_head_plot(data)
+    draw_head_plot(message)
     page.caption(captions.describe_windows(layer_px))
     st.subheader("Reach through all layers", anchor=False)
     few_images = _limit_images(images)

@@ -40,7 +40,7 @@ def draw() -> None:
         [(len(model.weights), model.frame) for model in (main, *models)]
     )
     frames = parameter_history.compute_frames(frame, [len(model.weights) for model in models])
-    models = [replace(model, frame=own) for model, own in zip(models, frames, strict=True)]
+    models = [replace(model, frame=model_frame) for model, model_frame in zip(models, frames, strict=True)]
     word = "filter" if controls.kind == "raw" else "component"
     payload = plots.tiles([_create_sheet(model, controls) for model in models], COLUMNS, frame, word)
     mount_tiles(payload, key="filters.tiles")

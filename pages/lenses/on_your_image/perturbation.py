@@ -119,7 +119,7 @@ def build_perturbation(compared: Comparison, change: str, setting: Setting) -> p
         values=chosen.values,
         start=chosen.start,
         frames=frames,
-        border=tuple(round(float(value)) for value in image_changes.border_colour(compared.crop.model_input)),
+        border=tuple(round(float(grey)) for grey in image_changes.border_colour(compared.crop.model_input)),
         orders=np.stack(
             [image_changes.create_patch_order(size, strength, setting.seed) for strength in chosen.values]
         )
@@ -167,9 +167,9 @@ def describe_perturbation(
 
 def draw_numbers(compared: Comparison, change: str, sweeps: Sequence[Sweep]) -> None:
     rows = [
-        (name, plots.strength_words(change, value, compared.input_px), value, class_name, float(probability))
+        (name, plots.strength_words(change, level, compared.input_px), level, class_name, float(probability))
         for name, swept in zip(compared.names, sweeps, strict=True)
-        for value, row in zip(CHANGES[change].values, swept.probabilities, strict=True)
+        for level, row in zip(CHANGES[change].values, swept.probabilities, strict=True)
         for class_name, probability in zip(compared.classes, row, strict=True)
     ]
     columns = columns_of_rows(("model", "strength", "value", "class", "probability"), rows)

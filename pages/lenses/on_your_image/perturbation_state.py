@@ -100,18 +100,18 @@ def parse_event(fields: dict[str, Any], default: PerturbationView, change: str) 
     )
 
 
-def _is_place(value: Any) -> TypeGuard[list[float]]:
+def _is_place(place: Any) -> TypeGuard[list[float]]:
     return (
-        isinstance(value, list)
-        and len(value) == 2
-        and all(type(at) in (int, float) and 0 <= at <= 1 for at in value)
+        isinstance(place, list)
+        and len(place) == 2
+        and all(type(at) in (int, float) and 0 <= at <= 1 for at in place)
     )
 
 
-def _is_order(value: Any) -> TypeGuard[list[int]]:
+def _is_order(pieces: Any) -> TypeGuard[list[int]]:
     return (
-        isinstance(value, list)
-        and len(value) == len(WHOLE)
-        and all(type(piece) is int for piece in value)
-        and sorted(value) == list(WHOLE)
+        isinstance(pieces, list)
+        and len(pieces) == len(WHOLE)
+        and all(type(piece) is int for piece in pieces)
+        and sorted(pieces) == list(WHOLE)
     )

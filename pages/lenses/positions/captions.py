@@ -20,8 +20,8 @@ def compare_similarities(tables: Sequence[PositionTable], structures: Sequence[S
     """Return what sets adjacent positions of the tables apart in one sentence, then the means of each table."""
     details = [describe_similarity(*pair) for pair in zip(tables, structures, strict=True)]
     compared = [
-        (f"**{plain(table.title)}**", format_similarity(one.either_step), format_similarity(one.elsewhere))
-        for table, one in zip(tables, structures, strict=True)
+        (f"**{plain(table.title)}**", *map(format_similarity, (structure.either_step, structure.elsewhere)))
+        for table, structure in zip(tables, structures, strict=True)
         if np.any(table.values) and len(table.values) > 1
     ]
     if len(compared) < len(tables):

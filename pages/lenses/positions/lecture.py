@@ -77,7 +77,7 @@ def _draw_first_table() -> None:
         draw_table(payload, key="positions.first")
     with right:
         rows = [
-            f"| i{i} | {' | '.join(f'{signed(value, 3)}' for value in column)} |"
+            f"| i{i} | {' | '.join(f'{signed(element, 3)}' for element in column)} |"
             for i, column in enumerate(values.T[:4])
         ]
         st.markdown("\n".join(["| | p0 | p1 | p2 | p3 |", "|---|---:|---:|---:|---:|", *rows]))

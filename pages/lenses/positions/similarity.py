@@ -39,7 +39,7 @@ def draw() -> None:
         ]
     )
     frames = parameter_history.compute_frames(frame, [len(table.tables) for table in tables])
-    tables = [replace(table, frame=own) for table, own in zip(tables, frames, strict=True)]
+    tables = [replace(table, frame=table_frame) for table, table_frame in zip(tables, frames, strict=True)]
     ability = encodings.get_position_ability()
     if not ability:
         st.info(ability.why_not, icon=":material/explore_off:")
@@ -156,8 +156,8 @@ def _shorten_title(table: PositionTable) -> str:
 def _format_properties(tables: list[PositionTable]) -> str:
     measured = [_measure_properties(table.values, table.grid) for table in tables]
 
-    def share(value: float) -> str:
-        return "–" if np.isnan(value) else percent(value, 0)
+    def share(fraction: float) -> str:
+        return "–" if np.isnan(fraction) else percent(fraction, 0)
 
     rows = [
         (

@@ -48,17 +48,17 @@ def _add_letters(control: str) -> None:
     page.download("Download as a zip", letters_zip, "letters.zip", "fine_tuning._letters")
 
 
-def _store_dataset(data: bytes, title: str, control: str) -> None:
+def _store_dataset(zip_bytes: bytes, title: str, control: str) -> None:
     st.session_state.pop(_REFUSED, None)
-    if len(data) > MAX_MB * 2**20:  # the browser's own limit can be bypassed
+    if len(zip_bytes) > MAX_MB * 2**20:  # the browser's own limit can be bypassed
         st.session_state[_REFUSED] = (
-            f"The zip has {len(data) / 2**20:.0f} MB; up to {MAX_MB} MB are accepted."
+            f"The zip has {len(zip_bytes) / 2**20:.0f} MB; up to {MAX_MB} MB are accepted."
         )
         return
     try:
         with st.spinner("Reading the images …"):
             note = user_datasets.store_dataset(
-                session.get_current(), data, title, SIDE_PX, address=session.get_address()
+                session.get_current(), zip_bytes, title, SIDE_PX, address=session.get_address()
             )
     except DatasetError as error:
         st.session_state[_REFUSED] = str(error)

@@ -58,16 +58,16 @@ def fit_probe(run: Run) -> LinearProbe | None:
 @shared_cache.shared(max_entries=32, spinner="Reading the frozen backbone's features …")
 def _fit_probe(run_id: str, _run: Run) -> LinearProbe | None:
     config = _run.config()
-    data = prepare_training_data(
+    splits = prepare_training_data(
         shared_cache.load_dataset(config.train.dataset), config.preparation, config.train
     )
-    if len(data.train) + len(data.test) > MAX_IMAGES:
+    if len(splits.train) + len(splits.test) > MAX_IMAGES:
         return None
     start = load_start(_run, config.train)
     (state,) = start.snapshots.values()
     backbone = create_initialised_model(start.config, 0, state)
-    inputs = [_load_inputs(part, config) for part in (data.train, data.test)]
-    labels = [part.labels.numpy() for part in (data.train, data.test)]
+    inputs = [_load_inputs(part, config) for part in (splits.train, splits.test)]
+    labels = [part.labels.numpy() for part in (splits.train, splits.test)]
 
     def measure_accuracy(extract: Callable[[NDArray[np.float32]], NDArray[np.float32]]) -> float:
         train, test = map(extract, inputs)

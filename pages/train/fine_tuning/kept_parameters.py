@@ -84,8 +84,8 @@ def _count_parameters(parameters: Sequence[Piece]) -> str:
 
 def _describe_images(chosen: RaceSettings) -> str:
     """Describe the image counts, and how the images are adapted to the backbone's input."""
-    data = shared_cache.load_dataset(chosen.task.dataset)
-    height = data.picture_shape[0]
+    dataset = shared_cache.load_dataset(chosen.task.dataset)
+    height = dataset.picture_shape[0]
     preparation = fitted_preparation(
         chosen.source.preparation,
         chosen.method.image_size or chosen.source.config.image_size,
@@ -94,9 +94,9 @@ def _describe_images(chosen: RaceSettings) -> str:
     size = f"{height} px" + ("" if height == preparation.image_size else f" to {preparation.image_size} px")
     notes = {(False, 3): ", grey in all three channels", (True, 1): ", as their luminance"}
     colour = notes.get((chosen.in_colour, preparation.in_chans), "")
-    names = ", ".join(map(plain, data.classes))
-    named = "" if len(data.classes) > 6 else f": {names}"
-    classes = plural(len(data.classes), "class", "classes")
+    names = ", ".join(map(plain, dataset.classes))
+    named = "" if len(dataset.classes) > 6 else f": {names}"
+    classes = plural(len(dataset.classes), "class", "classes")
     fits = height == preparation.image_size and not colour
     source_px = chosen.source.config.image_size
     adaptation = (
@@ -108,7 +108,7 @@ def _describe_images(chosen: RaceSettings) -> str:
     )
     return (
         f"{plural(chosen.task.pictures, 'training image')}, {chosen.held_out:,} for validation,"
-        f" {len(data.test_images):,} for testing; {classes}{named}. {adaptation} (images: {size}{colour})."
+        f" {len(dataset.test_images):,} for testing; {classes}{named}. {adaptation} (images: {size}{colour})."
     )
 
 

@@ -156,13 +156,13 @@ def choose_default_backbone(colour: bool) -> str | None:
     return best.key if colour and best is not None else None
 
 
-def has_colour(dataset: str) -> bool:
+def has_colour(name: str) -> bool:
     """Return True if a dataset's images have colour; uploads always have three channels, so pixels are compared."""
     try:
-        data = shared_cache.load_dataset(dataset)
+        dataset = shared_cache.load_dataset(name)
     except DatasetError:
         return False  # deleted or expired: `draw` shows the error
-    return some_in_colour(data.train_images) if is_uploaded(dataset) else data.picture_shape[2] == 3
+    return some_in_colour(dataset.train_images) if is_uploaded(name) else dataset.picture_shape[2] == 3
 
 
 def _choose_dataset() -> str:
@@ -197,15 +197,15 @@ def get_held_out_share(dataset: str) -> float:
     return 0.2 if is_uploaded(dataset) else 0.1 if not DATASETS[dataset].needs_file else 0.04
 
 
-def count_training_images(dataset: str) -> tuple[tuple[int, ...], int]:
+def count_training_images(dataset_name: str) -> tuple[tuple[int, ...], int]:
     """Return the number of training images of each class, and the number of validation images.
 
     Raises:
         DatasetError: if the dataset was deleted or has expired.
     """
-    data = shared_cache.load_dataset(dataset)
-    train_indices, held_out = validation_split(data, get_held_out_share(dataset), SPLIT_SEED)
-    counts = np.bincount(data.labels_of("train")[train_indices], minlength=len(data.classes))
+    dataset = shared_cache.load_dataset(dataset_name)
+    train_indices, held_out = validation_split(dataset, get_held_out_share(dataset_name), SPLIT_SEED)
+    counts = np.bincount(dataset.labels_of("train")[train_indices], minlength=len(dataset.classes))
     return tuple(counts.tolist()), len(held_out)
 
 

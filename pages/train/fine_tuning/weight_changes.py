@@ -139,11 +139,11 @@ def _draw_attention(run: Run, seed: int, index: int) -> None:
         return
     vit = as_vit(config.model)
     try:
-        data = shared_cache.load_dataset(config.train.dataset)
+        dataset = shared_cache.load_dataset(config.train.dataset)
     except DatasetError as error:
         page.caption(plain(str(error)))
         return
-    image = np.broadcast_to(data.test_images[index], (*data.test_images.shape[1:3], 3))
+    image = np.broadcast_to(dataset.test_images[index], (*dataset.test_images.shape[1:3], 3))
     prepared = prepare(np.ascontiguousarray(image), config.preparation)
     (first, last), (_, scratch_last) = _find_ends(tuned), _find_ends(scratch)
     models = {
@@ -164,7 +164,7 @@ def _draw_attention(run: Run, seed: int, index: int) -> None:
         ground, np.stack(list(maps.values())), list(maps), vit.grid, sharing=len(maps), notes=notes
     )
     draw_maps(view, key="fine_tuning.attention")
-    page.caption(_describe_attention(maps, data.classes[int(data.labels_of("test")[index])], vit))
+    page.caption(_describe_attention(maps, dataset.classes[int(dataset.labels_of("test")[index])], vit))
     for name, member in (("Fine-tuned", tuned), ("From scratch", scratch)):
         selection.link_to(
             "attention",

@@ -36,10 +36,10 @@ def get_key(setting: Setting) -> str:
 
 def read_value(setting: Setting, config: ModelConfig | TrainConfig) -> Any:
     """Return the initial value of a setting's control for a config; 0 turns an optional number off."""
-    value = getattr(config, setting.name)
+    initial = getattr(config, setting.name)
     if setting.is_list:
-        return ", ".join(map(str, value))
-    return float(value or 0.0) if setting.type is float else value
+        return ", ".join(map(str, initial))
+    return float(initial or 0.0) if setting.type is float else initial
 
 
 def draw_fields(
@@ -83,8 +83,8 @@ def _explain_unused(setting: Setting, config: ModelConfig | TrainConfig) -> str 
     if setting.only is None:
         return None
     name = setting.only.field
-    value = st.session_state.get(PREFIX + name, getattr(config, name))
-    return None if value in setting.only.values else setting.only.reason
+    condition = st.session_state.get(PREFIX + name, getattr(config, name))
+    return None if condition in setting.only.values else setting.only.reason
 
 
 def _draw_control(setting: Setting, config: ModelConfig | TrainConfig, disabled_reason: str | None) -> Any:

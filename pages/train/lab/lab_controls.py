@@ -91,7 +91,7 @@ def load_note(key: str, default: Any = None) -> Any:
     return st.session_state[key]
 
 
-def save_note(key: str, value: object) -> None:
+def save_note(key: str, note: object) -> None:
     """Store a value in the session, and in the user session's notes for a reload."""
-    st.session_state[key] = value
-    session.get_current().notes[key] = value
+    st.session_state[key] = note
+    session.get_current().notes[key] = note

@@ -204,10 +204,10 @@ def _describe_changes(entry: Entry) -> str:
     if type(entry.model) is not type(preset.model):
         return ""
     current, before = (
-        {**vars(one.model), **vars(one.train)} for one in (entry, Entry("", "", preset.model, preset.train))
+        vars(pair.model) | vars(pair.train) for pair in (entry, Entry("", "", preset.model, preset.train))
     )
-    changed = {name: value for name, value in current.items() if value != before[name]}
+    changed = {name: setting for name, setting in current.items() if setting != before[name]}
     return ", ".join(
-        f"{settings.get_title(name)} {settings.format_setting(name, value)}"
-        for name, value in changed.items()
+        f"{settings.get_title(name)} {settings.format_setting(name, setting)}"
+        for name, setting in changed.items()
     )

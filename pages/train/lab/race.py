@@ -71,8 +71,8 @@ def draw_form(mode: str) -> RunConfig | ValueError:
         return lineup_form.draw_form()
     try:
         if mode == DATA:
-            data = _draw_data_controls()
-            return data_size.race(data.data_race, data.race_pictures, data.race_draw, data.race_augmented)
+            form = _draw_data_controls()
+            return data_size.race(form.data_race, form.race_pictures, form.race_draw, form.race_augmented)
         controls = _draw_controls()
         return positions_race(controls.race, epochs=controls.race_epochs, seed=controls.race_seed)
     except ValueError as error:
@@ -111,15 +111,15 @@ def fill_form(config: RunConfig) -> bool:
         RaceControls.change(train=SEVERAL)
         return True
     experiment = config.preset == POSITIONS_RACE and bool(config.members)
-    data = _is_data_race(config)
-    RaceControls.change(train=EXPERIMENT if experiment else DATA if data else ONE_MODEL)
-    if data:
+    is_data_race = _is_data_race(config)
+    RaceControls.change(train=EXPERIMENT if experiment else DATA if is_data_race else ONE_MODEL)
+    if is_data_race:
         _fill_data_form(config)
     if experiment:
         train = config.train
         st.session_state[LOADED_RACE] = train.dataset
         RaceControls.change(race=train.dataset, race_epochs=float(train.epochs or 1.0), race_seed=train.seed)
-    return experiment or data
+    return experiment or is_data_race
 
 
 # ---------------------------------------------------------------- the stage

@@ -37,16 +37,16 @@ def draw() -> RunConfig | ValueError:
     with columns[1]:
         dataset = _choose_dataset(preset)
     preparation = choose_preparation(preset, dataset)
-    data, architecture, optimization, augmentation = st.tabs(["Data", "Model", "Optimizer", "Augmentation"])
-    with data:
+    data_tab, model_tab, optimizer_tab, augment_tab = st.tabs(["Data", "Model", "Optimizer", "Augmentation"])
+    with data_tab:
         values = _draw_data(preset, dataset)
-    with architecture:
+    with model_tab:
         family, model_values = model_form.draw_model(preset.model)
         teacher = _draw_teacher(preset, family, preparation, dataset)
-    with optimization:
+    with optimizer_tab:
         optimiser = field_widgets.draw_fields(field_widgets.OPTIMIZER, preset.train)
         frozen = _draw_embedding_toggle(preset, family)
-    with augmentation:
+    with augment_tab:
         st.caption("Random changes to each training image in every epoch.")
         augmented = field_widgets.draw_fields(field_widgets.AUGMENTATION, preset.train)
     _shorten_link(preset, family)
@@ -96,8 +96,8 @@ def fill_form(model: ModelConfig, train: TrainConfig, recipe: str | None = None)
     if recipe in TRAINING_PRESETS:
         RecipeControls.change(recipe=recipe)
         st.session_state[LOADED_RECIPE] = recipe
-    for key, value in _get_initial_values(model, train, model.family).items():
-        widgets.set_control(key, value)
+    for key, setting in _get_initial_values(model, train, model.family).items():
+        widgets.set_control(key, setting)
 
 
 def _get_initial_values(model: ModelConfig, train: TrainConfig, family: str) -> dict[str, Any]:
@@ -134,14 +134,14 @@ def _complete_link() -> None:
     family = params.get(ModelControls.key("family"), "")
     if family not in model_form.FAMILIES:
         family = preset.model.family
-    for key, value in _get_initial_values(preset.model, preset.train, family).items():
-        incoming.setdefault(key, params.get(key, widgets.encode_value(value)))
+    for key, setting in _get_initial_values(preset.model, preset.train, family).items():
+        incoming.setdefault(key, params.get(key, widgets.encode_value(setting)))
 
 
 def _shorten_link(preset: TrainingPreset, family: str) -> None:
     params = query_params.get_values()
-    for key, value in _get_initial_values(preset.model, preset.train, family).items():
-        if params.get(key) == widgets.encode_value(value):
+    for key, setting in _get_initial_values(preset.model, preset.train, family).items():
+        if params.get(key) == widgets.encode_value(setting):
             query_params.remove_value(key)
 
 

@@ -129,7 +129,7 @@ def build_series(run_id: str, log: record_arrays.Records) -> list[Series]:
 
 def _build_labels(shown: list[Run]) -> list[RunLabel]:
     best = {run.id: runs.open_log(run.id).read().best() for run in shown}
-    top = max((value[1] for value in best.values() if value), default=None)
+    top = max((record[1] for record in best.values() if record), default=None)
     colors = variant_colors([run.config().model.family for run in shown])
     labels = []
     for run, color in zip(shown, colors, strict=True):

@@ -37,19 +37,19 @@ def get_title(name: str) -> str:
     return SETTINGS[name].label if name in SETTINGS else name.capitalize()
 
 
-def format_setting(name: str, value: Any) -> str:
+def format_setting(name: str, setting: Any) -> str:
     """Format a setting's value as in the form: 'Digits', 'AdamW', 'on'; '–' if there is none."""
-    if value is None or value == () or value == []:
+    if setting is None or setting == () or setting == []:
         return NO_VALUE
     if name == "dataset":
-        return hide_secret_name(value) if is_uploaded(value) else catalogue.get_dataset_title(value)
+        return hide_secret_name(setting) if is_uploaded(setting) else catalogue.get_dataset_title(setting)
     if name == "model":
-        return model_form.KINDS.get(value, str(value))
+        return model_form.KINDS.get(setting, str(setting))
     if name == "distill_from":
-        return _format_teacher(str(value))
-    if name == "frozen" and len(value) > 1:
+        return _format_teacher(str(setting))
+    if name == "frozen" and len(setting) > 1:
         return "backbone"
-    return f"{value:.4g}" if isinstance(value, float) else SETTINGS[name].format(value)
+    return f"{setting:.4g}" if isinstance(setting, float) else SETTINGS[name].format(setting)
 
 
 def _format_teacher(path: str) -> str:

@@ -47,7 +47,7 @@ def load_model(run_id: str, version: Version) -> LoadedModel:
 
 
 @shared_cache.shared(max_entries=4)
-def load_held_out(dataset: str, fraction: float, preparation: Preparation) -> HeldOut | None:
+def load_held_out(dataset_name: str, fraction: float, preparation: Preparation) -> HeldOut | None:
     """Return up to `HELD_OUT` validation images of a run, or None if its dataset is not on this server."""
     from vitviz.data.dataset import DatasetError, validation_split
     from vitviz.data.datasets import available_datasets
@@ -56,18 +56,18 @@ def load_held_out(dataset: str, fraction: float, preparation: Preparation) -> He
     from vitviz.probe.snapshot_evaluation import HeldOut
     from vitviz.training.batches import SPLIT_SEED
 
-    if dataset not in available_datasets() and not is_uploaded(dataset):
+    if dataset_name not in available_datasets() and not is_uploaded(dataset_name):
         return None
     try:
-        data = shared_cache.load_dataset(dataset)
+        dataset = shared_cache.load_dataset(dataset_name)
     except DatasetError:
         return None
-    if data.train_labels is None:
+    if dataset.train_labels is None:
         return None
-    chosen = validation_split(data, fraction, SPLIT_SEED)[1][:HELD_OUT]
-    shown = data.train_images[chosen]
+    chosen = validation_split(dataset, fraction, SPLIT_SEED)[1][:HELD_OUT]
+    shown = dataset.train_images[chosen]
     in_colour = np.broadcast_to(shown, (*shown.shape[:3], 3))
-    return HeldOut(prepare_batch(shown, preparation), data.train_labels[chosen], in_colour)
+    return HeldOut(prepare_batch(shown, preparation), dataset.train_labels[chosen], in_colour)
 
 
 def compute_frame(run_id: str, version: Version, held_out: HeldOut | None) -> Frame:
