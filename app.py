@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.classroom import class_bar, teacher_key
 from pages.controls import query_params
-from pages.frame import browser, foot, menu, session_capacity, startup, upload_limits, websocket_limits
+from pages.frame import browser, foot, menu, session_capacity, startup, upload_guard, websocket_limits
 from pages.frame.page import show_file_errors
 from pages.lessons import add_stop, open_lesson, panel
 from pages.selection import sidebar
@@ -16,7 +16,7 @@ from pages.streamlit_fixes import installation, module_files, preload
 
 def draw() -> None:
     """Draw one run of the page."""
-    upload_limits.install()
+    upload_guard.install()
     installation.install()
     st.set_page_config("vitviz", page_icon="static/favicon.svg", layout="wide", initial_sidebar_state=280)
     st.logo("/app/static/logo.svg", size="large", icon_image="/app/static/favicon.svg")

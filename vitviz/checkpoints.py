@@ -25,11 +25,11 @@ from vitviz.checkpoint_limits import check_buildable
 from vitviz.config import ModelConfig, Preparation, TrainConfig, to_dict
 from vitviz.models.zoo import create_model, empty_model
 from vitviz.text import cut
+from vitviz.upload_limits import CHECKPOINT_BYTES
 
 if TYPE_CHECKING:
     from vitviz.models.loaded_model import LoadedModel
 
-MAX_BYTES = 64 * 2**20  # of a file; the models trained here take a few MB
 _NAMED = 5  # of a list in a sentence
 _FLOATS = {"F16", "BF16", "F32"}
 
@@ -166,9 +166,9 @@ def _read(source: str | Path | bytes) -> bytes:
             size = os.path.getsize(source)
         except OSError as error:
             raise CheckpointError(f"the checkpoint cannot be read: {error.strerror or error}") from error
-    if size > MAX_BYTES:
+    if size > CHECKPOINT_BYTES:
         raise CheckpointError(
-            f"the checkpoint is too large: {size / 2**20:.1f} MB, the limit is {MAX_BYTES / 2**20:g} MB"
+            f"the checkpoint is too large: {size / 2**20:.1f} MB, the limit is {CHECKPOINT_BYTES / 2**20:g} MB"
         )
     return source if isinstance(source, bytes) else Path(source).read_bytes()
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from vitviz.checkpoint_header import CheckpointError
-from vitviz.checkpoints import MAX_BYTES, Checkpoint, save_checkpoint
+from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import Preparation, TrainConfig, ViTConfig
 from vitviz.data.dataset import Dataset, DatasetError
 from vitviz.data.datasets import DATASETS, load_dataset
@@ -26,6 +26,7 @@ from vitviz.models.pretrained_list import PretrainedError
 from vitviz.text import plural
 from vitviz.training import lesson_recipe as lesson
 from vitviz.training.provenance import processor
+from vitviz.upload_limits import CHECKPOINT_BYTES
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -65,10 +66,10 @@ def _check(loaded: LoadedModel, dataset: Dataset) -> None:
             f"expected images with {loaded.config.in_chans} channels, received {dataset.name} with {channels}"
         )
     size = 2 * sum(parameter_count.parameters(loaded.config).values())  # in fp16
-    if size > MAX_BYTES:
+    if size > CHECKPOINT_BYTES:
         raise ValueError(
             f"the checkpoint would have {size >> 20:,} MB, more than the limit of"
-            f" {MAX_BYTES >> 20} MB: choose a smaller model"
+            f" {CHECKPOINT_BYTES >> 20} MB: choose a smaller model"
         )
 
 

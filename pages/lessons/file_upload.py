@@ -9,8 +9,9 @@ from pages.frame import registry
 from pages.lessons import cards, editor
 from pages.selection import upload
 from pages.stores import lessons, session
-from vitviz.lessons.lesson_file import MAX_BYTES, read_lesson
+from vitviz.lessons.lesson_file import read_lesson
 from vitviz.lessons.typed_tables import LessonError
+from vitviz.upload_limits import LESSON_BYTES
 
 _ERROR = "lessons._error"
 
@@ -19,7 +20,7 @@ def draw() -> None:
     st.html(Path(__file__).with_name("file_upload.css"))
     upload.draw_uploader(
         "lessons._file",
-        f"Upload a lesson (.toml, at most {MAX_BYTES // 1024} KB)",
+        f"Upload a lesson (.toml, at most {LESSON_BYTES // 1024} KB)",
         _open_file,
         type=["toml"],
         max_upload_size=1,

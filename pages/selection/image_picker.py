@@ -19,6 +19,7 @@ from vitviz.data.drawings import is_drawing
 from vitviz.pin import Pin
 from vitviz.plots.theme import Mode
 from vitviz.text import unbroken
+from vitviz.upload_limits import IMAGE_BYTES
 
 if TYPE_CHECKING:
     from vitviz.config import Preparation
@@ -191,9 +192,7 @@ def _format_size(width: int, height: int) -> str:
 def _draw_crop_slider(pixels: np.ndarray, model: ModelChoice) -> None:
     if model.preparation.digit or pixels.shape[0] == pixels.shape[1]:
         return
-    st.session_state["nouns.crop"] = (
-        selection.get_current().crop
-    )  # a link or another image may have changed it
+    st.session_state["nouns.crop"] = selection.get_current().crop  # a link or an image may have changed it
     st.slider(
         "Crop, left to right" if pixels.shape[1] > pixels.shape[0] else "Crop, top to bottom",
         0.0,
@@ -314,7 +313,7 @@ def draw_upload(
         camera: True for the camera, False for the uploader.
     """
     # Any type: an unsupported file is refused with a reason.
-    options: dict[str, Any] = {} if camera else {"type": "image", "max_upload_size": 20}
+    options: dict[str, Any] = {} if camera else {"type": "image", "max_upload_size": IMAGE_BYTES >> 20}
     key, label = (f"{place}.camera", "Camera") if camera else (f"{place}.upload", "Your image")
     receive = partial(_store_file, place, select)
     upload.draw_uploader(key, label, receive, camera=camera, label_visibility="collapsed", **options)

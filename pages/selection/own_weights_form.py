@@ -20,17 +20,7 @@ _CONVERT = "own_weights._convert"  # code that converts another format to safete
 _LABELS, _NORMALISATION, _INTERPOLATION, _CROP = (
     f"own_weights._{name}" for name in ("labels", "normalisation", "interpolation", "crop")
 )
-_TYPES = (
-    "safetensors",
-    "zip",
-    "pth",
-    "pt",
-    "bin",
-    "ckpt",
-    "h5",
-    "npz",
-    "onnx",
-)  # the last ones: with a reason
+_TYPES = "safetensors zip pth pt bin ckpt h5 npz onnx".split()  # all after 'zip' are refused with a reason
 _AS_NOW = "As now"
 _NORMALISATIONS: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
     "ImageNet": (IMAGENET_MEAN, IMAGENET_STD),
@@ -51,7 +41,7 @@ def draw() -> None:
         "own_weights._file",
         "A .safetensors file of a ViT or Swin, or a zip of its folder",
         _open_file,
-        type=list(_TYPES),
+        type=_TYPES,
         max_upload_size=get_upload_limit_mb(),
         help="From timm, transformers, torchvision, open_clip or vit-pytorch; the architecture is recognised. With its"
         " folder (config.json, preprocessor_config.json, shards), labels and preprocessing are read too.",

@@ -34,9 +34,9 @@ def draw_uploader(
     widget(label, key=_number_key(key), on_change=_pass_on, args=(key, receive), **options)
 
 
-def receive_file(key: str, label: str, **options: Any) -> UploadedFile | None:
-    """Draw an uploader as `draw_uploader` does, and return the file that has arrived."""
-    st.file_uploader(label, key=_number_key(key), **options)
+def receive_zip(key: str, label: str, most_bytes: int) -> UploadedFile | None:
+    """Draw an uploader of a zip as `draw_uploader` does, and return the file that has arrived."""
+    st.file_uploader(label, key=_number_key(key), type=["zip"], max_upload_size=most_bytes >> 20)
     return _take_numbered(key)
 
 

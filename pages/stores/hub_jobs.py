@@ -27,11 +27,8 @@ def get_limit_mb() -> int:
     Raises:
         ValueError: if the operator's VITVIZ_HUB_MB is no whole number.
     """
-    return (
-        own_weights.read_limit_mb(_SETTING, _DEFAULT_MB, 0)
-        if published_weights.are_downloads_allowed()
-        else 0
-    )
+    allowed = published_weights.are_downloads_allowed()
+    return own_weights.read_limit_mb(_SETTING, _DEFAULT_MB, 0) if allowed else 0
 
 
 @dataclass

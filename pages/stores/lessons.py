@@ -9,9 +9,10 @@ from pathlib import Path
 
 from pages.stores.session import UserSession
 from vitviz.lessons.lesson import Lesson
-from vitviz.lessons.lesson_file import MAX_BYTES, read_lesson
+from vitviz.lessons.lesson_file import read_lesson
 from vitviz.lessons.question_kinds import Answer
 from vitviz.lessons.typed_tables import LessonError
+from vitviz.upload_limits import LESSON_BYTES
 
 SHIPPED = Path(__file__).parents[2] / "lessons"
 ORDER = (
@@ -147,7 +148,7 @@ def _read_file(file: Path, slugs: frozenset[str]) -> Lesson | str | None:
 def _parse_file(file: Path, modified_ns: int, slugs: frozenset[str]) -> Lesson | str:
     """Return the lesson or an error message; `modified_ns` keys the cache."""
     with file.open("rb") as source:
-        toml_bytes = source.read(MAX_BYTES + 1)
+        toml_bytes = source.read(LESSON_BYTES + 1)
     try:
         return read_lesson(toml_bytes, slugs)
     except LessonError as error:

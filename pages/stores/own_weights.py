@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pages.stores import uploads
 from pages.stores.model_choice import ModelChoice
+from vitviz.upload_limits import WEIGHTS_DISK_MB, WEIGHTS_PER_USER
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,7 +49,7 @@ def read_limit_mb(name: str, default: int, least: int = 1) -> int:
 
 # What all users' weights may take on disk.
 STORE: uploads.Store[OpenedModel] = uploads.Store(
-    per_user=2, total_bytes=read_limit_mb("VITVIZ_OWN_WEIGHTS_MB", 2048) * 2**20
+    per_user=WEIGHTS_PER_USER, total_bytes=read_limit_mb("VITVIZ_OWN_WEIGHTS_MB", WEIGHTS_DISK_MB) << 20
 )
 uploads.STORES.append(STORE)
 

@@ -81,9 +81,7 @@ def explain_no_classes(key: str) -> str:
 
 def list_downloaded() -> list[Pretrained]:
     """Return the entries whose complete file is on this machine."""
-    entries = [
-        PRETRAINED[name] for name in list_names()
-    ]  # called many times in a run: the usual case is fast
+    entries = [PRETRAINED[name] for name in list_names()]  # called many times in a run: usually fast
     return [entry for entry in entries if any(map(_is_complete, list_paths(entry)))]
 
 

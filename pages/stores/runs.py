@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 
 LEASE_S = 300.0  # browsers throttle hidden tabs to about one poll per minute, and lens pages do not poll
 _TOUCH_S = 5.0
-_RESUME_HINT = re.compile(
-    r"(?:;|, and|\.) [Rr]esume "
-)  # separates a trainer's message from the hint how to resume
+_RESUME_HINT = re.compile(r"(?:;|, and|\.) [Rr]esume ")  # between a trainer's message and its hint
 MAX_RUNS = 24  # runs per user
 
 

@@ -17,14 +17,12 @@ import numpy as np
 
 from pages.stores.session import UserSession, on_disconnect
 from pages.stores.shared_results import ResultCache
+from vitviz.upload_limits import IMAGES_BYTES, IMAGES_PER_USER, STORED_PIXELS
 
 PRIVACY = (
     "Your image stays in this server's memory for this session and is never written to disk. Anyone with its link can"
     " view it; you can delete it at any time."
 )
-_PER_USER = 4
-_TOTAL_BYTES = 512 * 2**20  # forty of the largest
-_MOST_PIXELS = 2048 * 2048  # also of a panorama, whose crop has its shorter side
 _GRACE_S = 120.0  # a dropped connection may come back
 
 
@@ -67,17 +65,15 @@ class _Entry(Generic[T]):
     content: T
     user: str  # token of the user who uploaded it
     released: float | None = None
-    computed: dict[Hashable, ResultCache[Any]] = field(
-        default_factory=dict
-    )  # results by kind; removed with the entry
+    computed: dict[Hashable, ResultCache[Any]] = field(default_factory=dict)  # by kind
 
 
 @dataclass
 class Store(Generic[T]):
     """The server's uploads of one kind, limited in number per user and in total bytes."""
 
-    per_user: int = _PER_USER
-    total_bytes: int = _TOTAL_BYTES
+    per_user: int = IMAGES_PER_USER
+    total_bytes: int = IMAGES_BYTES
     entries: dict[str, _Entry[T]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -205,7 +201,7 @@ def store_image(user: UserSession, file_bytes: bytes) -> str:
     from vitviz.data.image_worker import decode_for, decode_in_worker
 
     with decode_for(user.token):
-        image = decode_in_worker(file_bytes, _MOST_PIXELS)
+        image = decode_in_worker(file_bytes, STORED_PIXELS)
     try:
         key = STORE.add(image.pixels, user.token)
     except StoreFull as error:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pages.stores import runs
 from vitviz.data import uploaded_datasets
+from vitviz.upload_limits import DATASET_TITLE_LENGTH, DATASET_ZIP_BYTES, DATASETS_PER_USER
 
 if TYPE_CHECKING:
     from pages.stores.session import UserSession
@@ -16,8 +17,6 @@ PRIVACY = (
     "The images stay on this server until six hours after their last use. Anyone with the link can view them; only you"
     " can delete them, at any time."
 )
-MAX_DATASETS = 3
-MAX_TITLE_LENGTH = 40
 _TOUCH_S = 60.0
 _removing: list[Callable[[], None]] = []
 
@@ -62,21 +61,24 @@ def store_dataset(
         address: the client's IP address; empty if it is unknown.
 
     Raises:
-        vitviz.data.dataset.DatasetError: if the zip is not a valid dataset.
+        vitviz.data.dataset.DatasetError: if the zip is too large or not a valid dataset.
     """
     from vitviz.data.dataset import DatasetError
     from vitviz.data.dataset_zip import load_zip
     from vitviz.data.image_worker import decode_for
     from vitviz.training.run_directory import RunError
 
+    if len(zip_bytes) > DATASET_ZIP_BYTES:  # the browser's own limit can be bypassed
+        size, limit = len(zip_bytes) >> 20, DATASET_ZIP_BYTES >> 20
+        raise DatasetError(f"The zip has {size} MB; at most {limit} MB are accepted.")
     known = [name for name in user.datasets if uploaded_datasets.read_note(name, runs.get_folder())]
-    if len(known) >= MAX_DATASETS:
+    if len(known) >= DATASETS_PER_USER:
         raise DatasetError(f"You have {len(known)} datasets already: delete one first.")
     try:
         runs.admit_upload(user, address, "set")
     except RunError as error:
         raise DatasetError(f"{error}.") from error
-    title = " ".join("".join(c if c.isprintable() else " " for c in title).split())[:MAX_TITLE_LENGTH]
+    title = " ".join("".join(c if c.isprintable() else " " for c in title).split())[:DATASET_TITLE_LENGTH]
     with decode_for(user.token):
         images = load_zip(zip_bytes, image_size=image_size, progress=progress)
     note = uploaded_datasets.store_images(images, title or "your images", runs.get_folder(), user.owner)

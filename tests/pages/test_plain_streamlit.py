@@ -14,7 +14,7 @@ SCRIPT = """
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.testing.v1 import AppTest
-from pages.frame import registry, upload_limits
+from pages.frame import registry, upload_guard
 
 plain = AppSession.request_rerun
 for entry in registry.PAGES:
@@ -23,7 +23,7 @@ for entry in registry.PAGES:
     assert not app.exception, (entry.slug, app.exception[0].message)
     assert app.main.children, entry.slug
 assert AppSession.request_rerun is plain
-assert MemoryUploadedFileManager.add_file is upload_limits._add_bounded_file
+assert MemoryUploadedFileManager.add_file is upload_guard._add_bounded_file
 print(len(registry.PAGES), "pages")
 """
 

@@ -18,7 +18,8 @@ from PIL import Image
 from tests.robustness.fuzz.crafted_images import KINDS
 from tests.robustness.fuzz.image_parts import chunk, encode, gif, jpeg, png, segment, small
 from tests.robustness.fuzz.watch import Entry, held
-from vitviz.data import image_decoding, image_worker
+from vitviz import upload_limits
+from vitviz.data import image_worker
 from vitviz.data.image_decoding import ImageError, decode_image, picture_size, shrink_image
 from vitviz.data.image_worker import ImageWorkers, decode_in_worker
 
@@ -112,7 +113,7 @@ def test_a_worker_returns_the_same_bytes(kind):
 
 
 def test_a_worker_refuses_in_the_same_words():
-    for data in (b"", b"hello", b"II*\0junk", small("PNG")[:-40], bytes(image_decoding.MAX_BYTES + 1)):
+    for data in (b"", b"hello", b"II*\0junk", small("PNG")[:-40], bytes(upload_limits.IMAGE_BYTES + 1)):
         with pytest.raises(ImageError) as direct:
             decode_image(data)
         with pytest.raises(ImageError) as by_worker:

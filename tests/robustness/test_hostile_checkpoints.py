@@ -114,7 +114,7 @@ def test_too_large_a_file_is_refused_by_its_size(tmp_path: Path, monkeypatch: py
     with pytest.raises(CheckpointError, match="too large"):
         load_checkpoint(path)
     with pytest.raises(CheckpointError, match="too large"):
-        monkeypatch.setattr(checkpoints, "MAX_BYTES", 100)
+        monkeypatch.setattr(checkpoints, "CHECKPOINT_BYTES", 100)
         load_checkpoint(GOOD)
 
 

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from vitviz import upload_limits
 from vitviz.data import image_decoding
 from vitviz.data.image_decoding import ImageError, decode_image
 from vitviz.data.image_preprocessing import Preparation, prepare
@@ -215,7 +216,7 @@ def never(*_: object) -> None:
     ("data", "why"),
     [
         (b"", "is empty"),
-        (b"\0" * (image_decoding.MAX_BYTES + 1), "20.0 MB; the limit is 20 MB"),
+        (b"\0" * (upload_limits.IMAGE_BYTES + 1), "20.0 MB; the limit is 20 MB"),
         (b"hello, world", "not an image"),
         (b"\0" * 100, "not an image"),
         (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "SVG"),

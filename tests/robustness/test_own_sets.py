@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from vitviz import upload_limits
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.data import uploaded_datasets
 from vitviz.data.dataset import DatasetError
-from vitviz.data.dataset_zip import MAX_CLASSES, load_zip
+from vitviz.data.dataset_zip import load_zip
 from vitviz.data.datasets import load_dataset
 from vitviz.models.presets import RGB_32
 from vitviz.training.run_config import RunConfig
@@ -132,7 +133,7 @@ def test_a_zip_with_a_nameless_file_is_read_without_it(name: str) -> None:
 
 
 def test_a_full_store_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uploaded_datasets, "MAX_STORED_BYTES", 1000)
+    monkeypatch.setattr(uploaded_datasets, "DATASETS_BYTES", 1000)
     with pytest.raises(DatasetError, match="no room"):
         uploaded_datasets.store_images(load_zip(archive()), "pets", tmp_path)
     assert not list(tmp_path.rglob("*.npz"))
@@ -148,8 +149,8 @@ def test_a_damaged_set_says_what_to_do(note: uploaded_datasets.UploadedNote, tmp
 
 
 def test_too_many_classes_and_odd_names_are_refused() -> None:
-    many = {f"c{index}": (index, 0, 0) for index in range(MAX_CLASSES + 1)}
-    with pytest.raises(DatasetError, match=f"limit is {MAX_CLASSES}"):
+    many = {f"c{index}": (index, 0, 0) for index in range(upload_limits.DATASET_CLASSES + 1)}
+    with pytest.raises(DatasetError, match=f"limit is {upload_limits.DATASET_CLASSES}"):
         load_zip(archive(1, **many))
     with pytest.raises(DatasetError, match="at most 60 characters"):
         load_zip(archive(2, **{"x" * 61: (1, 2, 3), "y": (3, 2, 1)}))

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.robustness.run_files import json_of, rezipped
+from vitviz import upload_limits
 from vitviz.checkpoints import checkpoint_bytes, load_checkpoint, open_model
-from vitviz.training import run_archive
 from vitviz.training.atomic_files import read_json
 from vitviz.training.run_archive import export_run, import_run
 from vitviz.training.run_directory import Run, RunError, list_runs
@@ -72,10 +72,10 @@ def test_a_zip_without_snapshots_or_of_another_model_is_refused(tmp_path: Path, 
 def test_a_bomb_is_refused_before_it_is_unpacked(
     tmp_path: Path, finished: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_archive, "MAX_UNPACKED_BYTES", 10_000)
+    monkeypatch.setattr(upload_limits, "RUN_UNPACKED_BYTES", 10_000)
     with pytest.raises(RunError, match="unpacks to"):
         import_run(tmp_path, rezipped(finished))
-    monkeypatch.setattr(run_archive, "MAX_ZIP_BYTES", 10)
+    monkeypatch.setattr(upload_limits, "RUN_ZIP_BYTES", 10)
     with pytest.raises(RunError, match="too large"):
         import_run(tmp_path, rezipped(finished))
 
@@ -180,11 +180,14 @@ def test_a_snapshot_says_no_more_than_a_runs_snapshot_does(tmp_path: Path, finis
     ("changes", "why"),
     [
         (
-            {"records.jsonl": b"ab\n" * (run_archive.MAX_RECORDS + 1)},
+            {"records.jsonl": b"ab\n" * (upload_limits.RUN_RECORDS + 1)},
             "has 50,001 records, the limit is 50,000",
         ),
-        ({"records.jsonl": b" " * (run_archive.MAX_RECORDS_BYTES + 1)}, "records.jsonl has 16,777,217 bytes"),
-        ({"records.jsonl": b"1," * (run_archive.MAX_RECORD_VALUES + 1)}, "have 2,000,001 values"),
+        (
+            {"records.jsonl": b" " * (upload_limits.RUN_RECORDS_BYTES + 1)},
+            "records.jsonl has 16,777,217 bytes",
+        ),
+        ({"records.jsonl": b"1," * (upload_limits.RUN_RECORD_VALUES + 1)}, "have 2,000,001 values"),
         ({"status_json": b" " * 20_000}, "status.json has 20,000 bytes, the limit is 16,384"),
         ({"config_json": b" " * 200_000}, "config.json has 200,000 bytes, the limit is 131,072"),
         (

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from vitviz import upload_limits
 from vitviz.data import dataset_zip, image_worker
 from vitviz.data.dataset import DatasetError
 from vitviz.data.dataset_zip import PictureBudget, load_zip
@@ -113,7 +114,7 @@ def test_what_is_no_zip_says_so(data):
 def test_bombs_are_refused_before_they_are_unpacked(monkeypatch):
     bomb = zipped({f"cat/{n}.bmp": bytes(3_000_000) for n in range(4)}, zipfile.ZIP_DEFLATED)
     assert len(bomb) < 20_000
-    monkeypatch.setattr(dataset_zip, "MAX_UNPACKED_BYTES", 10_000_000)
+    monkeypatch.setattr(upload_limits, "DATASET_UNPACKED_BYTES", 10_000_000)
     monkeypatch.setattr(zipfile.ZipFile, "open", lambda *_: pytest.fail("it was unpacked"))
     with pytest.raises(DatasetError, match="unpacks to 11 MB"):
         load_zip(bomb)
@@ -128,11 +129,11 @@ def test_an_entry_that_lies_about_its_size_is_read_no_further_than_a_picture_may
 
 def test_counts_are_bounded(monkeypatch):
     data = zipped(pets(20))
-    monkeypatch.setattr(dataset_zip, "MAX_ENTRIES", 39)
+    monkeypatch.setattr(upload_limits, "DATASET_FILES", 39)
     with pytest.raises(DatasetError, match="more than 39 files"):
         load_zip(data)
-    monkeypatch.setattr(dataset_zip, "MAX_ENTRIES", 40)
-    monkeypatch.setattr(dataset_zip, "MAX_PICTURES", 24)
+    monkeypatch.setattr(upload_limits, "DATASET_FILES", 40)
+    monkeypatch.setattr(upload_limits, "DATASET_IMAGES", 24)
     own = load_zip(data)
     assert len(own.skipped) == 16 and own.dataset.classes == ("cat", "dog")
     assert len(own.dataset.train_labels) + len(own.dataset.test_labels) == 24

@@ -310,7 +310,7 @@ def test_a_picture_is_kept_without_loss_for_its_class_alone(classes: ClassStore)
         teacher_images.load_image(classes, other, key) is None
         and teacher_images.load_image(classes, code, "../x") is None
     )
-    for _ in range(teacher_images.MAX_IMAGES):
+    for _ in range(teacher_images.CLASS_IMAGES):
         teacher_images.store_image(classes, code, picture)
     assert teacher_images.load_image(classes, code, key) is None  # the oldest has made room
     key = teacher_images.store_image(classes, code, picture)
@@ -323,7 +323,7 @@ def test_a_picture_is_kept_without_loss_for_its_class_alone(classes: ClassStore)
 
 
 def test_a_picture_that_is_too_large_is_refused(classes: ClassStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(teacher_images, "MAX_IMAGE_BYTES", 100)
+    monkeypatch.setattr(teacher_images, "CLASS_IMAGE_BYTES", 100)
     code = classes.open("teacher")
     noise = np.random.default_rng(0).integers(0, 256, (64, 64, 3), np.uint8)
     with pytest.raises(ClassError, match="MB"):
@@ -336,12 +336,12 @@ def test_all_classes_pictures_together_are_bounded(
     picture = np.random.default_rng(0).integers(0, 256, (40, 40, 3), dtype=np.uint8)
     first, second = (classes.open(teacher) for teacher in ("ann", "bob"))
     kept = teacher_images.store_image(classes, first, picture)
-    monkeypatch.setattr(teacher_images, "MAX_TOTAL_BYTES", 6000)  # of noise, one takes 4.8 kB
+    monkeypatch.setattr(teacher_images, "CLASS_IMAGES_BYTES", 6000)  # of noise, one takes 4.8 kB
     with pytest.raises(ClassError, match="storage for shared images is full"):
         teacher_images.store_image(classes, second, picture)
     assert teacher_images.load_image(classes, first, kept) is not None  # nobody's makes room for another's
     teacher_images.store_image(classes, second, picture[:4, :4])
-    monkeypatch.setattr(teacher_images, "MAX_IMAGES", 1)
+    monkeypatch.setattr(teacher_images, "CLASS_IMAGES", 1)
     teacher_images.store_image(classes, first, picture)  # its own oldest does
 
 

@@ -100,7 +100,7 @@ def test_what_does_not_fit_is_said_in_a_line(
     )
     assert command.main([name, *out]) == 1
     assert "3 channels, received grey with 1" in capsys.readouterr().err
-    monkeypatch.setattr(command, "MAX_BYTES", 2**14)
+    monkeypatch.setattr(command, "CHECKPOINT_BYTES", 2**14)
     colour = np.zeros((4, 8, 8, 3), np.uint8)
     monkeypatch.setattr(
         command, "load_dataset", lambda name: Dataset("colour", colour, label, colour, label, ("a", "b"))

@@ -10,7 +10,7 @@ import pytest
 from vitviz.lessons import task_checks
 from vitviz.lessons.formula_measures import MaskedPairs, PatchCount, SinusoidSimilarity
 from vitviz.lessons.lesson import MAX_STOPS, MAX_WORDS, Lesson, Link, Question, Stop
-from vitviz.lessons.lesson_file import MAX_BYTES, MAX_LINE_LENGTH, read_lesson, write_lesson
+from vitviz.lessons.lesson_file import MAX_LINE_LENGTH, read_lesson, write_lesson
 from vitviz.lessons.measures import MEASURES
 from vitviz.lessons.task_checks import (
     CHECKS,
@@ -25,6 +25,7 @@ from vitviz.lessons.task_checks import (
     TokenPinned,
 )
 from vitviz.lessons.typed_tables import LessonError
+from vitviz.upload_limits import LESSON_BYTES
 
 SLUGS = ("home", "attention", "patches")
 STOP = """
@@ -168,7 +169,7 @@ def test_odd_texts_and_every_check_and_measure_read_back_as_written() -> None:
         ("when = 2000-13-45", "the file is not TOML"),
         ("title = 'x'\ntitle = 'y'", "the file is not TOML"),
         ('title = "x"\n' + STOP * (MAX_STOPS + 1), "the lesson: expected 1 to"),
-        ("#" * (MAX_BYTES + 1), "the file: expected at most 64 KB"),
+        ("#" * (LESSON_BYTES + 1), "the file: expected at most 64 KB"),
     ],
 )
 def test_what_is_no_lesson_is_refused_with_its_place(text: str, says: str) -> None:

@@ -16,7 +16,7 @@ from pages.train.lab import flip_book, snapshots
 from vitviz.config import Preparation
 from vitviz.data import uploaded_datasets
 from vitviz.data.dataset import DatasetError
-from vitviz.training.upload_quota import PER_ADDRESS, PER_OWNER
+from vitviz.upload_limits import UPLOADS_PER_ADDRESS, UPLOADS_PER_USER
 
 
 def archive() -> bytes:
@@ -63,11 +63,11 @@ def test_thirteen_sets_in_an_hour_are_too_many(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv("VITVIZ_RUNS", str(tmp_path))
     monkeypatch.setattr(runs, "_intakes", {})
     maker = UserSession("m" * 22)
-    for _ in range(PER_OWNER):
+    for _ in range(UPLOADS_PER_USER):
         user_datasets.remove_dataset(maker, user_datasets.store_dataset(maker, archive(), "pets", 16).name)
     with pytest.raises(DatasetError, match="12 sets came from you within an hour"):
         user_datasets.store_dataset(maker, archive(), "pets", 16)
-    for place in range(PER_ADDRESS):
+    for place in range(UPLOADS_PER_ADDRESS):
         runs.admit_upload(UserSession(f"{place:022}"), "10.0.0.1", "set")
     with pytest.raises(DatasetError, match="120 sets came from your network"):
         user_datasets.store_dataset(UserSession("n" * 22), archive(), "pets", 16, address="10.0.0.1")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.unit.training_helpers import GREY, TINY
-from vitviz.checkpoints import MAX_BYTES, Checkpoint, checkpoint_bytes, open_model
+from vitviz.checkpoints import Checkpoint, checkpoint_bytes, open_model
 from vitviz.config import (
     CNNConfig,
     ConvAttentionConfig,
@@ -26,6 +26,7 @@ from vitviz.training.presets import TRAINING_PRESETS
 from vitviz.training.run_config import Member, RunConfig
 from vitviz.training.run_directory import Run, RunError
 from vitviz.training.run_limits import MAX_PARAMETERS, MAX_TRAINING_S, check_run, parameters
+from vitviz.upload_limits import CHECKPOINT_BYTES
 
 ODD: tuple[ModelConfig, ...] = (
     ViTConfig(head_input="slice", layer_scale=0.1, num_registers=3, position_on_prefix=False, distilled=True),
@@ -129,7 +130,7 @@ def test_the_largest_snapshot_can_be_opened_again() -> None:
     raw = checkpoint_bytes(
         Checkpoint(model, Preparation(), None, ("a", "b"), [], {1: dict(built.state_dict())})
     )
-    assert len(raw) < MAX_BYTES and open_model(raw).config == model
+    assert len(raw) < CHECKPOINT_BYTES and open_model(raw).config == model
 
 
 def test_a_run_on_disk_that_asks_for_too_much_is_said(tmp_path: Path) -> None:

@@ -12,16 +12,16 @@ from vitviz.training.upload_quota import Intake
 def test_a_visit_and_an_address_bring_so_many_runs_an_hour() -> None:
     clock = [0.0]
     taken = Intake(now=lambda: clock[0])
-    for _ in range(upload_quota.PER_OWNER):
+    for _ in range(upload_quota.UPLOADS_PER_USER):
         taken.admit("ann", "10.0.0.1")
     with pytest.raises(RunError, match="12 runs came from you within an hour"):
         taken.admit("ann", "10.0.0.2")
-    for i in range(upload_quota.PER_ADDRESS - upload_quota.PER_OWNER):
+    for i in range(upload_quota.UPLOADS_PER_ADDRESS - upload_quota.UPLOADS_PER_USER):
         taken.admit(f"visit {i}", "10.0.0.1")  # visits are free: a new one for every upload
     with pytest.raises(RunError, match="120 runs came from your network"):
         taken.admit("bob", "10.0.0.1")
     taken.admit("bob", "10.0.0.3")
     taken.admit("carl")  # from nowhere known
-    clock[0] = upload_quota.WINDOW_S
+    clock[0] = upload_quota.UPLOAD_WINDOW_S
     taken.admit("ann", "10.0.0.1")
     assert len(taken._taken) == 1  # what is past is forgotten

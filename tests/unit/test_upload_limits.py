@@ -1,9 +1,12 @@
-"""Uploads that no page takes: bounded by bytes, by number and by time."""
+"""The largest uploads, and uploads that no page takes: bounded by bytes, by number and by time."""
 
 from __future__ import annotations
 
+import re
 import threading
+import tomllib
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -11,13 +14,37 @@ from starlette.exceptions import HTTPException
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
-from pages.frame import upload_limits
+from pages.frame import upload_guard
+from pages.stores import user_datasets
+from pages.stores.session import UserSession
+from vitviz import upload_limits
+from vitviz.data.dataset import DatasetError
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_server_the_proxy_and_the_pages_agree_on_the_largest_upload() -> None:
+    config = tomllib.loads((ROOT / ".streamlit/config.toml").read_text("utf-8"))["server"]
+    deployed = "".join(
+        (ROOT / "deploy" / name).read_text("utf-8") for name in ("haproxy.cfg", "docker-compose.yml")
+    )
+    defaults = re.findall(r"STREAMLIT_SERVER_MAX_UPLOAD_SIZE:?-(\d+)", deployed)
+    assert {config["maxUploadSize"], *map(int, defaults)} == {upload_limits.FILE_BYTES >> 20}
+    assert len(defaults) == 3
+    kinds = ("IMAGE", "DATASET_ZIP", "RUN_ZIP", "CHECKPOINT", "LESSON")
+    assert all(getattr(upload_limits, f"{kind}_BYTES") <= upload_limits.FILE_BYTES for kind in kinds)
+
+
+def test_a_zip_that_passes_the_browser_s_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(user_datasets, "DATASET_ZIP_BYTES", 2**20)
+    with pytest.raises(DatasetError, match="The zip has 3 MB; at most 1 MB are accepted"):
+        user_datasets.store_dataset(UserSession("token"), bytes(3 * 2**20), "large", 32)
 
 
 @pytest.fixture
 def uploads(monkeypatch: pytest.MonkeyPatch) -> Iterator[MemoryUploadedFileManager]:
-    upload_limits.install()
-    upload_limits.install()  # every run of the app does
+    upload_guard.install()
+    upload_guard.install()  # every run of the app does
     before = threading.active_count()
     yield MemoryUploadedFileManager("upload")
     for timer in threading.enumerate():
@@ -35,7 +62,7 @@ def test_a_session_cannot_heap_up_files_that_no_widget_asked_for(
     uploads: MemoryUploadedFileManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Fifteen files of 128 MB stayed for ever: 1.9 GB."""
-    monkeypatch.setattr(upload_limits, "MAX_SESSION_BYTES", 1000)
+    monkeypatch.setattr(upload_guard, "SESSION_BYTES", 1000)
     put(uploads, "a", "1", 600)
     with pytest.raises(HTTPException, match="Too many") as refused:
         put(uploads, "a", "2", 600)
@@ -49,11 +76,11 @@ def test_a_session_cannot_heap_up_files_that_no_widget_asked_for(
 def test_the_number_of_files_and_the_bytes_of_all_sessions_are_bounded(
     uploads: MemoryUploadedFileManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for i in range(upload_limits.MAX_SESSION_FILES):
+    for i in range(upload_guard.SESSION_FILES):
         put(uploads, "a", str(i), 0)
     with pytest.raises(HTTPException):
         put(uploads, "a", "one more", 0)
-    monkeypatch.setattr(upload_limits, "MAX_SERVER_BYTES", 1000)
+    monkeypatch.setattr(upload_guard, "SERVER_BYTES", 1000)
     put(uploads, "b", "1", 600)
     with pytest.raises(HTTPException):
         put(uploads, "c", "1", 600)
@@ -62,7 +89,7 @@ def test_the_number_of_files_and_the_bytes_of_all_sessions_are_bounded(
 def test_a_file_that_no_page_takes_goes_by_itself(
     uploads: MemoryUploadedFileManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upload_limits, "KEPT_S", 0.05)
+    monkeypatch.setattr(upload_guard, "KEPT_S", 0.05)
     put(uploads, "a", "1", 600)
     assert [file.file_id for file in uploads.get_files("a", ["1"])] == ["1"]
     for timer in [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]:
@@ -82,20 +109,20 @@ def test_files_that_come_and_go_leave_no_threads(uploads: MemoryUploadedFileMana
 
 def test_a_file_has_its_own_time(uploads: MemoryUploadedFileManager, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
-    monkeypatch.setattr(upload_limits, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(upload_guard, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     asked: list[float] = []
     monkeypatch.setattr(
-        upload_limits, "_start_timer", lambda s, _: asked.append(s) or uploads.__dict__.update(sweeper=1)
+        upload_guard, "_start_timer", lambda s, _: asked.append(s) or uploads.__dict__.update(sweeper=1)
     )
-    monkeypatch.setattr(upload_limits, "_TIMER", "sweeper")
+    monkeypatch.setattr(upload_guard, "_TIMER", "sweeper")
     put(uploads, "a", "first", 1)
     clock[0] = 100.0
     put(uploads, "b", "second", 1)
-    clock[0] = upload_limits.KEPT_S
-    upload_limits._sweep(uploads)
+    clock[0] = upload_guard.KEPT_S
+    upload_guard._sweep(uploads)
     assert {name: [*files] for name, files in uploads.file_storage.items()} == {"a": [], "b": ["second"]}
-    clock[0] = upload_limits.KEPT_S + 100.0
-    upload_limits._sweep(uploads)
+    clock[0] = upload_guard.KEPT_S + 100.0
+    upload_guard._sweep(uploads)
     assert uploads.get_files("b", ["second"]) == []
     put(uploads, "c", "third", 1)  # the sweeper had gone, and comes again
-    assert asked == [upload_limits.KEPT_S, 100.0, upload_limits.KEPT_S]
+    assert asked == [upload_guard.KEPT_S, 100.0, upload_guard.KEPT_S]

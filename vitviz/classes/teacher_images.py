@@ -15,10 +15,8 @@ from numpy.typing import NDArray
 
 from vitviz.classes.class_store import ClassStore
 from vitviz.classes.database import ClassError, check_open
+from vitviz.upload_limits import CLASS_IMAGE_BYTES, CLASS_IMAGES, CLASS_IMAGES_BYTES
 
-MAX_IMAGES = 6  # per class; the oldest is deleted first
-MAX_IMAGE_BYTES = 16 * 2**20
-MAX_TOTAL_BYTES = 2**30  # of all classes; 200 classes with 6 of the largest images would take 19 GB
 _ID = re.compile(r"[A-Za-z0-9_-]{22}")
 
 
@@ -41,9 +39,9 @@ def store_image(classes: ClassStore, code: str, image: NDArray[np.uint8], upload
 
     png = io.BytesIO()
     Image.fromarray(image).save(png, "PNG", compress_level=3)
-    if png.tell() > MAX_IMAGE_BYTES:
+    if png.tell() > CLASS_IMAGE_BYTES:
         raise ClassError(
-            f"expected an image of at most {MAX_IMAGE_BYTES >> 20} MB, received {png.tell() >> 20} MB"
+            f"expected an image of at most {CLASS_IMAGE_BYTES >> 20} MB, received {png.tell() >> 20} MB"
         )
     key = derive_key(code, upload or secrets.token_urlsafe(16))
     with classes.database.writing() as file:
@@ -54,10 +52,10 @@ def store_image(classes: ClassStore, code: str, image: NDArray[np.uint8], upload
         file.execute(
             "DELETE FROM picture WHERE code = ? AND id NOT IN"
             " (SELECT id FROM picture WHERE code = ? ORDER BY rowid DESC LIMIT ?)",
-            (code, code, MAX_IMAGES),
+            (code, code, CLASS_IMAGES),
         )
         (stored,) = file.execute("SELECT SUM(LENGTH(png)) FROM picture").fetchone()
-        if stored > MAX_TOTAL_BYTES:
+        if stored > CLASS_IMAGES_BYTES:
             raise ClassError("the storage for shared images is full on this server; try a smaller image")
     return key
 

@@ -15,9 +15,8 @@ from vitviz.text import cut
 
 _METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 _NAMES = {9: "deflate64", zipfile.ZIP_BZIP2: "bzip2", zipfile.ZIP_LZMA: "LZMA", 93: "Zstandard", 95: "xz"}
-_DIRECTORY_ENTRY = re.compile(
-    rb"PK\x01\x02(?=.{24}(..)(..)(..))", re.DOTALL
-)  # lengths of name, extra, comment
+# Groups: the lengths of name, extra fields and comment.
+_DIRECTORY_ENTRY = re.compile(rb"PK\x01\x02(?=.{24}(..)(..)(..))", re.DOTALL)
 MAX_DIRECTORY_BYTES = 8 * 2**20  # of names, extra fields and comments
 _MAX_EXTRA_SQUARES = 4 * 65536**2  # zipfile copies what follows each of a file's extra fields
 _LOCAL_HEADER_BYTES = 30  # before the name; the least that lies between two files

@@ -13,28 +13,18 @@ from pathlib import PurePosixPath
 
 import numpy as np
 
+from vitviz import upload_limits as limits
 from vitviz.config import Preparation
 from vitviz.data.bounded_zip import BoundedZip, EntryError, ZipError, ZipLimits
 from vitviz.data.dataset import Dataset, DatasetError, Images, stratified_split
-from vitviz.data.image_decoding import MAX_BYTES, ImageError, picture_pixels
+from vitviz.data.image_decoding import ImageError, picture_pixels
 from vitviz.data.image_preprocessing import prepare
 from vitviz.data.image_worker import decode_in_worker
 from vitviz.text import cut
 
 NAME = "your images"
-TEST_FRACTION, SEED = (
-    0.2,
-    0,
-)  # of every class, where the zip has no folder 'test'; of what is chosen and split
-MAX_ENTRIES = 20_000  # names in an archive
-MAX_PICTURES = 10_000
-MAX_RESULT_BYTES = 128 * 1024 * 1024  # all images, at the size they are trained at; held twice for a moment
-MAX_UNPACKED_BYTES = 512 * 1024 * 1024  # images hardly compress: an archive that says more is a bomb
-MAX_IMAGE_SIZE_PX = 256
-MAX_CLASSES = 100
-LONGEST_CLASS_NAME = 60
-LONGEST_PATH = 1000  # characters of a name in an archive
-MOST_FOLDERS = 32  # of a path; one of 30,000 is a trap
+TEST_FRACTION = 0.2  # of every class, where the zip has no folder 'test'
+SEED = 0  # of what is chosen and split
 _TRAIN = {"train", "training"}
 _TEST = {"test", "testing", "val", "valid", "validation"}
 _JUNK = {"__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini"}
@@ -47,7 +37,7 @@ Progress = Callable[[int, int], None]
 class PictureBudget:
     """The pixels and seconds that the images of one upload may cost together."""
 
-    pixels: int = 10**9  # as they are stored: 10,000 of 316 x 316, or 80 photographs of 12 megapixels
+    pixels: int = limits.DATASET_PIXELS
     seconds: float = 90.0  # from the first file read to the last image decoded
 
 
@@ -124,7 +114,7 @@ def load_zip(
         DatasetError: if it is not a zip, is a bomb, goes beyond the budget, or no dataset can be made of it.
     """
     try:
-        archive = BoundedZip(zip_bytes, ZipLimits(MAX_ENTRIES, MAX_UNPACKED_BYTES))
+        archive = BoundedZip(zip_bytes, ZipLimits(limits.DATASET_FILES, limits.DATASET_UNPACKED_BYTES))
     except ZipError as error:
         raise DatasetError(f"This archive cannot be read: {error}.") from error
     skipped: list[Skipped] = []
@@ -135,12 +125,13 @@ def load_zip(
 def _zip_entries(archive: BoundedZip, skipped: list[Skipped]) -> list[_Entry]:
     entries = []
     for info in archive.files:
-        if len(info.filename) > LONGEST_PATH:
-            skipped.append(Skipped(cut(info.filename), f"its name has more than {LONGEST_PATH:,} characters"))
+        if len(info.filename) > limits.PATH_LENGTH:
+            reason = f"its name has more than {limits.PATH_LENGTH:,} characters"
+            skipped.append(Skipped(cut(info.filename), reason))
             continue
         name = info.filename.replace("\\", "/")
-        if name.count("/") > MOST_FOLDERS:
-            skipped.append(Skipped(cut(name), f"it is nested more than {MOST_FOLDERS} folders deep"))
+        if name.count("/") > limits.FOLDER_DEPTH:
+            skipped.append(Skipped(cut(name), f"it is nested more than {limits.FOLDER_DEPTH} folders deep"))
             continue
         path = PurePosixPath(name)
         if not path.parts or any(part in _JUNK or part.startswith("._") for part in path.parts):
@@ -148,7 +139,7 @@ def _zip_entries(archive: BoundedZip, skipped: list[Skipped]) -> list[_Entry]:
         if path.is_absolute() or ".." in path.parts or ":" in path.parts[0]:
             skipped.append(Skipped(info.filename, "its name points outside the archive"))
         else:
-            entries.append(_Entry(path, lambda info=info: archive.read(info, MAX_BYTES + 1)))  # type: ignore[misc]
+            entries.append(_Entry(path, lambda info=info: archive.read(info, limits.IMAGE_BYTES + 1)))  # type: ignore[misc]
     return entries
 
 
@@ -160,10 +151,12 @@ def _collect(entries: list[_Entry], skipped: list[Skipped], image_size: int, clo
 
 def _select_files(entries: list[_Entry], skipped: list[Skipped], image_size: int) -> list[_Labelled]:
     """Return the files in class folders, at most as many as images fit."""
-    if not 8 <= image_size <= MAX_IMAGE_SIZE_PX:
-        raise DatasetError(f"The image size must be 8 to {MAX_IMAGE_SIZE_PX} pixels, received {image_size}.")
+    if not 8 <= image_size <= limits.DATASET_IMAGE_PX:
+        raise DatasetError(
+            f"Expected images of 8 to {limits.DATASET_IMAGE_PX} pixels, received {image_size}."
+        )
     labelled = _labelled(entries, skipped)
-    room = min(MAX_PICTURES, MAX_RESULT_BYTES // (image_size * image_size * 3))
+    room = min(limits.DATASET_IMAGES, limits.DATASET_BYTES // (image_size * image_size * 3))
     if len(labelled) <= room:
         return labelled
     # a seeded choice over all classes: the first N would be the first classes only
@@ -189,15 +182,15 @@ def _labelled(entries: list[_Entry], skipped: list[Skipped]) -> list[_Labelled]:
     if labels and {label.lower() for label in labels} <= _TRAIN | _TEST:
         labelled = _split_already(inside, depth)
         labels = {file.label for file in labelled}
-    if len(labels) > MAX_CLASSES:
+    if len(labels) > limits.DATASET_CLASSES:
         raise DatasetError(
-            f"There are {len(labels):,} class folders; the limit is {MAX_CLASSES}. The outermost folder with siblings"
-            " is the class."
+            f"There are {len(labels):,} class folders; the limit is {limits.DATASET_CLASSES}. The outermost folder"
+            " with siblings is the class."
         )
-    odd = [label for label in labels if len(label) > LONGEST_CLASS_NAME or not label.isprintable()]
+    odd = [label for label in labels if len(label) > limits.CLASS_NAME_LENGTH or not label.isprintable()]
     if odd:
         raise DatasetError(
-            f"A class folder must have a printable name of at most {LONGEST_CLASS_NAME} characters,"
+            f"A class folder must have a printable name of at most {limits.CLASS_NAME_LENGTH} characters,"
             f" received {min(odd)[:80]!r}."
         )
     if len(labels) < 2:
@@ -245,8 +238,8 @@ def _within_budget(
     if pixels > clock.budget.pixels:
         raise DatasetError(
             f"Together these {len(accepted):,} images have {pixels / 1e6:,.0f} megapixels; the limit is"
-            f" {clock.budget.pixels / 1e6:,.0f} in up to {MAX_PICTURES:,} images. Make them smaller first: they are"
-            f" resized to {image_size} × {image_size} pixels anyway."
+            f" {clock.budget.pixels / 1e6:,.0f} in up to {limits.DATASET_IMAGES:,} images. Make them smaller first:"
+            f" they are resized to {image_size} × {image_size} pixels anyway."
         )
     return accepted
 

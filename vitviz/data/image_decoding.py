@@ -26,18 +26,12 @@ from PIL import (
     WebPImagePlugin,
 )
 
+from vitviz import upload_limits as limits
 from vitviz.data.image_structure import ImageStructureError, check_structure, is_avif, webp_size
 from vitviz.fair_lock import FairLock
 from vitviz.text import cut
 
-MAX_BYTES = 20 * 1024 * 1024
-MAX_PIXELS = 16 * 1024 * 1024  # 4096 x 4096
-MAX_WEBP_PIXELS = 12 * 1024 * 1024  # its decoder holds several copies
-MAX_JPEG_PIXELS = 64 * 1024 * 1024  # a 50-megapixel phone's, which JPEG lets us decode small
-MAX_SIDE_PX = 32_768  # Pillow keeps a pointer and more for every row: 16 million rows of one pixel are 0.4 GB
-MAX_JPEG_SCANS = 64  # a progressive JPEG has about ten; thousands in a small file are a trap
-MAX_SCANNED_PIXELS = 256 * 1024 * 1024  # scans x pixels: about a second; 16 scans of an image of 4096 x 4096
-DRAFT_PIXELS = 2 * 1024 * 1024  # a JPEG above MAX_PIXELS is decoded at 1/2, 1/4 or 1/8, with at least as many
+DRAFT_PIXELS = 2 * 2**20  # a JPEG above IMAGE_PIXELS is decoded at 1/2, 1/4 or 1/8, with at least as many
 
 ACCEPTED = "PNG, JPEG, WebP, AVIF, GIF, BMP or TIFF"
 _PLUGINS: tuple[tuple[str, tuple[bytes, ...], type[ImageFile.ImageFile]], ...] = (
@@ -90,7 +84,7 @@ def decode_image(encoded: bytes) -> NDArray[np.uint8]:
     """
     with _opened(encoded) as (name, picture):
         try:
-            if name == "JPEG" and picture.width * picture.height > MAX_PIXELS:
+            if name == "JPEG" and picture.width * picture.height > limits.IMAGE_PIXELS:
                 _draft(picture)
             picture.load()
             turn = _UPRIGHT.get(_orientation(picture))  # after load(): Pillow has turned a TIFF by then
@@ -182,11 +176,11 @@ def _opened(encoded: bytes) -> Iterator[tuple[str, ImageFile.ImageFile]]:
 
 
 def check_bytes(encoded: bytes) -> None:
-    """Raise ImageError for a file that is empty or larger than `MAX_BYTES`."""
+    """Raise ImageError for a file that is empty or larger than `IMAGE_BYTES`."""
     if not (size := len(encoded)):
         raise ImageError("This file is empty (0 bytes).")
-    if size > MAX_BYTES:
-        raise ImageError(f"This file has {size / 2**20:.1f} MB; the limit is {MAX_BYTES // 2**20} MB.")
+    if size > limits.IMAGE_BYTES:
+        raise ImageError(f"This file has {size / 2**20:.1f} MB; the limit is {limits.IMAGE_BYTES >> 20} MB.")
 
 
 def _recognise(encoded: bytes) -> tuple[str, type[ImageFile.ImageFile]]:
@@ -194,9 +188,9 @@ def _recognise(encoded: bytes) -> tuple[str, type[ImageFile.ImageFile]]:
         if (is_avif(encoded) if name == "AVIF" else encoded.startswith(starts)) and (
             name != "WebP" or encoded[8:12] == b"WEBP"
         ):
-            if name == "JPEG" and encoded.count(b"\xff\xda") > MAX_JPEG_SCANS:
+            if name == "JPEG" and encoded.count(b"\xff\xda") > limits.JPEG_SCANS:
                 raise ImageError(
-                    f"This JPEG has more than {MAX_JPEG_SCANS} scans, the limit: save it again as a baseline JPEG."
+                    f"This JPEG has more than {limits.JPEG_SCANS} scans, the limit: save it again as a baseline JPEG."
                 )
             return name, plugin
     raise ImageError(f"{_other_kind(encoded)} Supported formats: {ACCEPTED}.")
@@ -226,16 +220,16 @@ def _check_size(name: str, size: tuple[int, int]) -> None:
     width, height = size
     if width < 1 or height < 1:
         raise ImageError(f"This {name} has {width} × {height} pixels: there is nothing to show.")
-    limit = {"JPEG": MAX_JPEG_PIXELS, "WebP": MAX_WEBP_PIXELS}.get(name, MAX_PIXELS)
+    limit = {"JPEG": limits.JPEG_PIXELS, "WebP": limits.WEBP_PIXELS}.get(name, limits.IMAGE_PIXELS)
     if width * height > limit:
-        hint = "" if name == "JPEG" else f", a JPEG up to {MAX_JPEG_PIXELS // 2**20}"
+        hint = "" if name == "JPEG" else f", a JPEG up to {limits.JPEG_PIXELS >> 20}"
         raise ImageError(
             f"This {name} has {width} × {height} pixels, {width * height / 1e6:,.0f} megapixels;"
             f" {_with_article(name)} may have up to {limit // 2**20}{hint}. Make it smaller first."
         )
-    if max(size) > MAX_SIDE_PX:
+    if max(size) > limits.IMAGE_SIDE_PX:
         raise ImageError(
-            f"This {name} has {width} × {height} pixels; the limit per side is {MAX_SIDE_PX:,}. Crop it first."
+            f"This {name} has {width} × {height} pixels; the limit per side is {limits.IMAGE_SIDE_PX:,}. Crop it first."
         )
 
 
@@ -245,15 +239,16 @@ def _check_passes(encoded: bytes, picture: ImageFile.ImageFile) -> None:
     one_pass = not picture.info.get("progressive") and _first_scan_layers(encoded) == getattr(
         picture, "layers", 0
     )
-    if pixels > MAX_PIXELS and not one_pass:
+    if pixels > limits.IMAGE_PIXELS and not one_pass:
         raise ImageError(
             f"This JPEG has {picture.width} × {picture.height} pixels, {pixels / 1e6:,.0f} megapixels, and is"
-            f" progressive; the limit for progressive JPEGs is {MAX_PIXELS // 2**20} megapixels. Make it smaller first."
+            f" progressive; the limit for progressive JPEGs is {limits.IMAGE_PIXELS >> 20} megapixels. Make it"
+            " smaller first."
         )
-    if not one_pass and scans * pixels > MAX_SCANNED_PIXELS:
+    if not one_pass and scans * pixels > limits.SCANNED_PIXELS:
         raise ImageError(
             f"This JPEG has {scans} scans over {pixels / 1e6:,.0f} megapixels; the limit at this size is"
-            f" {MAX_SCANNED_PIXELS // pixels} scans. Save it again as a baseline JPEG."
+            f" {limits.SCANNED_PIXELS // pixels} scans. Save it again as a baseline JPEG."
         )
 
 

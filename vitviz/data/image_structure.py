@@ -14,9 +14,7 @@ MAX_PADDING_BYTES = 65_536  # between a JPEG's segments
 MAX_TABLE_BYTES = 16_384  # of a JPEG's quantization tables and frame headers: four tables take 516
 MAX_PHOTOSHOP_BLOCKS = 4096
 MAX_EXIF_BYTES = 2**20
-USUAL_EXIF_BYTES = (
-    2**16
-)  # the standard's limit: cheap to read whatever it holds, and broken EXIF costs no image
+USUAL_EXIF_BYTES = 2**16  # the standard's limit: cheap to read, and broken EXIF costs no image
 MAX_COMPRESSED_TEXTS = 32  # of a PNG, with its colour profile; each is unpacked to at most 1 MB
 MAX_TAGS = 65_535  # of one directory of a TIFF, which only a BigTIFF can exceed
 MAX_TAG_VALUES = 65_536  # strips or tiles, each read by itself: 256 rows of 256 tiles

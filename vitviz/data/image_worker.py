@@ -21,15 +21,9 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.data.image_decoding import (
-    MAX_BYTES,
-    ImageError,
-    check_bytes,
-    decode_image,
-    picture_size,
-    shrink_image,
-)
+from vitviz.data.image_decoding import ImageError, check_bytes, decode_image, picture_size, shrink_image
 from vitviz.fair_lock import FairLock
+from vitviz.upload_limits import IMAGE_BYTES
 
 WORKERS = 2
 CPU_LIMIT_S = 4  # of one image; the slowest accepted photo takes about one
@@ -39,9 +33,7 @@ MEMORY_LIMIT_BYTES = 2**30  # of address space, with Python, NumPy and Pillow
 _COMMAND = (sys.executable, "-m", "vitviz.data.image_worker")
 _PROJECT = Path(__file__).resolve().parents[2]
 _REQUEST = struct.Struct(">QQ")  # (bytes of the file, most pixels to return, 0 for all)
-_REPLY = struct.Struct(
-    ">?QQQQ"
-)  # (decoded, height, width, height and width in the file), or (False, bytes of text)
+_REPLY = struct.Struct(">?QQQQ")  # (decoded, height, width, both in the file), or (False, bytes of text)
 _MAX_REPLY_BYTES = 3 * 2**26  # above every image that `decode_image` returns
 _user: ContextVar[str] = ContextVar("user", default="")  # whose images this thread decodes
 
@@ -219,7 +211,7 @@ def main() -> None:
     _limit_memory()
     while head := stdin.read(_REQUEST.size):
         length, most_pixels = _REQUEST.unpack(head)
-        encoded = stdin.read(min(length, MAX_BYTES))
+        encoded = stdin.read(min(length, IMAGE_BYTES))
         _limit_time()
         _answer(stdout, encoded, most_pixels)
 

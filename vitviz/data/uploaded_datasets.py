@@ -23,6 +23,7 @@ from vitviz.data.dataset import Dataset, DatasetError, Labels
 from vitviz.data.dataset_cache import read_dataset, write_dataset
 from vitviz.heartbeat import Clock
 from vitviz.text import reason
+from vitviz.upload_limits import DATASETS_BYTES
 
 if TYPE_CHECKING:
     from vitviz.data.dataset_zip import UploadedImages
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 PREFIX = "own:"
 KEEP_S = 6 * 3600.0
 SETTLE_S = 600.0  # after the clock was set or the machine slept, users of a dataset touch it first
-MAX_STORED_BYTES = 2 * 2**30  # of all uploaded datasets together
 MOST_NAMED = 5  # skipped files that are named
 _NAME = re.compile(r"own:[A-Za-z0-9_-]{22}")
 _SETS = "sets"
@@ -73,7 +73,7 @@ def store_images(pictures: UploadedImages, title: str, runs_folder: Path, owner:
     with suppress(OSError):  # an unwritable folder is reported below
         sweep(runs_folder)
     stored = sum(_size_and_age(path)[0] for path in (runs_folder / _SETS).glob("*.npz"))
-    if stored + dataset.train_images.nbytes + dataset.test_images.nbytes > MAX_STORED_BYTES:
+    if stored + dataset.train_images.nbytes + dataset.test_images.nbytes > DATASETS_BYTES:
         raise DatasetError("The server has no room for another dataset: try again later.")
     note = UploadedNote(
         name=name,

@@ -11,9 +11,9 @@ from vitviz.lessons import measures, task_checks
 from vitviz.lessons.lesson import Lesson, Link, Question, Stop
 from vitviz.lessons.typed_tables import LessonError, list_names
 from vitviz.text import cut
+from vitviz.upload_limits import LESSON_BYTES
 
 T = TypeVar("T")
-MAX_BYTES = 64 * 1024
 MAX_LINE_LENGTH = 1600  # characters; links are the longest lines
 MAX_DOTS = 8  # per line, outside strings: tomllib's time and memory grow with the square of a key's parts
 MAX_DOTS_OF_FILE = 2000  # a dotted key on every line costs tomllib half a second
@@ -109,8 +109,8 @@ def _format_string(text: str) -> str:
 
 
 def _parse_toml(toml_bytes: bytes) -> dict[str, Any]:
-    if (size := len(toml_bytes)) > MAX_BYTES:
-        raise LessonError(f"the file: expected at most {MAX_BYTES // 1024} KB, received {size:,} bytes")
+    if (size := len(toml_bytes)) > LESSON_BYTES:
+        raise LessonError(f"the file: expected at most {LESSON_BYTES // 1024} KB, received {size:,} bytes")
     try:
         text = toml_bytes.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -27,6 +27,7 @@ from vitviz.models.network_errors import (
 )
 from vitviz.models.pretrained_list import PretrainedError
 from vitviz.text import cut
+from vitviz.upload_limits import WEIGHTS_JSON_BYTES, WEIGHTS_SHARDS
 
 _TIMEOUT_S = 20.0
 _SHA256 = re.compile(r"[0-9a-f]{64}")  # a hub's ETag of a large file
@@ -146,7 +147,7 @@ def list_hub_folder(
 
 def _select_files(repo: str, sizes: Mapping[str, int]) -> dict[str, int]:
     """Return the files of a repository's first level that `vitviz.models.formats` reads."""
-    from vitviz.models.formats.source import CONFIGS, INDEX, MAX_JSON_BYTES, MAX_SHARDS
+    from vitviz.models.formats.source import CONFIGS, INDEX
 
     weights = {
         name: size for name, size in sizes.items() if name.endswith(".safetensors") and "/" not in name
@@ -166,13 +167,13 @@ def _select_files(repo: str, sizes: Mapping[str, int]) -> dict[str, int]:
             else "nothing to open"
         )
         raise PretrainedError(f"{repo} has no safetensors file on its first level: {has}")
-    if len(weights) > MAX_SHARDS or (len(weights) > 1 and len(json_names) == len(CONFIGS)):
+    if len(weights) > WEIGHTS_SHARDS or (len(weights) > 1 and len(json_names) == len(CONFIGS)):
         raise PretrainedError(
-            f"{repo} has {len(weights)} safetensors files without an index of up to {MAX_SHARDS}, so it is not"
+            f"{repo} has {len(weights)} safetensors files without an index of up to {WEIGHTS_SHARDS}, so it is not"
             " clear which is the model: download one and open it as a file"
         )
     configs = {
-        name: sizes[name] for name in json_names if sizes.get(name, MAX_JSON_BYTES + 1) <= MAX_JSON_BYTES
+        name: size for name, size in sizes.items() if name in json_names and size <= WEIGHTS_JSON_BYTES
     }
     return configs | weights
 

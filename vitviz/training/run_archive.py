@@ -16,8 +16,8 @@ from typing import Any
 from safetensors import SafetensorError
 from safetensors.torch import load as parse_tensors
 
+from vitviz import upload_limits as limits
 from vitviz.checkpoint_header import CheckpointError
-from vitviz.checkpoints import MAX_BYTES as MAX_CHECKPOINT_BYTES
 from vitviz.checkpoints import load_checkpoint
 from vitviz.data.bounded_zip import BoundedZip, EntryError, ZipError, ZipLimits
 from vitviz.text import cut
@@ -27,23 +27,12 @@ from vitviz.training.run_config import MEMBER_NAME, RunConfig, config_from_value
 from vitviz.training.run_directory import START, Run, RunError, Status
 from vitviz.training.start_weights import check_start
 
-MAX_ZIP_BYTES = 64 * 2**20
-MAX_UNPACKED_BYTES = 96 * 2**20  # weights do not compress
-MAX_FILES = 1024
-MAX_RECORDS = 50_000  # of all models together; each takes some 20 microseconds
-MAX_RECORDS_BYTES = 16 * 2**20  # of all models together
-MAX_RECORD_BYTES = 128 * 1024  # a confusion table of 100 classes
-MAX_RECORD_VALUES = 2_000_000  # commas, of all models together
-MAX_RECORD_BRACKETS = 256  # of one record: an object with a confusion table
-MAX_SNAPSHOT_HEADER_BYTES = 256 * 1024  # 2,300 tensors; a ViT of 12 layers has 150
-MAX_HEADERS_BYTES = 2 * 2**20  # of all snapshots together
-MAX_RESUME_HEADER_BYTES = 2 * 2**20
 MAX_SECONDS = 1.2  # of processor time, between two files or records
 _MAX_FILE_BYTES = {  # other files: the limit of the archive
-    "config.json": 128 * 1024,
-    "status.json": 16 * 1024,
-    "records.jsonl": MAX_RECORDS_BYTES,
-    START: MAX_CHECKPOINT_BYTES,
+    "config.json": limits.RUN_CONFIG_BYTES,
+    "status.json": limits.RUN_STATUS_BYTES,
+    "records.jsonl": limits.RUN_RECORDS_BYTES,
+    START: limits.CHECKPOINT_BYTES,
 }
 _READ = r"status\.json|records\.jsonl|snapshots/[0-9]{8}\.safetensors"  # files of one model
 _FILE = re.compile(
@@ -152,18 +141,18 @@ def _part(files: dict[str, bytes], config: RunConfig, folder: str, reading: _Rea
 
 def _unpack(zip_bytes: bytes) -> dict[str, bytes]:
     """Return the files by name."""
-    if len(zip_bytes) > MAX_ZIP_BYTES:
+    if len(zip_bytes) > limits.RUN_ZIP_BYTES:
         raise RunError(
-            f"the zip is too large: {len(zip_bytes) / 2**20:.0f} MB, the limit is {MAX_ZIP_BYTES >> 20} MB"
+            f"the zip is too large: {len(zip_bytes) / 2**20:.0f} MB, the limit is {limits.RUN_ZIP_BYTES >> 20} MB"
         )
     files: dict[str, bytes] = {}
     try:
-        archive = BoundedZip(zip_bytes, ZipLimits(MAX_FILES, MAX_UNPACKED_BYTES))
+        archive = BoundedZip(zip_bytes, ZipLimits(limits.RUN_FILES, limits.RUN_UNPACKED_BYTES))
         for info in archive.files:
             name = info.filename
             if not _FILE.fullmatch(name) or name in files:
                 raise RunError(f"{_NOT_A_RUN}: unexpected file {cut(name)!r}")
-            most_bytes = _MAX_FILE_BYTES.get(Path(name).name, MAX_UNPACKED_BYTES)
+            most_bytes = _MAX_FILE_BYTES.get(Path(name).name, limits.RUN_UNPACKED_BYTES)
             if info.file_size > most_bytes:
                 raise RunError(f"{name} has {info.file_size:,} bytes, the limit is {most_bytes:,}")
             files[name] = archive.read(info, most_bytes)
@@ -179,17 +168,17 @@ def _check_totals(files: dict[str, bytes]) -> None:
     """Check the total sizes of records and headers before parsing any."""
     records = [encoded for name, encoded in files.items() if name.endswith("records.jsonl")]
     lines = sum(encoded.count(b"\n") for encoded in records)
-    if lines > MAX_RECORDS:
-        raise RunError(f"the run has {lines:,} records, the limit is {MAX_RECORDS:,}")
-    if (values := sum(encoded.count(b",") for encoded in records)) > MAX_RECORD_VALUES:
-        raise RunError(f"the run's records have {values:,} values, the limit is {MAX_RECORD_VALUES:,}")
-    if (size := sum(map(len, records))) > MAX_RECORDS_BYTES:
-        raise RunError(f"the run's records have {size:,} bytes, the limit is {MAX_RECORDS_BYTES:,}")
+    if lines > limits.RUN_RECORDS:
+        raise RunError(f"the run has {lines:,} records, the limit is {limits.RUN_RECORDS:,}")
+    if (values := sum(encoded.count(b",") for encoded in records)) > limits.RUN_RECORD_VALUES:
+        raise RunError(f"the run's records have {values:,} values, the limit is {limits.RUN_RECORD_VALUES:,}")
+    if (size := sum(map(len, records))) > limits.RUN_RECORDS_BYTES:
+        raise RunError(f"the run's records have {size:,} bytes, the limit is {limits.RUN_RECORDS_BYTES:,}")
     headers = [_header_bytes(encoded) for name, encoded in files.items() if "snapshots/" in name]
-    if max(headers, default=0) > MAX_SNAPSHOT_HEADER_BYTES or sum(headers) > MAX_HEADERS_BYTES:
+    if max(headers, default=0) > limits.SNAPSHOT_HEADER_BYTES or sum(headers) > limits.SNAPSHOT_HEADERS_BYTES:
         raise RunError(
             f"the headers of the run's snapshots have {sum(headers):,} bytes, the limit is"
-            f" {MAX_SNAPSHOT_HEADER_BYTES:,} each and {MAX_HEADERS_BYTES:,} together"
+            f" {limits.SNAPSHOT_HEADER_BYTES:,} each and {limits.SNAPSHOT_HEADERS_BYTES:,} together"
         )
 
 
@@ -218,7 +207,7 @@ def _records(encoded: bytes, name: str, reading: _Reading) -> bytes:
     for place, line in enumerate(io.BytesIO(encoded), start=1):
         if place % 256 == 0 or len(line) > 1000:
             reading.check_time()
-        if len(line) > MAX_RECORD_BYTES or line.count(b"[") + line.count(b"{") > MAX_RECORD_BRACKETS:
+        if len(line) > limits.RECORD_BYTES or line.count(b"[") + line.count(b"{") > limits.RECORD_BRACKETS:
             skipped.append(f"{name} line {place} is too long or too deeply nested")
             continue
         try:
@@ -247,9 +236,9 @@ def _check_snapshot(name: str, part: bytes, config: RunConfig) -> None:
 
 
 def _check_resume(part: bytes) -> None:
-    if (size := _header_bytes(part)) > MAX_RESUME_HEADER_BYTES:
+    if (size := _header_bytes(part)) > limits.RESUME_HEADER_BYTES:
         raise RunError(
-            f"the header of the run's saved state has {size:,} bytes, the limit is {MAX_RESUME_HEADER_BYTES:,}"
+            f"the header of the run's saved state has {size:,} bytes, the limit is {limits.RESUME_HEADER_BYTES:,}"
         )
     try:
         parse_tensors(part)

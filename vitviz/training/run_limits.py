@@ -19,7 +19,7 @@ from vitviz.config import (
 )
 from vitviz.models import parameter_count
 
-MAX_PARAMETERS = 15_000_000  # 60 MB in fp32: a snapshot below `checkpoints.MAX_BYTES`
+MAX_PARAMETERS = 15_000_000  # 60 MB in fp32: a snapshot below `upload_limits.CHECKPOINT_BYTES`
 MAX_SNAPSHOT_BYTES = 512 * 2**20  # of all snapshots of all members
 MAX_LAYERS = 256
 MAX_TOKENS = 4096  # attention costs their square

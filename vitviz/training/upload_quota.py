@@ -8,10 +8,7 @@ from dataclasses import dataclass, field
 
 from vitviz.text import plural
 from vitviz.training.run_directory import RunError
-
-PER_OWNER = 12
-PER_ADDRESS = 120  # a class behind one address
-WINDOW_S = 3600.0
+from vitviz.upload_limits import UPLOAD_WINDOW_S, UPLOADS_PER_ADDRESS, UPLOADS_PER_USER
 
 
 @dataclass
@@ -27,17 +24,17 @@ class Intake:
         """Count an upload; an empty `address` does not count.
 
         Raises:
-            RunError: if `PER_OWNER` of this visit or `PER_ADDRESS` of this address came within `WINDOW_S`.
+            RunError: if this session or this address has reached its limit of uploads per hour.
         """
         with self._lock:
             time_s = self.now()
-            while self._taken and time_s - self._taken[0][0] >= WINDOW_S:
+            while self._taken and time_s - self._taken[0][0] >= UPLOAD_WINDOW_S:
                 self._taken.popleft()
             from_owner = sum(who == owner for _, who, _ in self._taken)
             from_address = sum(bool(address) and where == address for *_, where in self._taken)
             for count, most, whose in (
-                (from_owner, PER_OWNER, "you"),
-                (from_address, PER_ADDRESS, "your network"),
+                (from_owner, UPLOADS_PER_USER, "you"),
+                (from_address, UPLOADS_PER_ADDRESS, "your network"),
             ):
                 if count >= most:
                     raise RunError(

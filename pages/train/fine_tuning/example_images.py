@@ -9,8 +9,8 @@ from pages.stores import session, user_datasets
 from vitviz.data.dataset import DatasetError
 from vitviz.data.letters import LETTERS, TEST, TRAIN, letters_zip
 from vitviz.text import plain, reason
+from vitviz.upload_limits import DATASET_ZIP_BYTES
 
-MAX_MB = 64
 SIDE_PX = 32
 ZIP = "A zip with one folder per class, or with folders *train* and *test* that hold one folder per class"
 _REFUSED = "fine_tuning._refused"
@@ -23,7 +23,7 @@ def draw_upload(control: str) -> None:
             return
         _add_letters(control)
         st.divider()
-        file = upload.receive_file("fine_tuning._zip", ZIP, type=["zip"], max_upload_size=MAX_MB)
+        file = upload.receive_zip("fine_tuning._zip", ZIP, DATASET_ZIP_BYTES)
         if refused := st.session_state.get(_REFUSED):
             st.error(plain(refused), icon=":material/block:")
         if file is not None:
@@ -50,11 +50,6 @@ def _add_letters(control: str) -> None:
 
 def _store_dataset(zip_bytes: bytes, title: str, control: str) -> None:
     st.session_state.pop(_REFUSED, None)
-    if len(zip_bytes) > MAX_MB * 2**20:  # the browser's own limit can be bypassed
-        st.session_state[_REFUSED] = (
-            f"The zip has {len(zip_bytes) / 2**20:.0f} MB; up to {MAX_MB} MB are accepted."
-        )
-        return
     try:
         with st.spinner("Reading the images …"):
             note = user_datasets.store_dataset(

@@ -14,11 +14,11 @@ from pages.stores import session, user_datasets
 from pages.train.lab.field_widgets import PREFIX
 from pages.train.lab.lab_controls import RecipeControls
 from vitviz.text import plain, plural, reason
+from vitviz.upload_limits import DATASET_ZIP_BYTES
 
 if TYPE_CHECKING:
     from vitviz.data.uploaded_datasets import UploadedNote
 
-MOST_MB = 64
 SIZES_PX = (32, 48, 64, 96)
 _REFUSED = "live_lab._own_refused"
 LINK_NOTICE = "live_lab._dataset_notice"
@@ -42,8 +42,7 @@ def draw_upload(batch: int) -> None:
         format_func=lambda px: f"{px} px",
         help="Each image is cropped to its central square and resized; larger images train more slowly.",
     )
-    label = "Zip with one folder of images per class"
-    file = upload.receive_file("live_lab._own", label, type=["zip"], max_upload_size=MOST_MB)
+    file = upload.receive_zip("live_lab._own", "Zip with one folder of images per class", DATASET_ZIP_BYTES)
     if refused := st.session_state.get(_REFUSED):
         st.error(plain(refused), icon=":material/block:")
     if file is None:
@@ -56,12 +55,6 @@ def draw_upload(batch: int) -> None:
 def _store_upload(file: upload.UploadedFile, size: int, batch: int) -> None:
     from vitviz.data.dataset import DatasetError
 
-    st.session_state.pop(_REFUSED, None)
-    if len(file.data) > MOST_MB * 2**20:  # the browser's own limit can be bypassed
-        st.session_state[_REFUSED] = (
-            f"The zip has {len(file.data) / 2**20:.0f} MB; at most {MOST_MB} MB are accepted."
-        )
-        return
     # A click ends this script run at its next draw call, which is the progress bar: nothing is stored half.
     st.session_state[_REFUSED] = CANCELLED
     bar, due = st.progress(0.0, "Reading the images…"), _throttle()

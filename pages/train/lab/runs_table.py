@@ -14,14 +14,13 @@ from pages.train.lab import lab_controls, race, recipe_form, run_view, settings
 from vitviz.analysis.time_to_accuracy import time_to_accuracy
 from vitviz.text import percent, plain, reason
 from vitviz.training import permissions
+from vitviz.upload_limits import RUN_ZIP_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from vitviz.training.run_config import RunConfig
     from vitviz.training.run_directory import Run
-
-MOST_UPLOAD_MB = 64
 
 
 def draw(visit_runs: list[Run]) -> None:
@@ -207,8 +206,7 @@ def draw_upload(show_run: Callable[[str], None]) -> None:
 def _draw_uploader(show_run: Callable[[str], None]) -> None:
     from vitviz.training.run_directory import RunError
 
-    label = "Zip of a downloaded run"
-    file = upload.receive_file("live_lab._upload", label, type=["zip"], max_upload_size=MOST_UPLOAD_MB)
+    file = upload.receive_zip("live_lab._upload", "Zip of a downloaded run", RUN_ZIP_BYTES)
     if file is None:
         return
     from vitviz.training.run_archive import import_run

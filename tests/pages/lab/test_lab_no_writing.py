@@ -198,7 +198,7 @@ def test_who_brings_in_too_many_runs_is_told_so(
 ) -> None:
     monkeypatch.setattr(runs, "_intakes", {})
     monkeypatch.setenv("VITVIZ_RUNS", str(folder))
-    monkeypatch.setattr(upload_quota, "PER_OWNER", 1)
+    monkeypatch.setattr(upload_quota, "UPLOADS_PER_USER", 1)
     app, data = open_app(PAGE), export_run(trained)
 
     def bring() -> None:

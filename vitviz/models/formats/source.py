@@ -23,10 +23,8 @@ from vitviz.models.formats.safetensors_header import (
 from vitviz.models.formats.tensor_names import State
 from vitviz.models.pretrained_list import PretrainedError
 from vitviz.text import cut
+from vitviz.upload_limits import WEIGHTS_BYTES, WEIGHTS_JSON_BYTES, WEIGHTS_SHARDS
 
-MAX_BYTES = 8 << 30  # of a model's tensors: a ViT-g in fp32
-MAX_SHARDS = 64
-MAX_JSON_BYTES = 8 * 2**20  # an ImageNet-21k config with its labels is 2 MB
 CONFIGS = ("config.json", "open_clip_config.json", "preprocessor_config.json", "processor_config.json")
 INDEX = ".safetensors.index.json"
 _READ_BYTES = 2**20
@@ -92,8 +90,8 @@ def _from_tensors(state: Mapping[str, Tensor], settings: Settings) -> Source:
 
 
 def _from_files(files: list[Path], settings: Settings) -> Source:
-    if sum(file.stat().st_size for file in files) > MAX_BYTES:
-        raise PretrainedError(f"the weights have more than the {MAX_BYTES >> 30} GB that are taken")
+    if sum(file.stat().st_size for file in files) > WEIGHTS_BYTES:
+        raise PretrainedError(f"the weights have more than the {WEIGHTS_BYTES >> 30} GB that are taken")
     shapes: Shapes = {}
     for file in files:
         added = _read_header(file)
@@ -144,8 +142,8 @@ def _list_files(folder: Path) -> list[Path]:
     if indices:
         shards = _read_json(indices[0]).get("weight_map")
         names = sorted(set(map(str, shards.values()))) if isinstance(shards, dict) else []
-        if not 1 <= len(names) <= MAX_SHARDS or any(Path(name).name != name for name in names):
-            raise PretrainedError(f"{indices[0].name} must name 1 to {MAX_SHARDS} files of its folder")
+        if not 1 <= len(names) <= WEIGHTS_SHARDS or any(Path(name).name != name for name in names):
+            raise PretrainedError(f"{indices[0].name} must name 1 to {WEIGHTS_SHARDS} files of its folder")
         missing = [name for name in names if not (folder / name).is_file()]
         if missing:
             raise PretrainedError(f"{indices[0].name} names {cut(missing[0])}, which the folder lacks")
@@ -165,8 +163,8 @@ def _list_files(folder: Path) -> list[Path]:
 
 
 def _read_json(file: Path) -> dict[str, Any]:
-    if file.stat().st_size > MAX_JSON_BYTES:
-        raise PretrainedError(f"{file.name} has more than the {MAX_JSON_BYTES >> 20} MB that are read")
+    if file.stat().st_size > WEIGHTS_JSON_BYTES:
+        raise PretrainedError(f"{file.name} has more than the {WEIGHTS_JSON_BYTES >> 20} MB that are read")
     try:
         values = json.loads(file.read_bytes())
     except (ValueError, RecursionError) as error:

@@ -12,8 +12,8 @@ from vitviz.models.formats.safetensors_header import PickledWeightsError
 from vitviz.models.formats.source import map_tensors
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.pretrained_list import PretrainedError
+from vitviz.upload_limits import WEIGHTS_FILES
 
-MAX_ENTRIES = 200  # of a zip: a folder of shards has a few dozen
 _READ = (".safetensors", ".json")
 _PICKLED = (".bin", ".pth", ".pt", ".ckpt")
 _ZIP = b"PK\x03\x04"
@@ -40,7 +40,7 @@ def write_upload(upload: bytes, folder: Path, limit_bytes: int, *, is_zip: bool)
         file.write_bytes(upload)
         return file
     try:
-        archive = BoundedZip(upload, ZipLimits(MAX_ENTRIES, limit_bytes))
+        archive = BoundedZip(upload, ZipLimits(WEIGHTS_FILES, limit_bytes))
         files = [info for info in archive.files if "__MACOSX" not in info.filename]
         weights = [info for info in files if info.filename.endswith(".safetensors")]
         if not weights:

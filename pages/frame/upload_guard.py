@@ -14,10 +14,8 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
 from pages.streamlit_fixes.replacement import Replacement, apply
+from vitviz.upload_limits import SERVER_BYTES, SESSION_BYTES, SESSION_FILES
 
-MAX_SESSION_BYTES = 256 * 2**20  # two of the largest uploads; a page takes a file at once and drops it here
-MAX_SESSION_FILES = 16
-MAX_SERVER_BYTES = 1024 * 2**20
 KEPT_S = 300.0  # a file that no page has taken by then belongs to no widget
 _TIMER = "_vitviz_sweeper"  # attribute of an upload manager while it holds files
 _add_file = MemoryUploadedFileManager.add_file
@@ -29,12 +27,9 @@ def install() -> None:
 
     A session has room for two files of the operator's `server.maxUploadSize`.
     """
-    global MAX_SESSION_BYTES, MAX_SERVER_BYTES
+    global SESSION_BYTES, SERVER_BYTES
     largest = int(get_option("server.maxUploadSize")) * 2**20
-    MAX_SESSION_BYTES, MAX_SERVER_BYTES = (
-        max(MAX_SESSION_BYTES, 2 * largest),
-        max(MAX_SERVER_BYTES, 4 * largest),
-    )
+    SESSION_BYTES, SERVER_BYTES = max(SESSION_BYTES, 2 * largest), max(SERVER_BYTES, 4 * largest)
     apply(
         Replacement(MemoryUploadedFileManager, "add_file", "self session_id file", _add_bounded_file),
         Replacement(MemoryUploadedFileManager, "remove_file", "self session_id file_id"),
@@ -55,9 +50,9 @@ def _add_bounded_file(manager: MemoryUploadedFileManager, session_id: str, file:
     )
     size = len(file.data)
     if (
-        len(session_files) >= MAX_SESSION_FILES
-        or session_bytes + size > MAX_SESSION_BYTES
-        or server_bytes + size > MAX_SERVER_BYTES
+        len(session_files) >= SESSION_FILES
+        or session_bytes + size > SESSION_BYTES
+        or server_bytes + size > SERVER_BYTES
     ):
         raise HTTPException(413, "Too many uploads at once. Try again in a few minutes.")
     _add_file(manager, session_id, file)
