@@ -378,7 +378,7 @@ def _draw_moderation(member: Membership, state: QuestionState) -> None:
 
 
 def _change(consequence: str, change: Callable[..., object], *args: object) -> None:
-    """Change the question in the store of classes; a toast says the consequence if that fails."""
+    """Change the question in the store of classes; if that fails, show its consequence in a toast."""
     with membership.toast_errors(consequence):
         change(membership.get_class_store(), *args)
 

@@ -1,4 +1,4 @@
-"""Draw controls whose values survive page changes and stand in the permalink; linked values are validated.
+"""Draw controls whose values survive page changes and are part of the permalink; linked values are validated.
 
 Every widget receives its current value as its default too: a browser that first shows a widget in a later run (in a
 popover that opens then) would otherwise start at 0 or at the first option.
@@ -139,7 +139,7 @@ def _preserve_value(key: str, limits: object) -> None:
     """Preserve a slider's value when its options or limits change.
 
     Streamlit then makes a new widget under the old key, which would start from its lowest value. Unchanged sliders
-    are left alone: a value set by the server would move the handle while a user drags it.
+    keep theirs, because a value set by the server would move the handle while a user drags it.
     """
     drawn_limits = session_keys.get_dict(session_keys.LIMITS)
     if not popover.is_closed() and drawn_limits.get(key) != limits:

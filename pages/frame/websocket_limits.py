@@ -1,9 +1,9 @@
-"""Limit how many messages one websocket may send, so that no session can keep the server from answering the others.
+"""Limit the messages of one websocket, so that no session can block the server for the others.
 
-Streamlit handles a message as soon as it arrives, and all messages that have arrived before it lets the event loop
-serve anybody else: 5,000 reruns of 36 bytes stopped the server for 13 to 23 s.
+Streamlit handles all messages that have arrived before it yields to the event loop: 5,000 reruns of 36 bytes blocked
+the server for 13 to 23 s.
 
-This module is middleware around the app, and uses nothing private of Streamlit. Of uvicorn it changes one function.
+This module is ASGI middleware; it uses no private API of Streamlit and replaces one function of uvicorn.
 """
 
 import asyncio
@@ -87,8 +87,8 @@ class _Waiting:
 class SocketLimits:
     """The buckets of one websocket: a quick drag of a slider sends 30 reruns per second.
 
-    Fragments that poll have a bucket of their own: what they send while the server or the network stands still arrives
-    at once.
+    Polling fragments have a separate bucket, because their messages arrive at once after the server or the network
+    stalls.
     """
 
     def __init__(self) -> None:
@@ -136,7 +136,7 @@ def _describe(script: ClientState) -> Rerun:
 class LimitSockets:
     """ASGI middleware that reads ahead of the app on each websocket, and closes the socket that sends too much.
 
-    It reads ahead because a flood has mostly arrived when its first message is handled: what follows is never run.
+    It reads ahead because most of a flood has arrived when its first message is handled; the rest is dropped.
     """
 
     def __init__(self, app: ASGIApp) -> None:

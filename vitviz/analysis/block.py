@@ -18,9 +18,9 @@ Arrays = Mapping[str, NDArray[Any]]
 class Step:
     """One operation: its name, formula, the formula with this token's numbers, the shape for all tokens, its value.
 
-    `values` is the token's vector, (parts, channels) where several are drawn under each other; `labels` name them.
-    `kind` says how it is drawn: 'vector', or 'keys' for one number per key; `stream` marks the residual stream;
-    `names` are those of the values, where they are no channels. `meaning` is what the operation is for, in a sentence.
+    `values` is the token's vector, or (parts, channels) for several, named by `labels`. `kind` is the way of drawing:
+    'vector', or 'keys' for one number per key; `stream` marks the residual stream; `names` are those of values that are
+    no channels. `meaning` states the purpose of the operation in a sentence.
     """
 
     title: str

@@ -1,7 +1,6 @@
-"""A user's own labelled images: a zip of a folder with one sub-folder per class.
+"""Read a user's labelled images from a zip with one folder per class.
 
-Nothing is unpacked to disk. What is not an image is listed and left out; only what leaves no dataset at all
-is an error.
+Nothing is unpacked to disk. Files that are not images are skipped and listed; an empty dataset is an error.
 """
 
 import hashlib
@@ -43,7 +42,7 @@ class PictureBudget:
 
 @dataclass(frozen=True)
 class Skipped:
-    """A file that was left out, and why."""
+    """A skipped file and the reason."""
 
     name: str
     reason: str
@@ -75,7 +74,7 @@ class _Labelled:
 
 
 class _Clock:
-    """Says how far the work is, and ends it when the upload's time is over."""
+    """Reports progress, and raises DatasetError when the upload's time limit is exceeded."""
 
     def __init__(self, budget: PictureBudget, progress: Progress | None) -> None:
         self.budget, self._progress, self._started = budget, progress, time.monotonic()
@@ -98,20 +97,20 @@ def load_zip(
     budget: PictureBudget | None = None,
     progress: Progress | None = None,
 ) -> UploadedImages:
-    """Return the labelled images in a zip archive, read in memory; archives inside it are left alone.
+    """Return the labelled images in a zip archive, read in memory; archives inside it are not opened.
 
-    All headers are read first, so that what is too much is refused before a pixel is decoded. Others' images are
-    decoded in turn with these, one for one.
+    All headers are read first, so that a too large archive is refused before a pixel is decoded. Images of other users
+    are decoded in turn with these.
 
     Args:
-        data: the whole archive: one folder per class, two classes or more, two images or more in each; or the folders
-            'train' and 'test', each with these.
-        image_size: side in px to which every image's centre square is brought.
-        budget: what the images may cost together; None: `PictureBudget()`.
-        progress: called with (images decoded, images in all) before each; whatever it raises ends the work.
+        zip_bytes: the archive: one folder per class, at least two classes of at least two images; or the folders
+            'train' and 'test' with such folders.
+        image_size: side in px to which every image's centre square is resized.
+        budget: pixels and seconds for all images; None: `PictureBudget()`.
+        progress: called with (images decoded, images in all) before each; its exceptions propagate.
 
     Raises:
-        DatasetError: if it is not a zip, is a bomb, goes beyond the budget, or no dataset can be made of it.
+        DatasetError: if it is not a zip, is a zip bomb, exceeds the budget, or contains no dataset.
     """
     try:
         archive = BoundedZip(zip_bytes, ZipLimits(limits.DATASET_FILES, limits.DATASET_UNPACKED_BYTES))
@@ -150,7 +149,7 @@ def _collect(entries: list[_Entry], skipped: list[Skipped], image_size: int, clo
 
 
 def _select_files(entries: list[_Entry], skipped: list[Skipped], image_size: int) -> list[_Labelled]:
-    """Return the files in class folders, at most as many as images fit."""
+    """Return the files in class folders, up to the largest number of images."""
     if not 8 <= image_size <= limits.DATASET_IMAGE_PX:
         raise DatasetError(
             f"Expected images of 8 to {limits.DATASET_IMAGE_PX} pixels, received {image_size}."
@@ -219,7 +218,7 @@ def _split_already(inside: list[_Entry], depth: int) -> list[_Labelled]:
 def _within_budget(
     labelled: list[_Labelled], image_size: int, skipped: list[Skipped], clock: _Clock
 ) -> list[_Labelled]:
-    """Return the files whose headers are images, once each; DatasetError if they are too large together."""
+    """Return the image files without duplicates; raise DatasetError if their total size is too large."""
     seen: dict[bytes, str] = {}
     accepted, pixels = [], 0
     for file, encoded in _read_all(labelled, skipped):

@@ -1,7 +1,6 @@
-"""From the bytes of anyone's file to an upright RGB image, or to one sentence that says why not.
+"""Decode an untrusted image file to an upright RGB array, or raise one error sentence for the user.
 
-Everything that can be known from the header is checked before a pixel is decoded, and one image is
-decoded at a time: a hostile file costs little memory, and never the user's page.
+Headers are checked before pixels are decoded, one image at a time, so hostile files cost little memory.
 """
 
 import io
@@ -70,7 +69,7 @@ class ImageError(ValueError):
 def decode_image(encoded: bytes) -> NDArray[np.uint8]:
     """Return the image in a PNG, JPEG, WebP, AVIF, GIF (first frame), BMP or TIFF file, upright.
 
-    What is transparent shows white, or black where all that is drawn is nearly white.
+    Transparent pixels become white, or black if the visible pixels are nearly white.
 
     16-bit, 32-bit and float values are brought to 8 bits, palettes, CMYK, grey and black-and-white to RGB. A
     JPEG of more than 16 megapixels is decoded at a half, a quarter or an eighth of its size.
@@ -109,7 +108,7 @@ def picture_pixels(encoded: bytes) -> int:
 
 
 def picture_size(encoded: bytes) -> tuple[int, int]:
-    """(height, width) of the image in a file, upright, from the header alone: `decode_image` may make it smaller.
+    """Return (height, width) of the upright image from the header alone; `decode_image` may shrink it.
 
     Raises:
         ImageError: as `decode_image`, but for damage after the header.
@@ -131,8 +130,8 @@ def shrink_image(image: NDArray[np.uint8], most_pixels: int) -> NDArray[np.uint8
 def in_colour(picture: NDArray[np.uint8]) -> bool:
     """Return True if an image (H, W, 3) has colour: more than 1 % of its pixels, of a grid of at most 256 x 256.
 
-    A pixel has colour where its channels lie more than 16 of 255 apart: a grey photo's JPEG and a scanner's paper are
-    not exactly grey.
+    A pixel has colour if its channels differ by more than 16 of 255: JPEGs of grey photos and scanned paper are not
+    exactly grey.
     """
     height, width = picture.shape[:2]
     few = picture[:: max(1, height // 256), :: max(1, width // 256)]
@@ -147,7 +146,7 @@ def some_in_colour(pictures: NDArray[np.uint8]) -> bool:
 
 @contextmanager
 def _opened(encoded: bytes) -> Iterator[tuple[str, ImageFile.ImageFile]]:
-    """(kind, image with nothing decoded) of a file whose header may be trusted; nobody else decodes meanwhile."""
+    """Yield (kind, image before decoding) of a file with a valid header, and hold the decoder's lock."""
     check_bytes(encoded)
     name, plugin = _recognise(encoded)
     try:
@@ -234,7 +233,7 @@ def _check_size(name: str, size: tuple[int, int]) -> None:
 
 
 def _check_passes(encoded: bytes, picture: ImageFile.ImageFile) -> None:
-    """Bound a progressive JPEG, which is decoded whole, pass by pass, whatever size is wanted."""
+    """Limit the pixels and passes of a progressive JPEG, which is always decoded at full size."""
     pixels, scans = picture.width * picture.height, encoded.count(b"\xff\xda")
     one_pass = not picture.info.get("progressive") and _first_scan_layers(encoded) == getattr(
         picture, "layers", 0
@@ -291,7 +290,7 @@ def _rgb(picture: Image.Image) -> Image.Image:
 
 
 def _nearly_white(picture: Image.Image) -> bool:
-    """Return True if 99 % of what an RGBA image shows, and that is something, could hardly be told from white."""
+    """Return True if an RGBA image has visible pixels and 99 % of them are nearly white."""
     few = picture.resize((min(picture.width, 512), min(picture.height, 512)), Image.Resampling.NEAREST)
     red, green, blue, alpha = few.split()
     darkest = ImageChops.darker(ImageChops.darker(red, green), blue)
@@ -300,11 +299,10 @@ def _nearly_white(picture: Image.Image) -> bool:
 
 
 def _to_8_bits(values: NDArray[np.generic], mode: str) -> NDArray[np.uint8]:
-    """One-channel values of more than 8 bits as 8 bits.
+    """Convert one-channel values of more than 8 bits to 8 bits.
 
-    16-bit values are read on 0..255, 0..4095 or 0..65535, wider integers on 0..255 or 0..65535, floats on 0..1 or
-    0..255, whichever first holds them all; what fits none is stretched from its least to its greatest
-    value. Not-a-number is black.
+    The scale is the first that holds all values: 0..255, 0..4095 or 0..65535 for 16 bits, 0..255 or 0..65535 for wider
+    integers, 0..1 or 0..255 for floats. Other values are scaled from minimum to maximum. NaN becomes black.
     """
     if mode not in ("I", "F"):
         whole = next(scale for scale in _SCALES_16 if int(values.max()) <= scale)

@@ -34,13 +34,13 @@ _VALUE_BYTES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11:
 
 
 class ImageStructureError(ValueError):
-    """A file has too many parts; the message says of what, as a noun phrase."""
+    """A file has too many parts; the message names them in a noun phrase."""
 
 
 def check_structure(kind: str, encoded: bytes) -> None:
-    """Raise ImageStructureError where a file of a kind has more parts than cameras and editors write.
+    """Raise ImageStructureError if a file has more parts than cameras and editors write.
 
-    A file that is damaged passes: its decoder says so.
+    A damaged file passes, because its decoder reports the damage.
     """
     try:
         _SCANNERS[kind](encoded)
@@ -112,7 +112,7 @@ def _check_png(encoded: bytes) -> None:
 
 
 def _check_gif(encoded: bytes) -> None:
-    """Pillow reads no further than to the first frame."""
+    """Check the parts up to the first frame, the only one that Pillow reads."""
     flags = encoded[10] if len(encoded) > 10 else 0
     at, blocks = 13 + (flags >> 7) * (6 << (flags & 7)), 0
     while at < len(encoded) and encoded[at] not in b",;":
@@ -246,7 +246,7 @@ def _locate_items(iloc: bytes, idat: int) -> Iterator[tuple[int, int, int]]:
 
 
 def _check_exif(exif: bytes) -> None:
-    """EXIF data is a TIFF file within another; what cannot be read does not matter."""
+    """Check EXIF data, an embedded TIFF file; unreadable data is ignored."""
     _limit(len(exif), MAX_EXIF_BYTES, "bytes of EXIF data")
     if len(exif) <= USUAL_EXIF_BYTES:
         return

@@ -55,10 +55,7 @@ def multiply_adds(config: ModelConfig, side_px: int) -> Counts:
 
 @singledispatch
 def tokens(config: ModelConfig, side_px: int) -> int | None:
-    """Return how many tokens the image becomes, those before the patches included; of a Swin in its first stage.
-
-    None for a CNN, which has none.
-    """
+    """Return the number of tokens with prefix tokens, for a Swin of its first stage; None for a CNN."""
     return None
 
 

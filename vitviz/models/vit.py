@@ -198,7 +198,7 @@ class VisionTransformer(nn.Module):
         Args:
             x: (B, C, H, W), prepared as the model's `Preparation` says.
             record: True, names (with * and ?), or an observer called as each intermediate appears.
-            head_mask: (depth, heads), factors on the heads' outputs; 0 silences a head.
+            head_mask: (depth, heads), factors on the heads' outputs; 0 ablates a head.
             token_mask: (patches,) or (B, patches), boolean; dropped patches get no attention as keys.
             replaced: what takes the place of heads' outputs ('blocks.2.heads', (B, N, heads * d)), of the embedding
                 or of a block's output ('embedded', 'blocks.2').

@@ -282,7 +282,7 @@ def _describe_counts(blocks: list[BlockPass]) -> str:
 
 
 def write_caption(part: Part, model: ModelTraits) -> str:
-    """Return a few words below a part's tile; '' for a layer, whose norms stand there."""
+    """Return a few words below a part's tile; '' for a layer, which shows its norms."""
     content, out = part.content, part.shape_out
     if isinstance(content, EmbeddedPatches):
         return f"E: {part.shape_in[0 if model.stem else 1]:,} values → {out[1]:,}"

@@ -151,8 +151,7 @@ def _place_labels(
     """Return the label position of each point so that no labels overlap; '' where there is no room.
 
     Args:
-        sizes_px: of the image as it is drawn on different screens: the first decides whether a name is there, the
-            others which of its places it takes.
+        sizes_px: of the figure on different screens; the first decides whether a name is drawn, the others where.
     """
     few = len(points) <= MOST_NAMES
     rooms = [_Room(points, x, y, size_px) for size_px in sizes_px]

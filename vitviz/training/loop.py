@@ -1,4 +1,4 @@
-"""Training as a generator of events; it knows no screen, no files and no processes.
+"""Train a model as a generator of events, independent of interface, files and processes.
 
 All randomness of an update is a function of (seed, update), so a resumed run equals an uninterrupted one, and
 runs that share a process do not disturb each other.
@@ -39,7 +39,7 @@ Each = Callable[[Callable[[int], Tensor], Iterable[int]], Iterable[Tensor]]
 
 
 class Diverged(Exception):
-    """The loss or the gradient stopped being a number; what the optimiser trains is as it was before that update."""
+    """The loss or the gradient is not finite; the trained parameters are those before this update."""
 
 
 class Trainer:
@@ -103,7 +103,7 @@ class Trainer:
 
     @property
     def progress(self) -> float:
-        """Share of the run that is over, in [0, 1]."""
+        """Completed share of the run, in [0, 1]."""
         if self.total_steps is not None:
             return self.step / self.total_steps
         return min(1.0, self.seconds / (self.config.seconds or 1.0))
@@ -165,7 +165,7 @@ class Trainer:
         self._speed.append(perf_counter() - started)
 
     def _batch(self) -> Tensor:
-        """Return the indices of the next images: the epochs' shuffled orders, laid end to end."""
+        """Return the indices of the next images, from the concatenated shuffled orders of the epochs."""
         count, batch = len(self.pictures), self.config.batch_size
         first = self.step * batch
         parts = []

@@ -31,10 +31,10 @@ class Format:
 
     Attributes:
         title: publisher and architecture, with an article.
-        mark: pattern of one tensor's name that only this format has; a group 'prefix' is what stands before it.
+        mark: pattern of one tensor's name that only this format has; its group 'prefix' is the prefix of all names.
         translate: its tensors -> this project's, without the prefix.
         describe: shapes in this project's names, and settings -> the config.
-        unread: pattern of tensors that have no part in the image's features.
+        unread: pattern of tensors that do not affect the image's features.
         needs: pattern of a second tensor's name that the format has, without the prefix.
     """
 
@@ -108,8 +108,8 @@ def describe_vit(shapes: Shapes, settings: Settings, **differences: object) -> V
 
     Args:
         shapes: in this project's names.
-        settings: what the checkpoint's JSON files state.
-        differences: fields of the config that shapes cannot tell.
+        settings: of the checkpoint's JSON files.
+        differences: fields of the config that do not follow from shapes.
     """
     width, chans, patch = _patches(shapes)
     depth = count(shapes, r"blocks\.(\d+)\.")
