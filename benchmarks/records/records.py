@@ -83,7 +83,7 @@ RECORDS = {
         None,
         None,
         "cifar10_vit_p8",
-        {"epochs": 12, "mixup_alpha": 0.0, "cutmix_alpha": 0.0},
+        {"epochs": 9, "mixup_alpha": 0.0, "cutmix_alpha": 0.0},
     ),
 }
 
