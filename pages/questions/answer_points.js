@@ -63,8 +63,7 @@ export default function classPoints({ root, trigger }) {
   const paint = () => draw(map, latest, place, latest.header.photo ? image.bitmap : null, hovered);
   gridNavigation(map.node, {
     label: 'Image of the question',
-    rows: () => place.rows,
-    cols: () => place.cols,
+    grid: () => [place.rows, place.cols],
     hover(index) {
       hovered = index;
       if (index >= 0) {

@@ -1,5 +1,7 @@
 // Draw the layer above the tiles: one token's frame in every tile, connecting lines, and arcs to its strongest keys.
 
+import { clipped, frame } from '../../vitviz/browser/kit/axes.js';
+import { blit } from '../../vitviz/browser/kit/pixels.js';
 import { centre, rectOf } from './map_cells.js';
 
 /** Return a token's box in a part's tile, in stage pixels; null if it is not shown. */
@@ -11,18 +13,7 @@ export function placed({ model, plan, offsets, pad }, part, pin) {
 }
 
 /** Draw the pin's double frame around a box. */
-export function ring(ctx, [x, y, w, h], thick = 2) {
-  for (const [style, wide] of [
-    ['#fff', thick + 2],
-    ['#0F151C', thick],
-  ]) {
-    ctx.strokeStyle = style;
-    ctx.lineWidth = wide;
-    ctx.beginPath();
-    ctx.roundRect(x - 1, y - 1, w + 2, h + 2, 2.5);
-    ctx.stroke();
-  }
-}
+export const ring = (ctx, [x, y, w, h], thick = 2) => frame(ctx, x - 2, y - 2, w + 4, h + 4, undefined, thick);
 
 /** Frame the followed or hovered token in every tile, and connect the first tiles. */
 export function drawToken(ctx, view, pin, strong) {
@@ -60,14 +51,8 @@ export function drawKeys(ctx, view, part, pin) {
   const token = model.tokenAt(part, pin);
   if (token < 0 || !grey) return;
   const { tile, band } = view.plan.boxes[part.id];
-  const y = tile.y + view.offsets[band];
-  ctx.save();
-  ctx.beginPath();
-  ctx.roundRect(tile.x, y, tile.w, tile.h, 3);
-  ctx.clip();
-  ctx.imageSmoothingEnabled = grey.width > 128;
-  ctx.drawImage(grey, tile.x, y, tile.w, tile.h);
-  ctx.restore();
+  const box = [tile.x, tile.y + view.offsets[band], tile.w, tile.h];
+  clipped(ctx, box, () => blit(ctx, grey, ...box, grey.width > 128), 3);
   ctx.fillStyle = colors.query;
   const keys = model.keys(part, token);
   const most = keys[0].weight || 1;

@@ -3,7 +3,7 @@
 import { button, canvas, el } from '../../vitviz/browser/kit/dom.js';
 import { animate, mix } from '../../vitviz/browser/kit/motion.js';
 import { Pad, decode, drawStrokes } from '../../vitviz/browser/kit/drawing_pad.js';
-import { blit } from '../../vitviz/browser/kit/pixels.js';
+import { blit, createContext } from '../../vitviz/browser/kit/pixels.js';
 import { put } from './map_parts.js';
 
 const CRISP = 448; // px of the strokes as a background
@@ -53,13 +53,11 @@ export class MapPad {
   crisp({ strokes, frame }) {
     const key = `${strokes} ${frame}`;
     if (this.key === key) return this.image;
-    const node = document.createElement('canvas');
-    node.width = node.height = CRISP;
-    const ctx = node.getContext('2d');
+    const ctx = createContext(CRISP, CRISP);
     ctx.fillRect(0, 0, CRISP, CRISP);
     drawStrokes(ctx, decode(strokes), CRISP, frame);
-    Object.assign(this, { key, image: node });
-    return node;
+    Object.assign(this, { key, image: ctx.canvas });
+    return this.image;
   }
 
   /** Build the buttons below the image and the small picture of the model's input. */

@@ -83,8 +83,7 @@ function listenToTokens(node, part, { acts, model, keyed }) {
   node.removeAttribute('aria-hidden');
   gridNavigation(node, {
     label: `${part.title}: hover over a token to highlight it in all parts`,
-    rows: () => grid[0],
-    cols: () => grid[1],
+    grid: () => grid,
     start: () => Math.max(0, model.tokenAt({ grid, prefix: [] }, model.header.pin)),
     hover: (cell, event) => {
       if (!event || event.type === 'keydown') acts.look(part.id, cell < 0 ? null : pinOf(cell));

@@ -1,7 +1,7 @@
 // Draw the tile of each part from its activations.
 
-import { fill, outline, write } from '../../vitviz/browser/kit/axes.js';
-import { blit, colour, heat, offscreen } from '../../vitviz/browser/kit/pixels.js';
+import { clipped, fill, outline, write } from '../../vitviz/browser/kit/axes.js';
+import { blit, colour, createContext, heat, offscreen, shrink } from '../../vitviz/browser/kit/pixels.js';
 import { DIVERGING_LUT, SEQUENTIAL_LUT, accentLut, greatest } from '../../vitviz/browser/kit/colour_ramp.js';
 import { percent, tokenName } from '../../vitviz/browser/kit/text.js';
 import { apart, sequenceLines } from './map_cells.js';
@@ -9,18 +9,13 @@ import { READ } from './map_layout.js';
 
 /** Return the image in grey, as the background of attention maps. */
 export function greyed(bitmap) {
-  const node = document.createElement('canvas');
-  const scale = Math.min(1, 256 / Math.max(bitmap.width, bitmap.height));
-  node.width = Math.max(1, Math.round(bitmap.width * scale));
-  node.height = Math.max(1, Math.round(bitmap.height * scale));
-  const ctx = node.getContext('2d');
-  ctx.drawImage(bitmap, 0, 0, node.width, node.height);
-  const image = ctx.getImageData(0, 0, node.width, node.height);
+  const ctx = shrink(bitmap, 256);
+  const image = ctx.getImageData(0, 0, ctx.canvas.width, ctx.canvas.height);
   const { data } = image;
   for (let i = 0; i < data.length; i += 4)
     data[i] = data[i + 1] = data[i + 2] = 26 + 0.74 * (0.299 * data[i] + 0.587 * data[i + 1] + 0.114 * data[i + 2]);
   ctx.putImageData(image, 0, 0);
-  return node;
+  return ctx.canvas;
 }
 
 /** Return [minimum, maximum] of a block's attention map; the minimum is 0 except for window attention. */
@@ -32,19 +27,11 @@ export function rangeOf(model, block) {
 
 const smooth = (bitmap) => bitmap.width > 128;
 
-/** Clip a drawing to a box with rounded corners of two pixels. */
-function rounded(ctx, x, y, w, h, draw, radius = 3) {
-  ctx.save();
-  ctx.beginPath();
-  ctx.roundRect(x, y, w, h, radius);
-  ctx.clip();
-  draw();
-  ctx.restore();
-}
+const CORNER = 3; // px of a tile's radius
 
 function drawPicture(ctx, w, h, { photo, pad, colors }) {
   if (pad?.paint(ctx, w, colors)) return;
-  if (photo) rounded(ctx, 0, 0, w, h, () => blit(ctx, photo, 0, 0, w, h, smooth(photo)));
+  if (photo) clipped(ctx, [0, 0, w, h], () => blit(ctx, photo, 0, 0, w, h, smooth(photo)), CORNER);
 }
 
 export function drawPatch(ctx, photo, [rows, cols], cell, [x, y, w, h]) {
@@ -72,7 +59,7 @@ function drawMaps(ctx, { data, shape }, [x, y, w, h], ranges, table) {
   for (let i = 0; i < count; i++) {
     const image = heat(data, rows, cols, table, ...ranges, i * rows * cols);
     const at = [x + (i % across) * (cw + gap), y + Math.floor(i / across) * (ch + gap), cw, ch];
-    rounded(ctx, ...at, () => blit(ctx, image, ...at, cols > 64), 2);
+    clipped(ctx, at, () => blit(ctx, image, ...at, cols > 64), 2);
   }
 }
 
@@ -89,7 +76,7 @@ function drawFilters(ctx, { data, shape }, w, h) {
       image.data[k] = k % 4 === 3 ? 255 : data[from + (channels > 1 ? k % 4 : 0)];
     }
     const at = [(i % across) * side, Math.floor(i / across) * side, side - gap, side - gap];
-    rounded(ctx, ...at, () => blit(ctx, offscreen(image), ...at), 2);
+    clipped(ctx, at, () => blit(ctx, offscreen(image), ...at), 2);
   }
 }
 
@@ -106,18 +93,17 @@ function drawLevel(ctx, w, h, { model, part }) {
 }
 
 // All strips share one canvas, because a hover draws ten of them and creating a canvas is slow.
-const strip = document.createElement('canvas');
-strip.height = 1;
+const strip = createContext(1, 1);
 
 /** Draw signed values as a strip on the scale ±`top`. */
 export function drawStrip(ctx, values, [x, y, w, h], top = greatest(values)) {
   const count = values.length;
-  if (strip.width < count) strip.width = count;
+  if (strip.canvas.width < count) strip.canvas.width = count;
   const image = new ImageData(count, 1);
   colour(image, values, DIVERGING_LUT, -top, top);
-  strip.getContext('2d').putImageData(image, 0, 0);
+  strip.putImageData(image, 0, 0);
   ctx.imageSmoothingEnabled = false;
-  ctx.drawImage(strip, 0, 0, count, 1, x, y, w, h);
+  ctx.drawImage(strip.canvas, 0, 0, count, 1, x, y, w, h);
 }
 
 /** Draw a sequence as thumbnails of its tokens, each with the first channels of its vector. */
@@ -176,8 +162,12 @@ function drawBlock(ctx, w, h, { model, part, grey, colors, box }) {
   const [low, top] = rangeOf(model, part);
   const lift = box.lift ?? 0;
   const table = accentLut(colors.query);
-  if (grey) rounded(ctx, 0, lift, w, h - lift, () => blit(ctx, grey, 0, lift, w, h - lift, grey.width > 128));
-  rounded(ctx, 0, lift, w, h - lift, () => blit(ctx, heat(patches, rows, cols, table, low, top), 0, lift, w, h - lift));
+  const tile = [0, lift, w, h - lift];
+  const draw = () => {
+    if (grey) blit(ctx, grey, ...tile, smooth(grey));
+    blit(ctx, heat(patches, rows, cols, table, low, top), ...tile);
+  };
+  clipped(ctx, tile, draw, CORNER);
   part.prefix.forEach((name, i) => {
     const side = lift - 3;
     ctx.fillStyle = colors.panel;
@@ -224,7 +214,8 @@ function drawMerge(ctx, w, h, { model, part }) {
   const { data } = model.array(part, 'length');
   const [rows, cols] = part.grid;
   const most = data.reduce((a, b) => Math.max(a, b), 0);
-  rounded(ctx, 0, 0, w, h, () => blit(ctx, heat(data, rows, cols, SEQUENTIAL_LUT, 0, most), 0, 0, w, h));
+  const image = heat(data, rows, cols, SEQUENTIAL_LUT, 0, most);
+  clipped(ctx, [0, 0, w, h], () => blit(ctx, image, 0, 0, w, h), CORNER);
 }
 
 /** Draw the final LayerNorm, with the norms before and after it if there is room. */

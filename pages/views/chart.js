@@ -1,7 +1,7 @@
 // Draw a chart (vitviz/plots/chart.py) on a canvas: panels with axes, marks, reference lines, labels, a legend whose
 // entries hide their lines, and values under the pointer, by keyboard and in words.
 
-import { frame } from '../../vitviz/browser/kit/axes.js';
+import { circle, frame } from '../../vitviz/browser/kit/axes.js';
 import { canvas, el, live, tooltip } from '../../vitviz/browser/kit/dom.js';
 import { gridNavigation, nameLines } from '../../vitviz/browser/kit/grid.js';
 import { grown } from '../../vitviz/browser/kit/figure_scale.js';
@@ -45,11 +45,9 @@ export default class Chart {
     this.tip = tooltip(root);
     this.announce = live(root);
     Object.assign(this, { hidden: new Set(), rows: [], index: -1 });
-    this.columns = () => Math.max(1, ...this.rows.map((row) => row.count));
     gridNavigation(this.view.node, {
       label: 'Chart',
-      rows: () => Math.max(1, this.rows.length),
-      cols: this.columns,
+      grid: () => [Math.max(1, this.rows.length), this.columns()],
       cellAt: (x, y) => this.find(x / grown(1), y / grown(1)),
       hover: (index) => this.hover(index),
     });
@@ -152,6 +150,8 @@ export default class Chart {
     this.mark(ctx);
   }
 
+  columns = () => Math.max(1, ...this.rows.map((row) => row.count));
+
   /** Return the point nearest to (x, y), -1 if all are far. */
   find(x, y) {
     const columns = this.columns();
@@ -175,8 +175,7 @@ export default class Chart {
     const point = this.pointAt(index);
     if (!point) return this.tip.hide();
     this.announce(point.text.replaceAll('\n', ', '));
-    const [box, base] = [this.view.node.getBoundingClientRect(), this.root.getBoundingClientRect()];
-    this.tip.show(box.left - base.left + grown(point.x), box.top - base.top + grown(point.y), point.text);
+    this.tip.showOver(this.view.node, grown(point.x), grown(point.y), point.text);
   }
 
   /** Mark the point under the pointer. */
@@ -184,10 +183,7 @@ export default class Chart {
     const point = this.pointAt(this.index);
     if (!point) return;
     if (point.box) return frame(ctx, ...point.box, this.colors.primary, 2);
-    pen(ctx, { color: this.colors.ink, width: 1.5 });
-    ctx.beginPath();
-    ctx.arc(point.x, point.y, 8, 0, 7);
-    ctx.stroke();
+    circle(ctx, this.colors.ink, 1.5, point.x, point.y, 8);
   }
 
   /** Return what vitviz/plots/hidden_curves.py has left of a chart. */

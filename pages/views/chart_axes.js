@@ -1,6 +1,6 @@
 // The axes of a chart: numbers in words, range, ticks and labels, and the room that these need.
 
-import { logTicks, niceTicks } from '../../vitviz/browser/kit/axes.js';
+import { logTicks, niceTicks, write } from '../../vitviz/browser/kit/axes.js';
 import { MINUS, NBSP } from '../../vitviz/browser/kit/text.js';
 
 const LINE_PX = 15; // of a tick's label
@@ -178,13 +178,7 @@ export function drawAxes({ plot, x, y, left, below }) {
       plot.text(line, x0 - 8, at, { align: 'right' });
     });
   }
-  if (y.title) {
-    ctx.save();
-    ctx.translate(x0 - left.room + 9, (y0 + y1) / 2);
-    ctx.rotate(-Math.PI / 2);
-    plot.text(y.title, 0, 0);
-    ctx.restore();
-  }
+  write(ctx, colors, y.title, x0 - left.room + 9, (y0 + y1) / 2, { align: 'center', turn: -Math.PI / 2 });
   const isAbove = x.layout.side === 'top';
   const first = isAbove ? y0 - below.room + LINE_PX * (below.titles.length + 0.5) : y1 + 12;
   for (const [value, lines] of below.ticks) {

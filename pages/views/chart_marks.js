@@ -1,5 +1,6 @@
 // The marks of a chart, each drawn in a panel's scales: lines, points, error bars, bands, bars, cells and labels.
 
+import { createContext } from '../../vitviz/browser/kit/pixels.js';
 import { drawCells } from './chart_cells.js';
 import { pen } from './chart_axes.js';
 
@@ -184,9 +185,7 @@ function drawScatter(panel, trace, state) {
 /** Return a pattern of lines or dots on a colour: '/', '\\', '.' or 'x'. */
 export function hatch(ctx, { shape, bgcolor, fgcolor }) {
   if (!shape) return bgcolor;
-  const tile = document.createElement('canvas');
-  tile.width = tile.height = 8;
-  const pattern = tile.getContext('2d');
+  const pattern = createContext(8, 8);
   Object.assign(pattern, { fillStyle: bgcolor, strokeStyle: fgcolor, lineWidth: 1.4 });
   pattern.fillRect(0, 0, 8, 8);
   pattern.beginPath();
@@ -197,7 +196,7 @@ export function hatch(ctx, { shape, bgcolor, fgcolor }) {
   pattern.stroke();
   pattern.fillStyle = fgcolor;
   if (shape === '.') pattern.fillRect(3, 3, 2, 2);
-  return ctx.createPattern(tile, 'repeat');
+  return ctx.createPattern(pattern.canvas, 'repeat');
 }
 
 /** Return the low and the high end of every bar; stacked ones begin where those before end. */

@@ -59,8 +59,7 @@ export default class Maps {
       const note = el(panel, 'div', { class: 'am-note vv-muted' });
       const grid = gridNavigation(frame, {
         label: 'Map over the image',
-        rows: () => this.message.header.grid[0],
-        cols: () => this.message.header.grid[1],
+        grid: () => this.message.header.grid,
         hover: (index, event) => this.mark(index, event),
         pick: (index) => this.trigger('pick', index),
         start: () => this.message.header.start,

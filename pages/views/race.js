@@ -29,8 +29,7 @@ export default class Race {
     Object.assign(this, { epochs: [], hovered: -1 });
     gridNavigation(this.curves.node, {
       label: 'Accuracy over epochs',
-      rows: () => 1,
-      cols: () => Math.max(1, this.epochs.length),
+      grid: () => [1, Math.max(1, this.epochs.length)],
       cellAt: (px) => this.nearest(px / grown(1)),
       hover: (i, event) => this.hover(i, event),
     });
@@ -48,9 +47,7 @@ export default class Race {
     if (epoch === undefined) return this.tip.hide();
     const text = [`epoch ${+epoch.toPrecision(3)}`, ...this.valuesAt(epoch)];
     this.announce(text.join(', '));
-    const [box, base] = [this.curves.node.getBoundingClientRect(), this.root.getBoundingClientRect()];
-    const y = event?.clientY !== undefined ? event.clientY - base.top : box.top - base.top + 120;
-    this.tip.show(box.left - base.left + grown(this.plot.x(epoch)), y, text.join('\n'));
+    this.tip.showOver(this.curves.node, grown(this.plot.x(epoch)), event?.offsetY ?? 120, text.join('\n'));
   }
 
   /** Return the points [epoch, accuracy] of one curve. */
@@ -70,13 +67,8 @@ export default class Race {
     const { header, colors } = this.message;
     const ctx = this.curves.size(this.wide, grown(this.wide < 460 ? 300 : 520), grown(1));
     const { width, height } = this.curves;
-    const right =
-      width -
-      nameMargin(
-        ctx,
-        colors,
-        header.racers.map(({ title }) => title),
-      );
+    const titles = header.racers.map(({ title }) => title);
+    const right = width - nameMargin(ctx, colors, titles);
     const plot = new Plot(ctx, colors, [44, right, 8, height - 40], { x: [0, header.epochs] });
     this.plot = plot;
     plot.axisY(QUARTERS, inPercent, 'accuracy, %');
@@ -84,7 +76,7 @@ export default class Race {
     plot.axisX(plot.x.ticks(count), (epoch) => String(+epoch.toPrecision(4)), 'epochs');
     plot.level(header.chance, colors.muted, 1, [2, 3]);
     plot.text(`chance ${percent(header.chance, 0)}`, right - 8, plot.y(header.chance) + 12, { align: 'right' });
-    if (this.message.arrays.band) this.drawBand(ctx, this.message.arrays.band);
+    if (this.message.arrays.band) this.drawBand(this.message.arrays.band);
     const ends = header.racers.map((racer, i) => this.drawRacer(racer, i)).filter(Boolean);
     plot.nameEnds(ends);
     if (!ends.length) plot.text(header.waiting, (44 + right) / 2, plot.y(0.625));
@@ -94,15 +86,8 @@ export default class Race {
   }
 
   /** Draw the range of concealed curves: rows of epochs, lowest and highest accuracy. */
-  drawBand(ctx, { data, shape: [, n] }) {
-    const { x, y } = this.plot;
-    const places = [...Array(n).keys()];
-    Object.assign(ctx, { globalAlpha: 0.3, fillStyle: this.message.colors.muted });
-    ctx.beginPath();
-    for (const k of places) ctx.lineTo(x(data[k]), y(data[n + k]));
-    for (const k of places.reverse()) ctx.lineTo(x(data[k]), y(data[2 * n + k]));
-    ctx.fill();
-    ctx.globalAlpha = 1;
+  drawBand({ data, shape: [, n] }) {
+    this.plot.band(data.subarray(0, n), data.subarray(n, 2 * n), data.subarray(2 * n));
   }
 
   drawRacer({ title, color, seeds = 0 }, i) {

@@ -5,8 +5,9 @@
 import { listen, recall, tell } from './kit/bus.js';
 import { button, el, live } from './kit/dom.js';
 import { gridNavigation } from './kit/grid.js';
-import { coverOnce, photo, smallCopy } from './kit/photo.js';
+import { coverOnce, photo } from './kit/photo.js';
 import { cellAt, mark, pinOf, tokenOfPin } from './kit/pin.js';
+import { shrink } from './kit/pixels.js';
 import { headColor } from './kit/colour_ramp.js';
 import { tokenName } from './kit/text.js';
 import { THUMB_PX, colorWords, thumbnail } from './explorer_parts.js';
@@ -79,8 +80,7 @@ export default class Explorer {
     const first = () => this.model.header.prefix.length;
     this.patches = gridNavigation(this.stage, {
       label: 'Image patches: the hovered patch is the query',
-      rows: () => this.model?.header.grid[0] ?? 1,
-      cols: () => this.model?.header.grid[1] ?? 1,
+      grid: () => this.model?.header.grid ?? [1, 1],
       hover: (index, event) => this.look(index < 0 ? null : this.placeOf(first() + index), event),
       pick: (index) => this.pin(first() + index),
       start: () => this.pinnedPatch(),
@@ -270,17 +270,7 @@ export default class Explorer {
   style() {
     const { colors, header } = this.model;
     const { style, opacity, smooth, grey, grid, direction } = this.options;
-    const key = JSON.stringify([
-      style,
-      opacity,
-      smooth,
-      grey,
-      grid,
-      direction,
-      colors.mode,
-      header.layer_name,
-      header.head,
-    ]);
+    const key = JSON.stringify([this.options, colors.mode, header.layer_name, header.head]);
     if (key === this.styled) return;
     this.styled = key;
     const { shown, ...words } = colorWords(colors, style);
@@ -343,7 +333,7 @@ export default class Explorer {
       this.drawn = bitmap;
       coverOnce(this.base, bitmap);
       this.root.dataset.pixelated = String(bitmap.width < 128);
-      this.root.style.setProperty('--ax-picture', `url(${smallCopy(bitmap, THUMB_PX)})`);
+      this.root.style.setProperty('--ax-picture', `url(${shrink(bitmap, THUMB_PX).canvas.toDataURL()})`);
     });
   }
 

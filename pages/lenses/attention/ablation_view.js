@@ -4,6 +4,7 @@ import { mark } from '../../../vitviz/browser/kit/pin.js';
 import { button, disable, el, live, tooltip } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { coverOnce, photo } from '../../../vitviz/browser/kit/photo.js';
+import { cover, offscreen } from '../../../vitviz/browser/kit/pixels.js';
 import { headColor } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { nameCell, patchName } from '../../../vitviz/browser/kit/text.js';
 
@@ -47,8 +48,7 @@ export default class AblationView {
   listen() {
     this.grid = gridNavigation(this.stage, {
       label: 'Image: drag to ablate patches, Enter toggles one',
-      rows: () => this.message.header.grid[0],
-      cols: () => this.message.header.grid[1],
+      grid: () => this.message.header.grid,
       start: () => this.message.header.start,
       hover: (index, event) => {
         mark(this.marker, this.message.header.grid, index);
@@ -159,11 +159,9 @@ export default class AblationView {
 
   draw() {
     const [rows, cols] = this.message.header.grid;
-    this.veil.width = cols;
-    this.veil.height = rows;
-    const image = this.veil.getContext('2d').createImageData(cols, rows);
+    const image = new ImageData(cols, rows);
     for (const patch of this.patches) image.data.set([128, 128, 128, 255], 4 * patch);
-    this.veil.getContext('2d').putImageData(image, 0, 0);
+    cover(this.veil, offscreen(image));
     for (const [key, node] of this.buttons) node.setAttribute('aria-pressed', String(this.heads.has(key)));
     disable(this.undo, this.history.length ? '' : 'No change to undo');
     disable(this.reset, this.patches.size || this.heads.size ? '' : 'Nothing is ablated');

@@ -6,7 +6,7 @@ import { button, canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { evenCell, gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { coverOnce, photo } from '../../../vitviz/browser/kit/photo.js';
 import { mark, pinOf, tokenOfPin } from '../../../vitviz/browser/kit/pin.js';
-import { blit, heat } from '../../../vitviz/browser/kit/pixels.js';
+import { blit, cover, heat } from '../../../vitviz/browser/kit/pixels.js';
 import { accentLut, legend } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { patchName, tokenName } from '../../../vitviz/browser/kit/text.js';
 import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
@@ -36,16 +36,14 @@ export default class Matrix {
   navigate() {
     this.patches = gridNavigation(this.stage, {
       label: 'Image: the patch under the pointer is the query, and its row is marked in the matrix',
-      rows: () => this.message?.header.grid[0] ?? 1,
-      cols: () => this.message?.header.grid[1] ?? 1,
+      grid: () => this.message?.header.grid ?? [1, 1],
       hover: (i, event) => this.select(i < 0 ? -1 : this.message.header.prefix.length + i, -1, event),
       pick: (i) => this.pin(this.message.header.prefix.length + i),
     });
     this.stage.style.touchAction = 'pan-y';
     this.cells = gridNavigation(this.board.node, {
       label: 'Attention matrix: rows are queries, columns keys',
-      rows: () => this.count,
-      cols: () => this.count,
+      grid: () => [this.count, this.count],
       cellAt: (x, y) => this.cellAt(x, y),
       hover: (i, event) => this.select(i < 0 ? -1 : Math.floor(i / this.count), i < 0 ? -1 : i % this.count, event),
       pick: (i) => this.pin(Math.floor(i / this.count)),
@@ -57,8 +55,7 @@ export default class Matrix {
   defaultQuery() {
     const { header } = this.message;
     if (header.words) return Math.max(0, header.words.indexOf('he'));
-    const pinned = header.pin ? tokenOfPin(header, header.pin) : -1;
-    return Math.max(0, pinned);
+    return header.pin ? Math.max(0, tokenOfPin(header, header.pin)) : 0;
   }
 
   nameOf(token) {
@@ -161,8 +158,7 @@ export default class Matrix {
     const first = header.prefix.length;
     const values = this.row(query).subarray(first);
     const top = values.reduce((most, value) => Math.max(most, value), 0);
-    Object.assign(this.veil, { width: cols, height: rows });
-    blit(this.veil.getContext('2d'), heat(values, rows, cols, accentLut(colors.query), 0, top), 0, 0, cols, rows);
+    cover(this.veil, heat(values, rows, cols, accentLut(colors.query), 0, top));
     mark(this.queryMark, header.grid, query - first);
     mark(this.keyMark, header.grid, this.key - first);
   }

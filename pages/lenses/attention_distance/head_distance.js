@@ -1,6 +1,6 @@
 // Heads by layer: a dot per head, the selected head's attention around its query, and a slider over training.
 
-import { fill, frame as frameBox, line } from '../../../vitviz/browser/kit/axes.js';
+import { circle, fill, frame as frameBox, line } from '../../../vitviz/browser/kit/axes.js';
 import { button, canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
 import { animate } from '../../../vitviz/browser/kit/motion.js';
@@ -14,16 +14,6 @@ const PLOT_LABEL =
   'Distance of each head by layer. Left and right arrows: layer; up and down arrows: head; Enter: select the head.';
 const GAP = 32; // as in the style sheet
 const LEAST_SIDE = 200; // as in the style sheet
-
-function ring(ctx, x, y, radius, color, width, alpha) {
-  ctx.strokeStyle = color;
-  ctx.lineWidth = width;
-  ctx.globalAlpha = alpha;
-  ctx.beginPath();
-  ctx.arc(x, y, radius, 0, 7);
-  ctx.stroke();
-  ctx.globalAlpha = 1;
-}
 
 export default class HeadDistance {
   constructor({ root, trigger, onUnmount }) {
@@ -180,10 +170,10 @@ export default class HeadDistance {
       line(ctx, color, 3, x, plot.y(Math.max(0, v - d)), x, plot.y(v + d));
       ctx.globalAlpha = 1;
       plot.dot(x, y, 5, color);
-    } else ring(ctx, x, y, 4, color, 1.5, 0.8);
+    } else circle(ctx, color, 1.5, x, y, 4);
     const { picked } = this;
     if (picked.series === series && picked.layer === layer && picked.head === head)
-      ring(ctx, x, y, 9, this.message.colors.ink, 2, 1);
+      circle(ctx, this.message.colors.ink, 2, x, y, 9);
     this.dots.push({ series, layer, head, x, y });
   }
 

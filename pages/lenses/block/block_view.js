@@ -5,7 +5,7 @@ import { mark, pinOf } from '../../../vitviz/browser/kit/pin.js';
 import { patchName, tokenName } from '../../../vitviz/browser/kit/text.js';
 import { el, live, tooltip } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
-import { blit, cover, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
+import { cover, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
 import { DIVERGING_LUT, accentLut, headColor } from '../../../vitviz/browser/kit/colour_ramp.js';
 
 /** Return the label of one part of a step. */
@@ -40,15 +40,11 @@ export default class BlockView {
     const line = el(parent, 'div', { class: 'bl-strip' });
     if (step.labels[part]) el(line, 'span', { class: 'vv-mono bl-part' }, step.labels[part]);
     const node = el(line, 'canvas', { class: 'vv-pixels' });
-    node.width = channels;
-    node.height = 1;
-    let top = 0;
-    for (let i = 0; i < channels; i++) top = Math.max(top, Math.abs(data[from + i]));
-    blit(node.getContext('2d'), heat(data, 1, channels, DIVERGING_LUT, -top, top, from), 0, 0, channels, 1);
+    const top = data.subarray(from, from + channels).reduce((most, v) => Math.max(most, Math.abs(v)), 0);
+    cover(node, heat(data, 1, channels, DIVERGING_LUT, -top, top, from));
     gridNavigation(node, {
       label: `${labelOf(step, part)}: ${channels} ${step.names.length ? 'classes' : 'channels'}`,
-      rows: () => 1,
-      cols: () => channels,
+      grid: () => [1, channels],
       hover: (i, event) => {
         if (i < 0) return this.tip.hide();
         const name = step.names[i] ?? `channel ${i + 1} of ${channels}`;
@@ -81,8 +77,7 @@ export default class BlockView {
     if (token >= prefix.length) mark(el(frame, 'div', { class: 'bl-mark' }), grid, token - prefix.length);
     gridNavigation(frame, {
       label: `${labelOf(step, part)}, head ${head}`,
-      rows: () => rows,
-      cols: () => cols,
+      grid: () => grid,
       hover: (i, event) => {
         if (i < 0) return this.tip.hide();
         this.showText(`key ${patchName(i, cols)}: ${this.format(values[prefix.length + i])}`, event);
@@ -101,9 +96,7 @@ export default class BlockView {
     cover(el(frame, 'canvas', { 'aria-hidden': 'true' }), picture(this.message.arrays.picture));
     const cells = el(frame, 'canvas', { class: 'vv-pixels', 'aria-hidden': 'true' });
     const table = signed ? DIVERGING_LUT : accentLut(this.message.colors.query);
-    cells.width = cols;
-    cells.height = rows;
-    blit(cells.getContext('2d'), heat(values, rows, cols, table, signed ? -top : 0, top), 0, 0, cols, rows);
+    cover(cells, heat(values, rows, cols, table, signed ? -top : 0, top));
   }
 
   /** Add a card's title; its meaning is shown under the pointer and read at focus. */

@@ -52,8 +52,7 @@ export default class RebuildView {
     box.patchNote = el(line, 'span');
     gridNavigation(box.map.node, {
       label: `${title}: patches`,
-      rows: () => this.side(),
-      cols: () => this.side(),
+      grid: () => [this.side(), this.side()],
       start: () => this.patch,
       hover: (i, event) => {
         if (i < 0) return;

@@ -233,8 +233,7 @@ export default class TilesView {
     this.sheets[s] = sheet;
     gridNavigation(sheet.map.node, {
       label: `Tiles of panel ${s + 1}`,
-      rows: () => this.rowsOf(s),
-      cols: () => this.columnsOf(s),
+      grid: () => [this.rowsOf(s), this.columnsOf(s)],
       start: () => (s === this.active ? this.tile : 0),
       hover: (i, event) => {
         if (i < 0 || i >= this.shape(s)[1]) return; // the last tile stays enlarged

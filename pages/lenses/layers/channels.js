@@ -53,9 +53,7 @@ export default class Channels {
       'aria-label': `${label}: select this image`,
     });
     const hint = (event) => {
-      const box = this.root.getBoundingClientRect();
-      const at = node.getBoundingClientRect();
-      this.tip.show(at.left - box.left, at.top - box.top, `${label}\nClick to select this image`);
+      this.tip.showOver(node, 0, 0, `${label}\nClick to select this image`);
       event.stopPropagation();
     };
     Object.assign(node, { onpointerenter: hint, onfocus: hint });

@@ -19,8 +19,7 @@ export default class MatrixOfLayers {
     this.announce = live(root);
     this.cells = gridNavigation(this.board.node, {
       label: 'CKA between layers',
-      rows: () => this.count,
-      cols: () => this.count,
+      grid: () => [this.count, this.count],
       cellAt: (x, y) => this.cellAt(x, y),
       hover: (cell, event) => this.point(cell, event),
     });
@@ -81,11 +80,7 @@ export default class MatrixOfLayers {
       const middle = this.begin(i) + this.side / 2;
       if (i % every) return;
       write(ctx, colors, name, this.left - 8, this.top + middle, { align: 'right', room: this.left - 12 });
-      ctx.save();
-      ctx.translate(this.left + middle, this.top - 8);
-      ctx.rotate(-Math.PI / 4);
-      write(ctx, colors, name, 0, 0, { room: this.top * 1.1 });
-      ctx.restore();
+      write(ctx, colors, name, this.left + middle, this.top - 8, { room: this.top * 1.1, turn: -Math.PI / 4 });
     });
   }
 

@@ -51,8 +51,7 @@ export class Panels {
   navigate() {
     this.grid = gridNavigation(this.stage.node, {
       label: 'The enlarged layer over the image',
-      rows: () => this.chosen?.grid[0] ?? 1,
-      cols: () => this.chosen?.grid[1] ?? 1,
+      grid: () => this.chosen?.grid ?? [1, 1],
       hover: (cell, event) => this.point(cell < 0 ? null : centreOf(this.chosen.grid, cell), event),
       pick: (cell) => this.trigger('pin', pinOf(this.chosen.grid, cell)),
       start: () => this.home().cell(this.chosen.grid),

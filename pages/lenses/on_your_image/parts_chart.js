@@ -22,11 +22,8 @@ export class PartsChart {
     this.title.textContent = `Confidence in ${className}`;
     this.note.textContent = 'Ring: whole image. Dot: current parts.';
     const ctx = this.view.size(width, ROW * rows.length + FOOT);
-    const left = nameMargin(
-      ctx,
-      colors,
-      rows.map(({ name }) => name),
-    );
+    const names = rows.map(({ name }) => name);
+    const left = nameMargin(ctx, colors, names);
     const plot = new Plot(ctx, colors, [left, width - END, 0, ROW * rows.length]);
     plot.axisX([0, 0.5, 1], (share) => percent(share, 0), '', { grid: true });
     plot.font('13px');

@@ -1,7 +1,7 @@
 // Apply the changes of vitviz/analysis/image_changes.py to a photo at its original resolution.
 
 import { fill } from '../../../vitviz/browser/kit/axes.js';
-import { offscreen } from '../../../vitviz/browser/kit/pixels.js';
+import { createContext, offscreen } from '../../../vitviz/browser/kit/pixels.js';
 
 const NOISE_CODES = 32;
 const rgb = (color) => `rgb(${color.join(', ')})`;
@@ -22,9 +22,7 @@ function transformed(place) {
 /** Returns a drawer of the photo with `create(side, options, pixels)(value, channel, x, y)` for every channel of every pixel. */
 function perPixel(create) {
   return (ctx, side, options) => {
-    const node = document.createElement('canvas');
-    node.width = node.height = side;
-    const context = node.getContext('2d', { willReadFrequently: true });
+    const context = createContext(side, side, { willReadFrequently: true });
     context.drawImage(options.bitmap, 0, 0, side, side);
     const image = context.getImageData(0, 0, side, side);
     const map = create(side, options, image.data);

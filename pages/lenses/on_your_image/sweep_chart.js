@@ -36,33 +36,21 @@ export class Chart {
   draw({ lines, band, words, at, colors, width, height, label }) {
     this.last = words.length - 1;
     const ctx = this.view.size(width, height, grown(1));
-    const right =
-      this.view.width -
-      nameMargin(
-        ctx,
-        colors,
-        lines.map(({ name }) => name),
-      );
+    const names = lines.map(({ name }) => name);
+    const right = this.view.width - nameMargin(ctx, colors, names);
     const edges = [40, right, 10, this.view.height - 26];
     this.plot = new Plot(ctx, colors, edges, { x: [0, Math.max(1, this.last)] });
     this.plot.axisY([0, 0.5, 1], (share) => percent(share, 0));
     const ticks = [...new Set([0, ...(this.last > 1 ? [Math.round(this.last / 2)] : []), this.last])];
     this.plot.axisX(ticks, (tick) => words[tick], '', { inside: true });
     this.plot.upright(at, colors.muted, 1, [3, 3]);
-    if (band) this.band(ctx, band, colors);
+    if (band) this.band(band);
     else this.plot.nameEnds(lines.map((shown, i) => this.line(shown, i, at)).filter(Boolean), 15);
     this.view.node.setAttribute('aria-label', label);
   }
 
-  band(ctx, { data, shape: [, steps] }, colors) {
-    const places = [...Array(steps).keys()];
-    ctx.globalAlpha = 0.3;
-    ctx.fillStyle = colors.muted;
-    ctx.beginPath();
-    for (const at of places) ctx.lineTo(this.plot.x(at), this.plot.y(data[at]));
-    for (const at of places.reverse()) ctx.lineTo(this.plot.x(at), this.plot.y(data[steps + at]));
-    ctx.fill();
-    ctx.globalAlpha = 1;
+  band({ data, shape: [, steps] }) {
+    this.plot.band([...Array(steps).keys()], data.subarray(0, steps), data.subarray(steps));
   }
 
   line({ name, color, points, now }, i, at) {

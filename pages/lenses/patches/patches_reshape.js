@@ -26,8 +26,7 @@ export default class PatchesReshape {
     ])
       gridNavigation(view.node, {
         label,
-        rows: () => this.message.header.rows,
-        cols: () => this.message.header.cols,
+        grid: () => [this.message.header.rows, this.message.header.cols],
         start: () => this.hover,
         hover: (i) => {
           if (i >= 0) {

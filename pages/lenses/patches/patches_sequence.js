@@ -54,8 +54,7 @@ export default class PatchesSequence {
     this.parts.forEach((part, i) =>
       gridNavigation(part.view.node, {
         label: part.label,
-        rows: () => this.tokens(),
-        cols: () => this.dim(),
+        grid: () => [this.tokens(), this.dim()],
         cellAt: (x, y) => {
           const left = i ? 0 : 24;
           const box = { width: this.box.width - left, height: this.box.height };

@@ -86,8 +86,7 @@ export default class PatchesStage {
     this.pulls = { e: pull, E: pull };
     gridNavigation(this.map.node, {
       label: 'Image divided into patches; E separates them',
-      rows: () => this.message.header.rows,
-      cols: () => this.message.header.cols,
+      grid: () => [this.message.header.rows, this.message.header.cols],
       cellAt: (x, y) => this.patchAt(x, y),
       keys: this.pulls,
       start: () => Math.max(0, this.patchOf(this.pinned)),
@@ -96,8 +95,7 @@ export default class PatchesStage {
     });
     gridNavigation(this.strip.node, {
       label: 'Tokens in reading order',
-      rows: () => 1,
-      cols: () => this.prefixes() + this.count(),
+      grid: () => [1, this.prefixes() + this.count()],
       keys: this.pulls,
       start: () => this.pinned,
       cellAt: (x) => {
@@ -116,8 +114,7 @@ export default class PatchesStage {
   listenDetail() {
     gridNavigation(this.detail.tiles.node, {
       label: 'Values of this patch, one channel per block',
-      rows: () => this.message.header.patch * this.message.header.channels,
-      cols: () => this.message.header.patch,
+      grid: () => [this.message.header.patch * this.message.header.channels, this.message.header.patch],
       cellAt: (x, y) => {
         const { patch: P, channels } = this.message.header;
         const t = this.last.tile;
@@ -133,14 +130,12 @@ export default class PatchesStage {
     });
     gridNavigation(this.detail.flat.node, {
       label: 'Flattened patch',
-      rows: () => this.message.header.channels,
-      cols: () => this.message.header.patch ** 2,
+      grid: () => [this.message.header.channels, this.message.header.patch ** 2],
       hover: (k) => this.pointValue(k),
     });
     gridNavigation(this.detail.out.node, {
       label: 'Token values; Enter selects the column of E',
-      rows: () => 1,
-      cols: () => this.message.header.dim,
+      grid: () => [1, this.message.header.dim],
       hover: (i) => {
         if (i >= 0)
           this.detail.outNote.textContent = `value ${i + 1}: ${number(this.vectorOf(this.active())[i], 4)} · click to select its column of E`;
@@ -153,8 +148,7 @@ export default class PatchesStage {
   listenFilters() {
     gridNavigation(this.filters.node, {
       label: 'Columns of E as images; Enter selects one',
-      rows: () => Math.ceil(this.shownFilters() / this.perRow()),
-      cols: () => this.perRow(),
+      grid: () => [Math.ceil(this.shownFilters() / this.perRow()), this.perRow()],
       cellAt: (x, y) => {
         const d = Math.floor(y / (TILE + 4)) * this.perRow() + Math.floor(x / (TILE + 4));
         return Math.floor(x / (TILE + 4)) < this.perRow() && d < this.shownFilters() ? d : -1;
@@ -164,11 +158,8 @@ export default class PatchesStage {
         if (d < 0 || d >= this.shownFilters()) return this.tip.hide();
         const text = `column ${d + 1} · response of this patch ${number(this.vectorOf(this.active())[d])}`;
         this.say(text);
-        this.tip.show(
-          this.filters.node.offsetLeft + (d % this.perRow()) * (TILE + 4),
-          this.filters.node.offsetTop + Math.floor(d / this.perRow()) * (TILE + 4),
-          text,
-        );
+        const [x, y] = [d % this.perRow(), Math.floor(d / this.perRow())];
+        this.tip.showOver(this.filters.node, x * (TILE + 4), y * (TILE + 4), text);
       },
       pick: (d) => d < this.shownFilters() && this.choose(d),
     });

@@ -1,14 +1,10 @@
 // The similarities of every panel at the selected snapshot.
 
-import { frame } from '../../../vitviz/browser/kit/axes.js';
+import { clipped, frame } from '../../../vitviz/browser/kit/axes.js';
 import { cellAt, centreOf } from '../../../vitviz/browser/kit/pin.js';
 import { blit } from '../../../vitviz/browser/kit/pixels.js';
 import { DIVERGING_LUT, SEQUENTIAL_LUT } from '../../../vitviz/browser/kit/colour_ramp.js';
-
-/** Two decimals with a true minus sign; three where a panel carries exact values. */
-export function valueText(value, digits = 2) {
-  return `${value < -0.5 * 10 ** -digits ? '−' : ''}${Math.abs(value).toFixed(digits)}`;
-}
+import { signed } from '../../../vitviz/browser/kit/text.js';
 
 /** Draws the faded image on a square canvas, with cells of a grid highlighted: [[cell, color], ...]. */
 export function drawHighlighted(ctx, image, side, [rows, cols], cells) {
@@ -20,12 +16,7 @@ export function drawHighlighted(ctx, image, side, [rows, cols], cells) {
   ctx.globalAlpha = 1;
   for (const [cell, color] of cells) {
     const [x, y] = [(cell % cols) * w, Math.floor(cell / cols) * h];
-    ctx.save();
-    ctx.beginPath();
-    ctx.rect(x, y, w, h);
-    ctx.clip();
-    drawImage();
-    ctx.restore();
+    clipped(ctx, [x, y, w, h], drawImage);
     frame(ctx, x, y, w, h, color);
   }
 }
@@ -82,7 +73,7 @@ export class Tables {
   /** The query's similarity in panel p to the place of position j of the active panel. */
   similarityOf(p, j) {
     const place = centreOf(this.panels()[this.active].grid, j);
-    return valueText(this.value(p, this.queryOf(p), cellAt(this.panels()[p].grid, place)));
+    return signed(this.value(p, this.queryOf(p), cellAt(this.panels()[p].grid, place)));
   }
 
   /** Index of the panel that has several snapshots, or -1. */

@@ -7,9 +7,10 @@ import { timeline } from '../../../vitviz/browser/kit/player.js';
 import { inkOn, legend } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { evenCell, gridNavigation, nameGrid } from '../../../vitviz/browser/kit/grid.js';
+import { signed } from '../../../vitviz/browser/kit/text.js';
 import { heat, picture } from '../../../vitviz/browser/kit/pixels.js';
 import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
-import { Tables, drawHighlighted, valueText } from './similarity_tables.js';
+import { Tables, drawHighlighted } from './similarity_tables.js';
 
 const GUTTER = 2;
 const HEADINGS = 18;
@@ -58,8 +59,7 @@ export default class SimilarityView extends Tables {
   listen() {
     gridNavigation(this.lens.map.node, {
       label: 'Enlarged map: similarity to every position; Enter selects the position',
-      rows: () => this.panels()[this.active].grid[0],
-      cols: () => this.panels()[this.active].grid[1],
+      grid: () => this.panels()[this.active].grid,
       start: () => this.queryOf(this.active),
       cellAt: (x, y) => {
         const [rows, cols] = this.panels()[this.active].grid;
@@ -145,7 +145,7 @@ export default class SimilarityView extends Tables {
     for (let k = 0; k < rows * cols; k++) {
       const v = this.value(p, i, k);
       ctx.fillStyle = inkOn(this.table(p), (v - lo) / (hi - lo));
-      const text = valueText(v, cell >= 30 ? 2 : 1).replace(/^(−?)0\./, '$1.');
+      const text = signed(v, cell >= 30 ? 2 : 1).replace(/^(−?)0\./, '$1.');
       ctx.fillText(text, HEADINGS + ((k % cols) + 0.5) * cell, HEADINGS + (Math.floor(k / cols) + 0.5) * cell);
     }
   }
@@ -164,7 +164,7 @@ export default class SimilarityView extends Tables {
   drawScale(p) {
     const { raw, unit } = this.message.header;
     const { lo, hi } = this.panels()[p];
-    const word = (v) => (raw ? v.toPrecision(2) : valueText(v));
+    const word = (v) => (raw ? v.toPrecision(2) : signed(v));
     legend(this.mosaics[p].scale, {
       table: this.table(p),
       width: this.mosaics[p].map.width,
@@ -269,8 +269,7 @@ export default class SimilarityView extends Tables {
     this.mosaics[p] = mosaic;
     gridNavigation(mosaic.map.node, {
       label: `Similarity mosaic ${p + 1}: one map per position`,
-      rows: () => this.panels()[p].grid[0],
-      cols: () => this.panels()[p].grid[1],
+      grid: () => this.panels()[p].grid,
       start: () => this.queryOf(p),
       cellAt: (x, y) => {
         const box = mosaic.map.node.getBoundingClientRect();

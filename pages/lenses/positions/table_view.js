@@ -47,8 +47,7 @@ export default class TableView {
     this.cell = null;
     gridNavigation(this.map.node, {
       label: 'Table of positions by dimensions',
-      rows: () => this.N(),
-      cols: () => this.D(),
+      grid: () => [this.N(), this.D()],
       start: () => this.cell[0] * this.D() + this.cell[1],
       cellAt: (x, y) => {
         const [width, height] = this.map.wanted;
@@ -143,11 +142,7 @@ export default class TableView {
     const below = { align: 'center', base: 'top' };
     for (const t of ticks(this.D(), width - AXIS)) write(ctx, colors, t + 1, AXIS + (t + 0.5) * w, height + 4, below);
     write(ctx, colors, 'dimension', AXIS + (width - AXIS) / 2, height + 18, below);
-    ctx.save();
-    ctx.translate(6, height / 2);
-    ctx.rotate(-Math.PI / 2);
-    write(ctx, colors, 'position', 0, 0, { align: 'center' });
-    ctx.restore();
+    write(ctx, colors, 'position', 6, height / 2, { align: 'center', turn: -Math.PI / 2 });
     outline(ctx, colors.ink, 1.5, AXIS, p * h - 0.75, width - AXIS, h + 1.5);
     outline(ctx, colors.ink, 1.5, AXIS + k * w - 0.75, 0, w + 1.5, height);
     frame(ctx, AXIS + k * w - 3, p * h - 3, w + 6, h + 6);

@@ -50,8 +50,7 @@ export default class SwinBias {
   listen() {
     gridNavigation(this.win.map.node, {
       label: 'Window: hover selects the key, Enter sets the query',
-      rows: () => this.now.header.rows,
-      cols: () => this.now.header.cols,
+      grid: () => [this.now.header.rows, this.now.header.cols],
       hover: (i, event) => {
         if (i >= 0) this.point(this.query, i, event);
       },
@@ -59,8 +58,7 @@ export default class SwinBias {
     });
     gridNavigation(this.table.map.node, {
       label: 'Bias table, one entry per offset',
-      rows: () => this.tall(),
-      cols: () => this.wide(),
+      grid: () => [this.tall(), this.wide()],
       hover: (i, event) => {
         this.cell = i;
         const text = this.drawAll();
@@ -80,16 +78,14 @@ export default class SwinBias {
   listenMatrix() {
     gridNavigation(this.matrix.map.node, {
       label: 'Bias matrix, query by key',
-      rows: () => this.tokens(),
-      cols: () => this.tokens(),
+      grid: () => [this.tokens(), this.tokens()],
       hover: (i, event) => {
         if (i >= 0) this.point(Math.floor(i / this.tokens()), i % this.tokens(), event);
       },
     });
     gridNavigation(this.small.node, {
       label: 'Heads; Enter selects one',
-      rows: () => Math.ceil(this.now.header.heads / this.smallAcross()),
-      cols: () => this.smallAcross(),
+      grid: () => [Math.ceil(this.now.header.heads / this.smallAcross()), this.smallAcross()],
       hover: (i, event) => {
         if (i >= 0 && i < this.now.header.heads && event?.type === 'keydown') this.say(`Head ${i + 1}`);
       },

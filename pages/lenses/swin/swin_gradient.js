@@ -105,24 +105,17 @@ export default class SwinGradient {
     this.tiles[b] = self;
     gridNavigation(self.map.node, {
       label: `Gradient after block ${b + 1}`,
-      rows: () => this.now.header.rows,
-      cols: () => this.now.header.cols,
+      grid: () => [this.now.header.rows, this.now.header.cols],
       hover: (p, event) => {
-        if (p < 0) {
-          this.tip.hide();
-          return;
-        }
+        if (p < 0) return this.tip.hide();
         const share = this.now.arrays.gradient.data[b * this.count() + p] / this.largest(b);
         const allowed = this.now.arrays.reach.data[b * this.count() + p];
         const size = share > 1e-20 ? `${(100 * share).toPrecision(2)} % of the largest gradient` : 'gradient 0';
         const text = `Patch ${p + 1}: ${size}\n${allowed ? 'allowed by the masks' : 'blocked by the masks'}`;
         if (event?.type === 'keydown') this.say(text);
-        const step = self.side / this.now.header.cols;
-        this.tip.show(
-          self.map.node.offsetLeft + ((p % this.now.header.cols) + 1) * step,
-          self.map.node.offsetTop + Math.floor(p / this.now.header.cols) * step,
-          text,
-        );
+        const { cols } = this.now.header;
+        const step = self.side / cols;
+        this.tip.showOver(self.map.node, ((p % cols) + 1) * step, Math.floor(p / cols) * step, text);
       },
     });
   }

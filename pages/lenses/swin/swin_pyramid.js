@@ -130,8 +130,7 @@ export default class SwinPyramid {
     const grid = () => [this.now.header.stages[s].rows, this.now.header.stages[s].cols];
     gridNavigation(map.node, {
       label: `Tokens of stage ${s + 1}`,
-      rows: () => grid()[0],
-      cols: () => grid()[1],
+      grid,
       hover: (i, event) => this.pointAt(s, grid(), i, event),
       pick: (i) => this.trigger('pin', centreOf(grid(), i)),
     });
@@ -151,8 +150,8 @@ export default class SwinPyramid {
     const text = `Stage ${s + 1}, token (${r + 1}, ${c + 1}): ${px}${made}`;
     if (event?.type === 'keydown') this.say(text);
     // The tooltip stays above the map so that neighbouring tokens remain visible.
-    const { offsetLeft, offsetTop } = this.panels[s].map.node;
-    this.tip.show(offsetLeft + ((c + 1) * this.panels[s].side) / cols, offsetTop - 16, text);
+    const { map, side } = this.panels[s];
+    this.tip.showOver(map.node, ((c + 1) * side) / cols, -16, text);
   }
 
   update(message, fresh) {

@@ -203,8 +203,7 @@ export default class SwinReach {
     this.panels[k] = self;
     gridNavigation(self.map.node, {
       label: `Patches, panel ${k + 1}`,
-      rows: () => this.now.header.rows,
-      cols: () => this.now.header.cols,
+      grid: () => [this.now.header.rows, this.now.header.cols],
       hover: (i, event) => {
         this.hover = i;
         this.drawAll();

@@ -119,8 +119,7 @@ export default class SwinStepper extends Windows {
     };
     gridNavigation(this.map.node, {
       label: 'Patches of the image; N: next stage, B: previous, P: play, M: mask',
-      rows: () => this.H().rows,
-      cols: () => this.H().cols,
+      grid: () => [this.H().rows, this.H().cols],
       cellAt: (x, y) => {
         const p = this.patchAt(x, y);
         return p < 0 ? -1 : this.rolled(p, -this.currentRoll());
@@ -136,8 +135,7 @@ export default class SwinStepper extends Windows {
     });
     gridNavigation(this.all.node, {
       label: 'One matrix per window, query by key',
-      rows: () => this.allGeometry().down,
-      cols: () => this.allGeometry().across,
+      grid: () => [this.allGeometry().down, this.allGeometry().across],
       hover: (window) => this.pointWindow(window),
     });
   }
@@ -159,8 +157,7 @@ export default class SwinStepper extends Windows {
     if (i < 0) {
       this.tip.hide();
       this.hover = -1;
-      this.drawAll();
-      return;
+      return this.drawAll();
     }
     const { across, width, gap } = this.allGeometry();
     const index = this.isShifted() ? this.now.arrays.index : this.now.arrays.plain;
@@ -168,8 +165,7 @@ export default class SwinStepper extends Windows {
     this.drawAll();
     const text = `Window ${i + 1}: ${counted(this.masked(i))} of ${counted(this.cells() ** 2)} pairs masked`;
     this.say(text);
-    const { offsetLeft, offsetTop } = this.all.node;
-    this.tip.show(offsetLeft + (i % across) * (width + gap), offsetTop + Math.floor(i / across) * (width + gap), text);
+    this.tip.showOver(this.all.node, (i % across) * (width + gap), Math.floor(i / across) * (width + gap), text);
   }
 
   switchLeak() {
@@ -233,20 +229,13 @@ export default class SwinStepper extends Windows {
     this.stop();
     const to = Math.max(0, Math.min(LAST, target));
     const from = this.at;
-    const began = performance.now();
-    const drawn = this.frames;
     this.goal = to; // A second press during the animation continues from this stage.
-    if (to === from) {
-      done();
-      return;
-    }
+    if (to === from) return done();
     const rolls = pose(from).roll !== pose(to).roll;
     this.stop = animate(
       rolls ? 900 : 450,
       (t) => this.set(t === 1 ? to : mix(from, to, t)),
       () => {
-        const seconds = (performance.now() - began) / 1000;
-        if (seconds > 0.1) this.root.dataset.fps = ((this.frames - drawn) / seconds).toFixed(1);
         this.say(`Stage ${to + 1}, ${STAGES[Math.round(to)].name}. ${this.sentence.textContent}`);
         done();
       },

@@ -1,20 +1,10 @@
 // Draw all patches at their positions between two stages of the stepper.
 
-import { fill, frame, outline } from '../../../vitviz/browser/kit/axes.js';
+import { clipped, fill, frame, line, outline } from '../../../vitviz/browser/kit/axes.js';
+import { canvas } from '../../../vitviz/browser/kit/dom.js';
 import { PALETTE } from '../../../vitviz/browser/kit/palette.js';
 import { blit, picture } from '../../../vitviz/browser/kit/pixels.js';
 import { LAST, pose } from './swin_stepper_stages.js';
-
-/** Create an offscreen canvas at the screen's resolution. */
-function createLayer(width, height) {
-  const scale = window.devicePixelRatio || 1;
-  const node = document.createElement('canvas');
-  node.width = Math.ceil(width * scale);
-  node.height = Math.ceil(height * scale);
-  const ctx = node.getContext('2d');
-  ctx.setTransform(scale, 0, 0, scale, 0, 0);
-  return { node, ctx, scale };
-}
 
 /** Draw white text with a dark outline, readable on any image. */
 function write(ctx, font, text, x, y, align, base) {
@@ -35,7 +25,8 @@ export function paint(view) {
   const step = view.tile.step;
   const image = picture(view.now.arrays.shown);
   [view.sheet, view.tinted] = [0, 1].map(() => {
-    const layer = createLayer(cols * step, rows * step);
+    const layer = canvas(null);
+    layer.size(cols * step, rows * step);
     blit(layer.ctx, image, 0, 0, cols * step, rows * step, image.width > cols * step);
     return layer;
   });
@@ -63,20 +54,16 @@ export function drawStage(view) {
   const keys = view.keysByPatch(view.isShifted() ? 'shifted' : 'regular');
   const closed = at.gap < 0.02;
   const first = view.corner(0, { gap: at.gap, roll: 0 });
-  ctx.save();
-  if (closed) {
-    ctx.beginPath();
-    ctx.rect(first.x0, first.y0, cols * step, rows * step);
-    ctx.clip();
-  }
-  for (let p = 0; p < view.count(); p++) {
-    const { x, y, c, r } = view.corner(p, at);
-    // A patch that crosses an edge is drawn at both edges.
-    const xs = closed && c > cols - 1 + 1e-6 ? [x, x - cols * step] : [x];
-    const ys = closed && r > rows - 1 + 1e-6 ? [y, y - rows * step] : [y];
-    for (const left of xs) for (const top of ys) drawPatch(view, ctx, p, left, top, at, keys);
-  }
-  ctx.restore();
+  const box = closed ? [first.x0, first.y0, cols * step, rows * step] : [0, 0, view.side, view.tile.height];
+  clipped(ctx, box, () => {
+    for (let p = 0; p < view.count(); p++) {
+      const { x, y, c, r } = view.corner(p, at);
+      // A patch that crosses an edge is drawn at both edges.
+      const xs = closed && c > cols - 1 + 1e-6 ? [x, x - cols * step] : [x];
+      const ys = closed && r > rows - 1 + 1e-6 ? [y, y - rows * step] : [y];
+      for (const left of xs) for (const top of ys) drawPatch(view, ctx, p, left, top, at, keys);
+    }
+  });
   if (closed) drawWindows(view, ctx, first);
   const query = view.corner(view.active(), at);
   frame(ctx, query.x, query.y, step, step, undefined, 3);
@@ -96,9 +83,8 @@ function drawWindows(view, ctx, { x0, y0 }) {
 function drawPatch(view, ctx, p, x, y, { tint }, keys) {
   const { cols } = view.H();
   const step = view.tile.step;
-  const sx = (p % cols) * step * view.sheet.scale;
-  const sy = Math.floor(p / cols) * step * view.sheet.scale;
-  const s = step * view.sheet.scale;
+  const s = (step * view.sheet.node.width) / view.sheet.width;
+  const [sx, sy] = [(p % cols) * s, Math.floor(p / cols) * s];
   ctx.drawImage(view.sheet.node, sx, sy, s, s, x, y, step, step);
   if (tint > 0.01) {
     ctx.globalAlpha = tint;
@@ -127,19 +113,10 @@ function overlay(view, ctx, p, x, y, step, keys, strong, shiftedBlock) {
 }
 
 export function hatch(view, ctx, x, y, step, strong) {
-  ctx.save();
-  ctx.beginPath();
-  ctx.rect(x, y, step, step);
-  ctx.clip();
-  fill(ctx, view.now.colors.paper, x, y, step, step, strong ? 0.55 : 0.3);
-  ctx.globalAlpha = strong ? 0.95 : 0.7;
-  ctx.strokeStyle = view.now.colors.ink;
-  ctx.lineWidth = 1.25;
-  ctx.beginPath();
-  for (let d = -step; d < step; d += 6) {
-    ctx.moveTo(x + d, y + step);
-    ctx.lineTo(x + d + step, y);
-  }
-  ctx.stroke();
-  ctx.restore();
+  const { paper, ink } = view.now.colors;
+  fill(ctx, paper, x, y, step, step, strong ? 0.55 : 0.3);
+  clipped(ctx, [x, y, step, step], () => {
+    ctx.globalAlpha = strong ? 0.95 : 0.7;
+    for (let d = -step; d < step; d += 6) line(ctx, ink, 1.25, x + d, y + step, x + d + step, y);
+  });
 }

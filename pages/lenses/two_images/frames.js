@@ -49,8 +49,7 @@ export class Frames {
     frame.figure = figure;
     frame.navigation = gridNavigation(frame.node, {
       label: '',
-      rows: () => this.grid(side)[0],
-      cols: () => this.grid(side)[1],
+      grid: () => this.grid(side),
       hover: (cell, event) => this.acts.hover(side, cell, event),
       pick: (cell) => this.acts.pick?.(side, cell),
       start: () => this.acts.start?.(side) ?? 0,

@@ -4,7 +4,7 @@
 import { spread } from '../../../vitviz/browser/kit/axes.js';
 import { fit } from '../../../vitviz/browser/kit/dom.js';
 import { Plot } from '../../../vitviz/browser/kit/plot.js';
-import { brief } from '../../../vitviz/browser/kit/text.js';
+import { brief, percent } from '../../../vitviz/browser/kit/text.js';
 import { placeOf } from './curves_data.js';
 
 const PANEL_HEIGHT = { 1: 150, 2: 264 };
@@ -19,9 +19,7 @@ const AXIS_TITLES = ['step', 'epoch', 'seconds of training'];
 
 /** Format a value with its unit. */
 export function worded(value, unit) {
-  return unit === '%'
-    ? `${(100 * value).toFixed(1).replace('100.0', '100')}\u00a0%`
-    : `${brief(value)}${unit ? ` ${unit}` : ''}`;
+  return unit === '%' ? percent(value) : `${brief(value)}${unit ? ` ${unit}` : ''}`;
 }
 
 /** Return true if the pointer moved far enough for a drag instead of a click. */
@@ -67,11 +65,11 @@ export function drawPanel(view, ctx, panel, x) {
 }
 
 function drawAxes(view, { metric, plot, left, w, named }) {
-  const percent = metric.unit === '%';
+  const isShare = metric.unit === '%';
   plot.font('600 14px');
-  const title = percent ? `${metric.title}, %` : metric.title;
+  const title = isShare ? `${metric.title}, %` : metric.title;
   plot.text(title, left, plot.y0 - 16, { color: plot.colors.ink, align: 'left' });
-  plot.axisY(plot.y.ticks(4), (tick) => brief(percent ? 100 * tick : tick));
+  plot.axisY(plot.y.ticks(4), (tick) => brief(isShare ? 100 * tick : tick));
   plot.axisX(plot.x.ticks(Math.max(2, w / 70)), brief, named ? AXIS_TITLES[view.state.axis] : '');
 }
 

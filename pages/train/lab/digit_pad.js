@@ -6,6 +6,7 @@ import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
 import { Pad } from '../../../vitviz/browser/kit/drawing_pad.js';
 import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
 import { accentLut } from '../../../vitviz/browser/kit/colour_ramp.js';
+import { percent } from '../../../vitviz/browser/kit/text.js';
 
 const SEND_MS = 250;
 const SEEN = 80;
@@ -101,7 +102,7 @@ export default class DigitPad {
     });
     this.rows.forEach((row, i) => row.row.classList.toggle('pad-best', Boolean(shown) && i === best));
     this.head.textContent = shown
-      ? `${names[best]} with probability ${(100 * shown[best]).toFixed(1).replace('100.0', '100')}\u00a0%, at ${header.model}`
+      ? `${names[best]} with probability ${percent(shown[best])}, at ${header.model}`
       : header.model
         ? `Draw a digit to classify it at ${header.model}`
         : header.waiting;

@@ -6,13 +6,12 @@ import { canvas, el } from '../../../vitviz/browser/kit/dom.js';
 import { cover, picture } from '../../../vitviz/browser/kit/pixels.js';
 import { Plot } from '../../../vitviz/browser/kit/plot.js';
 import { SEQUENTIAL_LUT, channelsAt, inkOn } from '../../../vitviz/browser/kit/colour_ramp.js';
+import { percent } from '../../../vitviz/browser/kit/text.js';
 
 const MOST_TILES = 36;
 const LEAST_TOP = 5; // smallest count with the brightest color, so that a single mistake stays dark
 const LINE = { width: 64, height: 22 };
 const HEAD = 20; // px above the table
-
-const percent = (share) => `${(100 * share).toFixed(0)}\u00a0%`;
 
 /** Return an image's predicted class and the probability of its true class at a snapshot. */
 const predictionAt = ({ data, shape: [, , n] }, moment, k) => ({
@@ -159,13 +158,13 @@ export class Mistakes {
   tile({ k, label, guess, given }) {
     const { names } = this.p;
     const tile = el(null, 'figure', { class: 'mistakes-tile' });
-    const words = `${this.describePair(`${label} ${guess}`)}, true class ${percent(given)}`;
+    const words = `${this.describePair(`${label} ${guess}`)}, true class ${percent(given, 0)}`;
     const shown = el(tile, 'canvas', { class: 'mistakes-picture', role: 'img', 'aria-label': words });
     cover(shown, this.pictureOf(k));
     el(tile, 'div', {}, `${names[label]} → ${names[guess]}`);
     const line = canvas(tile, { 'aria-hidden': 'true' });
     this.drawLine(line, k);
-    el(tile, 'div', { class: 'vv-muted' }, `true ${percent(given)}`);
+    el(tile, 'div', { class: 'vv-muted' }, `true ${percent(given, 0)}`);
     return tile;
   }
 

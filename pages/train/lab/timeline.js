@@ -21,7 +21,7 @@ const autoplayed = new Set();
 
 /** Return the class of an image's card: the map of attention is the main one, tall where its layers are many. */
 function kindOf(p) {
-  if (p.kind !== 'overlay') return p.wide ? 'timeline-wide' : '';
+  if (p.kind !== 'overlay') return '';
   const [layers, heads] = p.shape.slice(1);
   return layers > 1.5 * heads ? 'timeline-tall' : layers > 0.75 * heads ? 'timeline-main' : 'timeline-wide';
 }
@@ -153,17 +153,9 @@ export default class Timeline {
       const head = el(card, 'figcaption', { class: 'timeline-head' });
       el(head, 'span', { class: 'timeline-title' }, p.title);
       if (p.page) {
-        const open = el(
-          head,
-          'button',
-          {
-            type: 'button',
-            class: 'timeline-open vv-controls',
-            title: `Open this run at this step on page '${p.opens}'`,
-          },
-          'open',
-        );
-        open.onclick = () => this.trigger('open', { page: p.page, step: this.steps()[this.state.index] });
+        const open = () => this.trigger('open', { page: p.page, step: this.steps()[this.state.index] });
+        const title = `Open this run at this step on page '${p.opens}'`;
+        button(head, 'open', open, { class: 'timeline-open vv-controls', title });
       }
       const map = canvas(card, { role: 'img' });
       const note = el(card, 'div', { class: 'timeline-note vv-muted' });
@@ -177,10 +169,7 @@ export default class Timeline {
     const p = this.now.header.pictures[i];
     if (p.kind === 'none') return;
     const cell = cellAt(this, i, event.offsetX, event.offsetY);
-    if (!cell) {
-      this.tip.hide();
-      return;
-    }
+    if (!cell) return this.tip.hide();
     const { shape, data } = this.now.arrays[p.name];
     const [, R, C, h, w] = shape;
     const at = (((this.state.index * R + cell.R) * C + cell.C) * h + cell.y) * w + cell.x;
@@ -195,11 +184,10 @@ export default class Timeline {
     else {
       if (p.tile) parts.push(`${p.tile} (${cell.R + 1}, ${cell.C + 1})`);
       parts.push(
-        `row ${cell.y + 1}, column ${cell.x + 1}: ${(p.lo + ((topOf(this, p) - p.lo) * data[at]) / 255).toFixed(2)}${p.unit ? ` ${p.unit}` : ''}`,
+        `row ${cell.y + 1}, column ${cell.x + 1}: ${(p.lo + ((topOf(this, p) - p.lo) * data[at]) / 255).toFixed(2)}`,
       );
     }
-    const node = this.cards[i].map.node;
-    this.tip.show(node.offsetLeft + event.offsetX, node.offsetTop + event.offsetY, parts.filter(Boolean).join('\n'));
+    this.tip.showOver(this.cards[i].map.node, event.offsetX, event.offsetY, parts.filter(Boolean).join('\n'));
   }
 
   short(p) {
@@ -232,20 +220,14 @@ export default class Timeline {
     this.where.textContent = `${words} · snapshot ${this.state.index + 1} of ${header.steps.length}`;
     this.track.setAttribute('aria-valuetext', words);
     this.now.header.pictures.forEach((p, i) => {
-      if (p.kind === 'mistakes') {
-        this.cards[i].draw(p, this.now, this.state.index);
-        return;
-      }
-      if (p.kind === 'none') {
-        this.cards[i].map.node.hidden = true;
-        this.cards[i].note.textContent = p.reason;
-        return;
-      }
-      this.cards[i].map.node.hidden = false;
+      const card = this.cards[i];
+      if (p.kind === 'mistakes') return card.draw(p, this.now, this.state.index);
+      const caption = p.captions[this.state.index] ?? '';
+      card.map.node.hidden = p.kind === 'none';
+      card.note.textContent = p.kind === 'none' ? p.reason : caption;
+      if (p.kind === 'none') return;
       drawCard(this, i);
-      const caption = p.captions?.[this.state.index] ?? '';
-      this.cards[i].note.textContent = caption;
-      this.cards[i].map.node.setAttribute('aria-label', `${p.title} at ${words}. ${caption}`);
+      card.map.node.setAttribute('aria-label', `${p.title} at ${words}. ${caption}`);
     });
   }
 

@@ -3,16 +3,13 @@
 // A writer has add(image, x, y, ms): an ImageData at its place over the frame before, shown for `ms`; and end(): a Blob.
 
 import { GIFEncoder, applyPalette, quantize } from './gifenc.js';
+import { createContext, offscreen } from './pixels.js';
 
 const VIDEOS = ['video/mp4;codecs=avc1.640028', 'video/webm;codecs=vp9', 'video/webm', 'video/mp4'];
 const VIDEO_BITS = 8e6; // per second: small type stays legible
 const REPEAT_MS = 40;
 
 const little = (value, bytes) => Array.from({ length: bytes }, (_, i) => (value >> (8 * i)) & 255);
-
-function makeCanvas(width, height) {
-  return Object.assign(document.createElement('canvas'), { width, height });
-}
 
 class Gif {
   constructor() {
@@ -47,9 +44,7 @@ class WebP {
 
   async add(image, x, y, ms) {
     const { width, height } = image;
-    const canvas = makeCanvas(width, height);
-    canvas.getContext('2d').putImageData(image, 0, 0);
-    const still = await new Promise((resolve) => canvas.toBlob(resolve, 'image/webp', 1));
+    const still = await new Promise((resolve) => offscreen(image).toBlob(resolve, 'image/webp', 1));
     const place = [x / 2, y / 2, width - 1, height - 1, Math.round(ms)].flatMap((value) => little(value, 3));
     this.chunks.push(chunk('ANMF', [new Uint8Array([...place, 2]), ...(await readPixels(still))])); // 2: covers, no blend
   }
@@ -76,11 +71,10 @@ async function readPixels(still) {
 /** A video, which is recorded in real time; between frames the recorder pauses. */
 class Video {
   constructor(width, height) {
-    this.canvas = makeCanvas(width, height);
-    this.ctx = this.canvas.getContext('2d');
+    this.ctx = createContext(width, height);
     this.parts = [];
     const options = { mimeType: videoType(), videoBitsPerSecond: VIDEO_BITS };
-    this.recorder = new MediaRecorder(this.canvas.captureStream(1000 / REPEAT_MS), options);
+    this.recorder = new MediaRecorder(this.ctx.canvas.captureStream(1000 / REPEAT_MS), options);
     this.recorder.ondataavailable = ({ data }) => this.parts.push(data);
     this.recorder.start();
     this.recorder.pause();
@@ -91,7 +85,7 @@ class Video {
     this.recorder.resume();
     const end = performance.now() + ms;
     while (performance.now() < end) {
-      this.ctx.drawImage(this.canvas, 0, 0); // a canvas that is not drawn gives the recorder no frame
+      this.ctx.drawImage(this.ctx.canvas, 0, 0); // a canvas that is not drawn gives the recorder no frame
       await new Promise((resolve) => setTimeout(resolve, Math.min(REPEAT_MS, end - performance.now())));
     }
     this.recorder.pause();

@@ -63,6 +63,13 @@ export function dot(ctx, x, y, radius) {
   ctx.fill();
 }
 
+export function circle(ctx, color, width, x, y, radius) {
+  Object.assign(ctx, { strokeStyle: color, lineWidth: width });
+  ctx.beginPath();
+  ctx.arc(x, y, radius, 0, 7);
+  ctx.stroke();
+}
+
 export function fill(ctx, color, x, y, w, h, alpha = 1) {
   Object.assign(ctx, { fillStyle: color, globalAlpha: alpha });
   ctx.fillRect(x, y, w, h);
@@ -74,11 +81,25 @@ export function outline(ctx, color, width, x, y, w, h) {
   ctx.strokeRect(x, y, w, h);
 }
 
-/** Write text anchored at (x, y), shortened to `room` px if given. */
+/** Write text anchored at (x, y), shortened to `room` px if given, and turned by an angle. */
 export function write(ctx, colors, text, x, y, options = {}) {
-  const { style = '12px', color = colors.muted, align = 'left', base = 'middle', room = Infinity } = options;
+  const { style = '12px', color = colors.muted, align = 'left', base = 'middle', room = Infinity, turn = 0 } = options;
   Object.assign(ctx, { font: `${style} ${colors.font}`, fillStyle: color, textAlign: align, textBaseline: base });
-  ctx.fillText(room < Infinity ? fit(ctx, text, room) : text, x, y);
+  ctx.save();
+  ctx.translate(x, y);
+  ctx.rotate(turn);
+  ctx.fillText(room < Infinity ? fit(ctx, text, room) : text, 0, 0);
+  ctx.restore();
+}
+
+/** Draw inside a box only, which may have round corners. */
+export function clipped(ctx, [x, y, w, h], draw, radius = 0) {
+  ctx.save();
+  ctx.beginPath();
+  ctx.roundRect(x, y, w, h, radius);
+  ctx.clip();
+  draw();
+  ctx.restore();
 }
 
 /** Draw a frame just inside a box, on a white one: the pin's double frame, white and ink, or a colour's. */

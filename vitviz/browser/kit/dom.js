@@ -52,10 +52,14 @@ export function canvas(parent, attributes = {}) {
   return self;
 }
 
-/** Create a tooltip: show(x, y, text) in the view's pixels, hide(). */
+/** Create a tooltip: show(x, y, text) in the view's pixels, showOver(node, x, y, text) in those of a node, hide(). */
 export function tooltip(root) {
   const node = el(root, 'div', { class: 'vv-tip', 'aria-hidden': 'true' });
   return {
+    showOver(other, x, y, text) {
+      const [box, base] = [other.getBoundingClientRect(), root.getBoundingClientRect()];
+      this.show(box.left - base.left + x, box.top - base.top + y, text);
+    },
     show(x, y, text) {
       node.textContent = text;
       const { offsetWidth: width, offsetHeight: height } = node;

@@ -1,6 +1,6 @@
 // Draw digits with pointer, finger or keys. Strokes are text, as in permalinks (vitviz/data/drawings.py).
 
-import { write } from './axes.js';
+import { circle, clipped, fill, write } from './axes.js';
 
 const GRID = 512; // positions per axis
 const INK = 46; // width of a stroke on the grid
@@ -196,22 +196,16 @@ export class Pad {
 
   /** Draw the pad on a square of `side` px. */
   paint(ctx, side, colors, frame) {
-    ctx.fillStyle = '#000';
-    ctx.beginPath();
-    ctx.roundRect(0, 0, side, side, 6);
-    ctx.fill();
-    ctx.save();
-    ctx.clip();
-    drawStrokes(ctx, this.line ? [...this.strokes, this.line] : this.strokes, side, frame);
-    ctx.restore();
+    const draw = () => {
+      fill(ctx, '#000', 0, 0, side, side);
+      drawStrokes(ctx, this.line ? [...this.strokes, this.line] : this.strokes, side, frame);
+    };
+    clipped(ctx, [0, 0, side, side], draw, 6);
     const hint = { style: '15px', color: '#9DA9B8', align: 'center' };
     if (this.empty) write(ctx, colors, 'Draw a digit here', side / 2, side / 2, hint);
     if (!this.pen) return;
-    ctx.strokeStyle = colors.primary;
-    ctx.lineWidth = 2;
-    ctx.beginPath();
-    ctx.arc((this.pen[0] * side) / GRID, (this.pen[1] * side) / GRID, this.line ? 4 : 7, 0, 7);
-    ctx.stroke();
+    const [x, y] = this.pen.map((at) => (at * side) / GRID);
+    circle(ctx, colors.primary, 2, x, y, this.line ? 4 : 7);
   }
 }
 

@@ -36,7 +36,7 @@ function cellUnder(node, options, event) {
   const box = node.getBoundingClientRect();
   const x = event.clientX - box.left;
   const y = event.clientY - box.top;
-  return options.cellAt ? options.cellAt(x, y) : evenCell(x, y, box, options.rows(), options.cols());
+  return options.cellAt ? options.cellAt(x, y) : evenCell(x, y, box, ...options.grid());
 }
 
 export function nameGrid(node, label) {
@@ -57,7 +57,7 @@ function describe(node, label) {
 
 /** Handle a key: move, pick, leave, or a key of the view. */
 function pressed(event, state, options, go) {
-  const next = stepTo(event.key, state.index, options.rows(), options.cols(), options.start?.());
+  const next = stepTo(event.key, state.index, ...options.grid(), options.start?.());
   if (event.key === 'Escape') return go(-1, event);
   const act =
     next !== undefined
@@ -72,7 +72,7 @@ function pressed(event, state, options, go) {
 
 /**
  * Turn an element into a navigable grid.
- *   options: {label, rows(), cols(), cellAt(x, y) -> index | -1 (optional; default: even cells over the element),
+ *   options: {label, grid() -> [rows, cols], cellAt(x, y) -> index | -1 (default: even cells over the element),
  *             hover(index, event) with -1 for none, pick(index), keys: {key: handler} and start() -> the cell where
  *             arrows begin (both optional)}
  * Arrows move, Home/End go to the row's ends, Enter or Space picks, Escape leaves. Returns {index, move(index)}.

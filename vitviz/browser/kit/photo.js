@@ -34,15 +34,3 @@ export function coverOnce(node, bitmap) {
   node.vvPhoto = bitmap;
   cover(node, bitmap);
 }
-
-/** Return a data URL of a copy of at most `side` px. */
-export function smallCopy(bitmap, side) {
-  const scale = Math.min(1, side / Math.max(bitmap.width, bitmap.height));
-  const node = document.createElement('canvas');
-  node.width = Math.max(1, Math.round(bitmap.width * scale));
-  node.height = Math.max(1, Math.round(bitmap.height * scale));
-  const ctx = node.getContext('2d');
-  ctx.imageSmoothingQuality = 'high';
-  ctx.drawImage(bitmap, 0, 0, node.width, node.height);
-  return node.toDataURL();
-}

@@ -1,12 +1,25 @@
 // Create off-screen images from arrays.
 
+/** Create a canvas that is not shown; return its context. */
+export function createContext(width, height, options) {
+  return Object.assign(document.createElement('canvas'), { width, height }).getContext('2d', options);
+}
+
 /** Return an ImageData as a canvas for drawImage. */
 export function offscreen(image) {
-  const node = document.createElement('canvas');
-  node.width = image.width;
-  node.height = image.height;
-  node.getContext('2d').putImageData(image, 0, 0);
-  return node;
+  const ctx = createContext(image.width, image.height);
+  ctx.putImageData(image, 0, 0);
+  return ctx.canvas;
+}
+
+/** Copy an image at a size of at most `side` px; return the copy's context. */
+export function shrink(source, side) {
+  const scale = Math.min(1, side / Math.max(source.width, source.height));
+  const [width, height] = [source.width, source.height].map((px) => Math.max(1, Math.round(px * scale)));
+  const ctx = createContext(width, height);
+  ctx.imageSmoothingQuality = 'high';
+  ctx.drawImage(source, 0, 0, width, height);
+  return ctx;
 }
 
 /** Create an image from (H, W, 3) or (H, W) uint8. */

@@ -1,6 +1,6 @@
 // Draw ordinary plots on a canvas: two scales, axes, and marks that take values, as in Observable Plot.
 
-import { dot, line, logTicks, niceTicks, spread, stroke } from './axes.js';
+import { clipped, dot, line, logTicks, niceTicks, spread, stroke, write } from './axes.js';
 
 /** Return a scale from values to px, linear or logarithmic: scale(value), invert(px), domain, ticks(count). */
 export function scaleOf([v0, v1], [p0, p1], log = false) {
@@ -41,18 +41,14 @@ export class Plot {
 
   /** Draw the vertical axis: a grid line and its label per tick, and an upright title. */
   axisY(ticks, word, title = '') {
-    const { ctx, colors, x0, x1 } = this;
+    const { ctx, colors, x0, x1, y0, y1 } = this;
     this.font();
     for (const tick of ticks) {
       const y = Math.round(this.y(tick)) + 0.5;
       line(ctx, colors.line, 1, x0, y, x1, y);
       this.text(word(tick), x0 - 8, y, { align: 'right' });
     }
-    ctx.save();
-    ctx.translate(10, (this.y0 + this.y1) / 2);
-    ctx.rotate(-Math.PI / 2);
-    this.text(title, 0, 0);
-    ctx.restore();
+    write(ctx, colors, title, 10, (y0 + y1) / 2, { align: 'center', turn: -Math.PI / 2 });
   }
 
   /**
@@ -107,13 +103,18 @@ export class Plot {
 
   /** Draw inside the plot only, with room for dots, and up to `right`. */
   clip(draw, right = this.x1 + 7) {
+    clipped(this.ctx, [this.x0 - 1, this.y0 - 6, right - this.x0 + 1, this.y1 - this.y0 + 12], draw);
+  }
+
+  /** Fill between two lines of values at places on x. */
+  band(places, low, high) {
     const { ctx } = this;
-    ctx.save();
+    Object.assign(ctx, { globalAlpha: 0.3, fillStyle: this.colors.muted });
     ctx.beginPath();
-    ctx.rect(this.x0 - 1, this.y0 - 6, right - this.x0 + 1, this.y1 - this.y0 + 12);
-    ctx.clip();
-    draw();
-    ctx.restore();
+    places.forEach((at, k) => ctx.lineTo(this.x(at), this.y(low[k])));
+    for (let k = places.length - 1; k >= 0; k--) ctx.lineTo(this.x(places[k]), this.y(high[k]));
+    ctx.fill();
+    ctx.globalAlpha = 1;
   }
 
   /** Write names beside the ends {x, y, name, color} of lines, or at `column`, at least `gap` px apart. */

@@ -2,6 +2,7 @@
 
 import { el } from './dom.js';
 import { setClock } from './motion.js';
+import { createContext } from './pixels.js';
 import { drawView, readStyles } from './view_image.js';
 
 export { FORMATS } from './animation_files.js';
@@ -141,9 +142,9 @@ async function record(player, format, told) {
       height = Math.max(height, root.offsetHeight);
     });
     if (!measured) return null;
-    const size = { width: WIDTH_PX, height: 2 * Math.ceil((height + 2 * MARGIN_PX) / 2) }; // even, as videos need
-    const ctx = Object.assign(document.createElement('canvas'), size).getContext('2d', { willReadFrequently: true });
-    const frames = new Frames(new format.Writer(size.width, size.height));
+    const size = [WIDTH_PX, 2 * Math.ceil((height + 2 * MARGIN_PX) / 2)]; // even, as videos need
+    const ctx = createContext(...size, { willReadFrequently: true });
+    const frames = new Frames(new format.Writer(...size));
     let past = 0;
     const whole = await play(player, clock, async (ms) => {
       await drawView(ctx, root, styles, MARGIN_PX);
