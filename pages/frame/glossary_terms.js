@@ -1,5 +1,7 @@
 // Show a glossary term's explanation on hover, focus and tap, in one panel a page; Escape closes it.
 
+import { el } from '../../vitviz/browser/kit/dom.js';
+
 const WORD = 'a[href^="#word-"]';
 const PANEL = 'vv-meaning';
 const GAP_PX = 6;
@@ -11,11 +13,9 @@ let leaving = 0;
 function panel() {
   let node = document.getElementById(PANEL);
   if (!node) {
-    node = document.createElement('div');
-    Object.assign(node, { id: PANEL, role: 'tooltip', hidden: true });
+    node = el(document.body, 'div', { id: PANEL, role: 'tooltip', hidden: '' });
     node.addEventListener('pointerenter', () => clearTimeout(leaving));
     node.addEventListener('pointerleave', leave);
-    document.body.append(node);
   }
   return node;
 }
@@ -23,9 +23,7 @@ function panel() {
 /** Fill the panel from the term's title: 'token (T, D): One vector …'. */
 function fill(node, title) {
   const colon = title.indexOf(': ');
-  const name = document.createElement('b');
-  name.textContent = title.slice(0, colon);
-  node.replaceChildren(name, ` ${title.slice(colon + 2)}`);
+  node.replaceChildren(el(null, 'b', {}, title.slice(0, colon)), ` ${title.slice(colon + 2)}`);
 }
 
 function positionPanel() {

@@ -1,8 +1,8 @@
 // The foot of a lesson's panel: asks the server to check the task when the address changes, and starts presenting.
 
 import { button, el } from '../../vitviz/browser/kit/dom.js';
-import { CHANGED } from '../frame/address.js';
 import { isPresenting, present } from '../frame/presentation.js';
+import { CHANGED } from '../views/browser_history.js';
 
 const SETTLE_MS = 300; // a dragged slider writes many addresses
 

@@ -1,5 +1,6 @@
-// Keep one browser history entry per page, whatever Streamlit pushes.
+// Keep one browser history entry per page, whatever Streamlit pushes, and announce each address: Streamlit does not.
 
+export const CHANGED = 'vitviz:address'; // event of the window
 const SETTLING_MS = 30000; // a page writes its full address in its first run, later on a busy server
 const PATCHED = Symbol.for('vitviz.history');
 
@@ -43,6 +44,7 @@ class Entries {
 
   stand() {
     this.here = { pathname: location.pathname, search: location.search };
+    window.dispatchEvent(new Event(CHANGED));
   }
 
   /** Handle Back or Forward: the page runs and writes its address again. */

@@ -305,9 +305,9 @@ def settle(page: Page) -> None:
     """Waits until the script has run, the code of views has come, and every view on the screen has drawn."""
     page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]').wait_for()
     page.locator('[data-testid="stMain"] h1').first.wait_for()
-    # base.js: no view without it; and the page's own keys, before presentation.js
+    # base.js: no view without it; and the page's own keys (browser.js)
     page.wait_for_function(
-        "() => window[Symbol.for('vitviz.history')] && window[Symbol.for('vitviz.present')]"
+        "() => window[Symbol.for('vitviz.history')] && window[Symbol.for('vitviz.browser')]"
     )
     # Whichever are on the screen at that time: those of the page before may still stand there now.
     page.locator('.vv[data-component]:not([data-ready="true"]):visible').first.wait_for(state="hidden")

@@ -41,7 +41,8 @@ export default class BlockView {
     if (step.labels[part]) el(line, 'span', { class: 'vv-mono bl-part' }, step.labels[part]);
     const node = el(line, 'canvas', { class: 'vv-pixels' });
     const top = data.subarray(from, from + channels).reduce((most, v) => Math.max(most, Math.abs(v)), 0);
-    cover(node, heat(data, 1, channels, DIVERGING_LUT, -top, top, from));
+    Object.assign(node, { width: channels, height: 1 });
+    node.getContext('2d').drawImage(heat(data, 1, channels, DIVERGING_LUT, -top, top, from), 0, 0);
     gridNavigation(node, {
       label: `${labelOf(step, part)}: ${channels} ${step.names.length ? 'classes' : 'channels'}`,
       grid: () => [1, channels],
