@@ -41,7 +41,7 @@ def test_heads_follow_pointer_and_keys(visit: Callable[..., Page]) -> None:
 def test_a_shipped_model_is_dragged_through_training(visit: Callable[..., Page]) -> None:
     page = visit("attention_distance?model=checkpoint:digits_vit&attention_distance.count=4")
     view = page.locator('[data-component="head_distance"]')
-    step = view.locator(".hd-step")
+    step = view.locator(".hd-time > span")
     expect(step).not_to_have_text("step 0")
     note = view.locator(".hd-note")
     last = note.inner_text()

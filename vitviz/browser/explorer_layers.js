@@ -43,11 +43,7 @@ export default class ExplorerOfLayers {
   pick(name, value) {
     if (name === 'pin') this.setOptions({ pin: value });
     else if (name === 'head') this.pickHead(value);
-    else {
-      this.time.stop();
-      this.time.at = value - 1;
-      this.show();
-    }
+    else this.time.jump(value - 1);
   }
 
   pickHead(head) {

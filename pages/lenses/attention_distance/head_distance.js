@@ -1,13 +1,13 @@
 // Heads by layer: a dot per head, the selected head's attention around its query, and a slider over training.
 
 import { circle, fill, frame as frameBox, line } from '../../../vitviz/browser/kit/axes.js';
-import { button, canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
+import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
-import { animate } from '../../../vitviz/browser/kit/motion.js';
-import { player } from '../../../vitviz/browser/kit/player.js';
+import { timeline } from '../../../vitviz/browser/kit/player.js';
 import { blit, heat } from '../../../vitviz/browser/kit/pixels.js';
-import { percent } from '../../../vitviz/browser/kit/text.js';
+import { counted, percent } from '../../../vitviz/browser/kit/text.js';
 import { SEQUENTIAL_LUT, headColor, rampImage } from '../../../vitviz/browser/kit/colour_ramp.js';
+import { mix } from '../../../vitviz/browser/kit/motion.js';
 import { Plot } from '../../../vitviz/browser/kit/plot.js';
 
 const PLOT_LABEL =
@@ -17,16 +17,21 @@ const LEAST_SIDE = 200; // as in the style sheet
 
 export default class HeadDistance {
   constructor({ root, trigger, onUnmount }) {
-    Object.assign(this, { root, trigger, message: null, header: null, step: 0, place: 0, dots: [] });
-    Object.assign(this, { picked: { series: 0, layer: 0, head: 0 }, stopMotion: () => {} });
+    Object.assign(this, { root, trigger, dots: [], picked: { series: 0, layer: 0, head: 0 } });
     this.buildPlot();
-    this.buildTime();
-    this.listenPlot();
-    this.listenTime();
-    onUnmount(() => {
-      this.player.stop();
-      this.stopMotion();
+    this.time = timeline(root, {
+      class: 'hd-time',
+      last: () => this.shape()[0] - 1,
+      words: (at) => `step ${counted(this.message.header.steps[at])}`,
+      show: () => this.draw(),
+      dwell: 50,
+      ms: 450,
+      file: 'attention_distance_training',
+      faces: { play: ['▶ Play', 'Play through training'], pause: ['❚❚ Pause', 'Pause'] },
     });
+    this.announce = live(root);
+    this.listenPlot();
+    onUnmount(() => this.time.stop());
   }
 
   buildPlot() {
@@ -42,14 +47,6 @@ export default class HeadDistance {
     this.ramp = canvas(this.legend, { 'aria-hidden': 'true' });
     this.peak = el(this.legend, 'span');
     this.note = el(this.side, 'div', { class: 'hd-note' });
-  }
-
-  buildTime() {
-    this.time = el(this.root, 'div', { class: 'hd-time' });
-    this.play = button(this.time, '', null, { class: 'hd-play' });
-    this.slider = el(this.time, 'input', { type: 'range', min: '0', step: '1', 'aria-label': 'Training step' });
-    this.stepText = el(this.time, 'output', { class: 'hd-step' });
-    this.announce = live(this.root);
   }
 
   listenPlot() {
@@ -76,23 +73,6 @@ export default class HeadDistance {
     };
   }
 
-  listenTime() {
-    this.slider.oninput = () => {
-      this.player.stop();
-      this.show(+this.slider.value, 200);
-    };
-    this.player = player(this.play, {
-      at: () => this.step,
-      last: () => this.shape()[0] - 1,
-      dwell: 50,
-      file: 'attention_distance_training',
-      first: 500,
-      faces: { play: ['▶ Play', 'Play through training'], pause: ['❚❚ Pause', 'Pause'] },
-      rewind: () => this.show(0, 0),
-      step: (to, done) => this.show(to, 450, done),
-    });
-  }
-
   shape() {
     return this.message.arrays.values0.shape; // steps, layers, heads
   }
@@ -104,10 +84,10 @@ export default class HeadDistance {
 
   /** Interpolate between snapshots, so that dots move smoothly. */
   value(name, layer, head) {
-    const low = Math.floor(this.place);
+    const { place } = this.time;
+    const low = Math.floor(place);
     const high = Math.min(low + 1, this.shape()[0] - 1);
-    const t = this.place - low;
-    return (1 - t) * this.at(name, low, layer, head) + t * this.at(name, high, layer, head);
+    return mix(this.at(name, low, layer, head), this.at(name, high, layer, head), place - low);
   }
 
   scale() {
@@ -123,7 +103,6 @@ export default class HeadDistance {
   }
 
   draw() {
-    if (!this.message) return;
     const beside = Math.round(this.message.width * 0.66);
     const narrow = this.message.width - beside - GAP - 1 < LEAST_SIDE; // the side panel would wrap below the plot
     const width = narrow ? this.message.width : beside;
@@ -139,6 +118,7 @@ export default class HeadDistance {
       .join('   ');
     for (const { label, value } of this.message.header.lines) this.nameLine(ctx, plot, label, plot.y(value));
     this.inspect(narrow ? Math.min(this.message.width, 280) : this.message.width - width - GAP - 1);
+    this.time.draw();
   }
 
   /** Draw the axes and reference lines; return the plot, whose x is a layer from 0. */
@@ -193,7 +173,7 @@ export default class HeadDistance {
     const { series, layer, head } = this.picked;
     const size = Math.max(60, Math.min(width, 260));
     const offsets = arrays[`offsets${series}`];
-    const shown = Boolean(offsets) && this.place === header.shown;
+    const shown = Boolean(offsets) && this.time.place === header.shown;
     const [v, d] = [`values${series}`, `spread${series}`].map((name) => this.value(name, layer, head));
     const format = (value) => value.toFixed(value < 10 ? 2 : 1);
     const text = `${format(v)} ${header.unit} (± ${format(d)} over images)`;
@@ -229,14 +209,10 @@ export default class HeadDistance {
     const box = this.plot.node.getBoundingClientRect();
     const px = (event.clientX - box.left) / grown(1);
     const py = (event.clientY - box.top) / grown(1);
-    let best = null;
-    let bestD = 24 * 24;
+    let [best, least] = [null, 24 ** 2];
     for (const dot of this.dots) {
-      const d = (dot.x - px) ** 2 + (dot.y - py) ** 2 + (dot.series ? 4 : 0);
-      if (d < bestD) {
-        bestD = d;
-        best = dot;
-      }
+      const distance = (dot.x - px) ** 2 + (dot.y - py) ** 2 + (dot.series ? 4 : 0);
+      if (distance < least) [best, least] = [dot, distance];
     }
     return best;
   }
@@ -248,35 +224,16 @@ export default class HeadDistance {
     }
   }
 
-  show(target, ms, done) {
-    this.stopMotion();
-    const from = this.place;
-    this.step = target;
-    this.slider.value = String(target);
-    this.stepText.textContent = `step ${this.message.header.steps[target].toLocaleString('en')}`;
-    this.slider.setAttribute('aria-valuetext', this.stepText.textContent);
-    const frame = (t) => {
-      this.place = t === 1 ? target : from + (target - from) * t;
-      this.draw();
-    };
-    this.stopMotion = animate(ms, frame, done);
-  }
-
-  update(next) {
-    const fresh = next.header !== this.header;
-    this.message = next;
-    this.header = next.header;
+  update(message) {
+    const fresh = message.header !== this.message?.header;
+    this.message = message;
     if (fresh) {
-      this.player.stop();
-      const [steps, layers, heads] = this.shape();
-      this.slider.max = String(steps - 1);
-      this.time.style.display = steps > 1 ? 'flex' : 'none';
+      this.time.stop();
+      this.time.at = message.header.shown;
+      const [, layers, heads] = this.shape();
       const { layer, head, series } = this.picked;
-      if (layer >= layers || head >= heads || series >= next.header.series.length)
+      if (layer >= layers || head >= heads || series >= message.header.series.length)
         this.picked = { series: 0, layer: 0, head: 0 };
-      this.stopMotion();
-      this.place = next.header.shown;
-      this.show(this.place, 0);
     }
     this.draw();
   }

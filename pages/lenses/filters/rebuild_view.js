@@ -2,7 +2,7 @@
 // Moving k adds or removes only the components between the old and the new k.
 
 import { frame } from '../../../vitviz/browser/kit/axes.js';
-import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
+import { canvas, el, live, setCount } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { PALETTE } from '../../../vitviz/browser/kit/palette.js';
 import { blit, offscreen, picture } from '../../../vitviz/browser/kit/pixels.js';
@@ -39,18 +39,18 @@ export default class RebuildView {
   }
 
   box(title) {
-    const node = el(this.row, 'div');
-    const box = {
-      node,
-      title: el(node, 'div', { class: 'fr-title' }, title),
-      note: el(node, 'div', { class: 'fr-note' }),
-      map: canvas(node, { class: 'fr-map' }),
-      error: el(node, 'div', { class: 'fr-error' }),
+    const box = el(this.row, 'div');
+    const part = {
+      box,
+      title: el(box, 'div', { class: 'fr-title' }, title),
+      note: el(box, 'div', { class: 'fr-note' }),
+      map: canvas(box, { class: 'fr-map' }),
+      error: el(box, 'div', { class: 'fr-error' }),
     };
-    const line = el(node, 'div', { class: 'fr-patch vv-muted' });
-    box.patch = canvas(line, { role: 'img' });
-    box.patchNote = el(line, 'span');
-    gridNavigation(box.map.node, {
+    const line = el(box, 'div', { class: 'fr-patch vv-muted' });
+    part.patch = canvas(line, { role: 'img' });
+    part.patchNote = el(line, 'span');
+    gridNavigation(part.map.node, {
       label: `${title}: patches`,
       grid: () => [this.side(), this.side()],
       start: () => this.patch,
@@ -62,7 +62,7 @@ export default class RebuildView {
           this.say(`${patchName(i, this.side())}: ${this.boxes.map((b) => b.patchNote.textContent).join(', ')}`);
       },
     });
-    return box;
+    return part;
   }
 
   side() {
@@ -242,16 +242,13 @@ export default class RebuildView {
       this.k = this.message.header.k;
       this.patch = this.message.header.pin;
       this.original.note.textContent = `${this.message.arrays.shown.shape[0]} px, patches of ${this.message.header.patch} px`;
-      while (this.boxes.length < count) this.boxes.push(this.box(this.message.header.bases[this.boxes.length].title));
-      this.boxes.forEach((box, b) => {
-        box.node.style.display = b < count ? '' : 'none';
-      });
+      setCount(this.boxes, count, (b) => this.box(this.message.header.bases[b].title));
     }
     const across = this.message.width >= 640 ? count + 1 : 2;
     const size = Math.min(grown(280), Math.floor((this.message.width - 24 * (across - 1)) / across));
-    for (const box of [this.original, ...this.boxes]) {
-      box.size = size;
-      box.node.style.width = `${size}px`;
+    for (const part of [this.original, ...this.boxes]) {
+      part.size = size;
+      part.box.style.width = `${size}px`;
     }
     this.drawAll();
   }

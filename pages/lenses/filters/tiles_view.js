@@ -3,7 +3,7 @@
 
 import { fill, frame, write } from '../../../vitviz/browser/kit/axes.js';
 import { timeline } from '../../../vitviz/browser/kit/player.js';
-import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
+import { canvas, el, live, setCount } from '../../../vitviz/browser/kit/dom.js';
 import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
 import { gridNavigation, nameGrid } from '../../../vitviz/browser/kit/grid.js';
 import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
@@ -116,9 +116,7 @@ export default class TilesView {
     const ctx = map.size(cols * (side + GUT) - GUT, rows * (side + GUT) - GUT);
     const corner = (k) => [(k % cols) * (side + GUT), Math.floor(k / cols) * (side + GUT)];
     for (let k = 0; k < this.shape(s)[1]; k++) blit(ctx, this.tileImage(s, k), ...corner(k), side, side);
-    if (s === this.active) {
-      frame(ctx, ...corner(this.tile), side, side);
-    }
+    if (s === this.active) frame(ctx, ...corner(this.tile), side, side);
     this.labelSheet(s, header.sheets[s]);
     bars.node.style.display = this.message.arrays[`shares${s}`] ? '' : 'none';
     if (!this.message.arrays[`shares${s}`]) return;
@@ -230,7 +228,6 @@ export default class TilesView {
     sheet.map = canvas(box, { class: 'ti-map' });
     sheet.bars = canvas(box, { role: 'img' });
     sheet.told = el(box, 'div', { class: 'ti-told' });
-    this.sheets[s] = sheet;
     gridNavigation(sheet.map.node, {
       label: `Tiles of panel ${s + 1}`,
       grid: () => [this.rowsOf(s), this.columnsOf(s)],
@@ -243,6 +240,7 @@ export default class TilesView {
         if (event?.type === 'keydown') this.say(text);
       },
     });
+    return sheet;
   }
 
   update(message, fresh) {
@@ -251,7 +249,7 @@ export default class TilesView {
     if (fresh) {
       this.time.stop();
       this.time.at = this.message.header.frame;
-      while (this.sheets.length < count) this.addSheet(this.sheets.length);
+      setCount(this.sheets, count, (s) => this.addSheet(s));
       this.active = Math.min(this.message.header.active, count - 1);
       this.tile = Math.min(this.tile, this.shape(this.active)[1] - 1);
     }
@@ -265,15 +263,9 @@ export default class TilesView {
     const column = Math.floor((leftWidth - 24 * (across - 1)) / across);
     this.area.style.gridTemplateColumns = `repeat(${across}, ${column}px)`;
     this.sheets.forEach((sheet, s) => {
-      sheet.box.style.display = s < count ? '' : 'none';
-      if (s < count)
-        sheet.side = Math.max(
-          8,
-          Math.min(
-            grown(this.shape(s)[1] > 8 ? 72 : 160),
-            Math.floor((column - GUT * (this.columnsOf(s) - 1)) / this.columnsOf(s)),
-          ),
-        );
+      const most = grown(this.shape(s)[1] > 8 ? 72 : 160);
+      const columns = this.columnsOf(s);
+      sheet.side = Math.max(8, Math.min(most, Math.floor((column - GUT * (columns - 1)) / columns)));
     });
     this.drawAll();
   }

@@ -2,7 +2,7 @@
 // header: {patch, cols, bars: [{title, note, rows: [[name, before, after], ...]}]}; arrays: shown, order (N) int32
 
 import { fill, write } from '../../../vitviz/browser/kit/axes.js';
-import { canvas, el } from '../../../vitviz/browser/kit/dom.js';
+import { canvas, el, setCount } from '../../../vitviz/browser/kit/dom.js';
 import { animate } from '../../../vitviz/browser/kit/motion.js';
 import { picture } from '../../../vitviz/browser/kit/pixels.js';
 import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
@@ -95,14 +95,11 @@ export default class PatchesPuzzle {
   }
 
   drawAllBars({ header }) {
-    const count = header.bars.length;
-    while (this.bars.length < count) this.bars.push(this.addBars());
+    setCount(this.bars, header.bars.length, () => this.addBars());
     // All bars share one scale, so that models can be compared; with 1,000 classes a scale to 100 % would hide them.
     const most = Math.max(...header.bars.flatMap(({ rows }) => rows.flatMap(([, before, after]) => [before, after])));
-    this.bars.forEach(({ box }, i) => (box.hidden = i >= count));
-    const shown = this.bars.slice(0, count);
-    const narrowest = Math.min(...shown.map(({ box }) => box.clientWidth)); // they may wrap, and one scale needs one width
-    shown.forEach((part, i) => this.drawBars(part, header.bars[i], narrowest, most));
+    const narrowest = Math.min(...this.bars.map(({ box }) => box.clientWidth)); // they may wrap; one scale needs one width
+    this.bars.forEach((part, i) => this.drawBars(part, header.bars[i], narrowest, most));
   }
 
   addBars() {

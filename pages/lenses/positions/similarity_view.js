@@ -5,7 +5,7 @@ import { frame, write } from '../../../vitviz/browser/kit/axes.js';
 import { cellAt, centreOf } from '../../../vitviz/browser/kit/pin.js';
 import { timeline } from '../../../vitviz/browser/kit/player.js';
 import { inkOn, legend } from '../../../vitviz/browser/kit/colour_ramp.js';
-import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
+import { canvas, el, live, setCount } from '../../../vitviz/browser/kit/dom.js';
 import { evenCell, gridNavigation, nameGrid } from '../../../vitviz/browser/kit/grid.js';
 import { signed } from '../../../vitviz/browser/kit/text.js';
 import { heat, picture } from '../../../vitviz/browser/kit/pixels.js';
@@ -214,7 +214,7 @@ export default class SimilarityView extends Tables {
   drawTime() {
     const moving = this.moving();
     this.time.draw();
-    this.mosaics.slice(0, this.panels().length).forEach(({ title, note }, p) => {
+    this.mosaics.forEach(({ title, note }, p) => {
       title.textContent = this.panels()[p].title;
       nameGrid(this.mosaics[p].map.node, `${title.textContent}: one map of similarities per position`);
       note.textContent = [this.panels()[p].note, this.momentWords(p)].filter(Boolean).join(' · ');
@@ -224,7 +224,7 @@ export default class SimilarityView extends Tables {
   }
 
   drawAll() {
-    this.mosaics.slice(0, this.panels().length).forEach((_, p) => this.drawMosaic(p));
+    this.mosaics.forEach((_, p) => this.drawMosaic(p));
     this.drawTime();
     this.drawLens();
     this.drawPhoto();
@@ -266,7 +266,6 @@ export default class SimilarityView extends Tables {
       map: canvas(box, { class: 'sim-map' }),
       scale: canvas(box, { role: 'img', class: 'sim-scale' }),
     };
-    this.mosaics[p] = mosaic;
     gridNavigation(mosaic.map.node, {
       label: `Similarity mosaic ${p + 1}: one map per position`,
       grid: () => this.panels()[p].grid,
@@ -278,8 +277,7 @@ export default class SimilarityView extends Tables {
       hover: (i, event) => {
         if (i < 0) {
           this.query = this.key = null;
-          this.drawAll();
-          return;
+          return this.drawAll();
         }
         const under = event?.clientX !== undefined ? this.fineCell(p, event) : null;
         this.active = p;
@@ -290,6 +288,7 @@ export default class SimilarityView extends Tables {
       },
       pick: (i) => this.pin(centreOf(this.panels()[p].grid, i)),
     });
+    return mosaic;
   }
 
   update(message, fresh) {
@@ -308,7 +307,7 @@ export default class SimilarityView extends Tables {
     this.pinned = header.pin;
     this.query = this.key = null;
     this.active = Math.min(header.active ?? 0, this.panels().length - 1);
-    while (this.mosaics.length < this.panels().length) this.addMosaic(this.mosaics.length);
+    setCount(this.mosaics, this.panels().length, (p) => this.addMosaic(p));
   }
 
   layOut(width) {
@@ -319,8 +318,6 @@ export default class SimilarityView extends Tables {
     const columns = wide ? shown + (pairs ? 1 : 0.5) : pairs && width >= 520 ? 2 : 1;
     const column = Math.floor((width - 1 - GAP * (Math.ceil(columns) - 1)) / columns);
     this.mosaics.forEach((m, p) => {
-      m.box.style.display = p < shown ? '' : 'none';
-      if (p >= shown) return;
       const cols = this.panels()[p].grid[1];
       m.tile = Math.max(3, Math.floor((Math.min(column, grown(560)) - HEADINGS - EDGE - GUTTER * (cols - 1)) / cols));
       m.box.style.width = `${columns > 1 ? column : width}px`;

@@ -5,7 +5,7 @@
 import { fill, frame } from '../../../vitviz/browser/kit/axes.js';
 import { SEQUENTIAL_LUT, channelsAt, legend } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { counted } from '../../../vitviz/browser/kit/text.js';
-import { canvas, el, live, tooltip } from '../../../vitviz/browser/kit/dom.js';
+import { canvas, el, live, setCount, tooltip } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { blit, picture } from '../../../vitviz/browser/kit/pixels.js';
 
@@ -102,7 +102,6 @@ export default class SwinGradient {
       note: el(box, 'div', { class: 'vv-muted', 'data-role': `gradient${b}` }),
       side: 100,
     };
-    this.tiles[b] = self;
     gridNavigation(self.map.node, {
       label: `Gradient after block ${b + 1}`,
       grid: () => [this.now.header.rows, this.now.header.cols],
@@ -118,18 +117,17 @@ export default class SwinGradient {
         this.tip.showOver(self.map.node, ((p % cols) + 1) * step, Math.floor(p / cols) * step, text);
       },
     });
+    return self;
   }
 
   update(message, fresh) {
     this.now = message;
     if (fresh) this.image = picture(this.now.arrays.shown);
     const total = this.now.header.blocks.length;
-    while (this.tiles.length < total) this.add(this.tiles.length);
+    setCount(this.tiles, total, (b) => this.add(b));
     const across = this.now.width >= 640 ? Math.min(6, Math.max(4, total)) : 2;
     const side = Math.floor((this.now.width - 16 * (across - 1)) / across);
     this.tiles.forEach((self, b) => {
-      self.box.style.display = b < total ? '' : 'none';
-      if (b >= total) return;
       self.side = side;
       self.box.style.width = `${side}px`;
       this.draw(b);

@@ -4,7 +4,7 @@
 
 import { fill, frame, lattice } from '../../../vitviz/browser/kit/axes.js';
 import { cellAt, centreOf } from '../../../vitviz/browser/kit/pin.js';
-import { canvas, el, live, tooltip } from '../../../vitviz/browser/kit/dom.js';
+import { canvas, el, live, setCount, tooltip } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { PALETTE } from '../../../vitviz/browser/kit/palette.js';
 import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
@@ -114,9 +114,7 @@ export default class SwinPyramid {
   }
 
   drawAll() {
-    this.panels.forEach((_, s) => {
-      if (s < this.now.header.stages.length) this.drawPanel(s);
-    });
+    this.panels.forEach((_, s) => this.drawPanel(s));
   }
 
   add(s) {
@@ -126,7 +124,6 @@ export default class SwinPyramid {
     const bar = el(box, 'div', { class: 'sw-channels' });
     const note = el(box, 'div', { 'data-role': `stage${s}` });
     const why = el(box, 'div', { class: 'vv-muted sw-why' });
-    this.panels[s] = { box, head, map, bar, note, why, side: 100, level: null };
     const grid = () => [this.now.header.stages[s].rows, this.now.header.stages[s].cols];
     gridNavigation(map.node, {
       label: `Tokens of stage ${s + 1}`,
@@ -134,6 +131,7 @@ export default class SwinPyramid {
       hover: (i, event) => this.pointAt(s, grid(), i, event),
       pick: (i) => this.trigger('pin', centreOf(grid(), i)),
     });
+    return { box, head, map, bar, note, why, side: 100, level: null };
   }
 
   pointAt(s, grid, i, event) {
@@ -162,7 +160,7 @@ export default class SwinPyramid {
       this.image = picture(this.now.arrays.shown);
       this.hover = null;
     }
-    while (this.panels.length < total) this.add(this.panels.length);
+    setCount(this.panels, total, (s) => this.add(s));
     // Each stage is smaller than the one before so that all fit side by side.
     const shares = stages.map((_, s) => 0.62 ** s);
     const sum = shares.reduce((a, b) => a + b, 0);
@@ -173,8 +171,6 @@ export default class SwinPyramid {
     while (!narrow && first > 160 && shares.reduce((all, share) => all + Math.max(LEAST, share * first), 0) > room)
       first -= 8;
     this.panels.forEach((self, s) => {
-      self.box.style.display = s < total ? '' : 'none';
-      if (s >= total) return;
       const stage = stages[s];
       self.side = Math.floor(first * shares[s]);
       self.box.style.width = `${Math.max(self.side, LEAST)}px`;

@@ -3,11 +3,10 @@
 // arrays: shown (S, S, 3) uint8; hops (panels, output, input) uint8: blocks until the input reaches the output
 
 import { fill, frame, lattice } from '../../../vitviz/browser/kit/axes.js';
-import { counted } from '../../../vitviz/browser/kit/text.js';
-import { player } from '../../../vitviz/browser/kit/player.js';
-import { button, canvas, disable, el, live } from '../../../vitviz/browser/kit/dom.js';
+import { counted, plural } from '../../../vitviz/browser/kit/text.js';
+import { timeline } from '../../../vitviz/browser/kit/player.js';
+import { button, canvas, disable, el, live, setCount } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation, nameGrid } from '../../../vitviz/browser/kit/grid.js';
-import { animate } from '../../../vitviz/browser/kit/motion.js';
 import { PALETTE } from '../../../vitviz/browser/kit/palette.js';
 import { blit, picture } from '../../../vitviz/browser/kit/pixels.js';
 import { centreOf } from '../../../vitviz/browser/kit/pin.js';
@@ -17,26 +16,34 @@ const STEP_MS = 1000;
 
 export default class SwinReach {
   constructor({ root, trigger, onUnmount }) {
-    Object.assign(this, { root, trigger, now: null, image: null, panels: [] });
-    Object.assign(this, { block: 1, grown: 1, begun: 1, hover: -1, pinned: 0, forward: true, stop: () => {} });
-    this.drive = el(root, 'div', { class: 'vv-row' });
-    this.buildDrive();
+    Object.assign(this, { root, trigger, panels: [], begun: 1, hover: -1, pinned: 0, forward: true });
+    this.buildTime();
     this.grid = el(root, 'div', { class: 'sw-panels' });
     this.chartHead = el(root, 'div', { class: 'sw-head sw-above' });
     this.chart = canvas(root, { role: 'img' });
     this.say = live(root);
-    onUnmount(() => this.pause());
+    onUnmount(() => this.time.stop());
   }
 
-  buildDrive() {
+  buildTime() {
+    this.time = timeline(this.root, {
+      class: 'vv-row sw-reach',
+      label: 'Blocks',
+      last: () => this.now.header.blocks,
+      words: (block) => (block === 0 ? 'before block 1' : `after ${plural(block, 'block')}`),
+      show: () => this.show(),
+      dwell: STEP_MS,
+      ms: 450,
+      file: 'swin_reach',
+      faces: { play: ['▶ Play', 'Play through the blocks'], pause: ['❚❚ Pause', 'Pause'] },
+    });
+    this.time.at = 1;
     const press = (parent, text, label, act) => button(parent, text, act, { 'aria-label': label });
-    this.play = press(this.drive, '', 'Play through the blocks', null);
-    this.scrub = el(this.drive, 'input', { type: 'range', min: 0, step: 1, 'aria-label': 'Blocks' });
-    this.scrub.oninput = () => this.jump(Number(this.scrub.value));
-    this.back = press(this.drive, '‹', 'One block back', () => this.jump(this.block - 1));
-    this.next = press(this.drive, '›', 'One block forward', () => this.jump(this.block + 1));
-    this.counted = el(this.drive, 'span', { class: 'sw-counted' });
-    const ways = el(this.drive, 'span', { class: 'vv-row', role: 'group', 'aria-label': 'Direction' });
+    this.back = press(null, '‹', 'One block back', () => this.time.jump(this.time.at - 1));
+    this.next = press(null, '›', 'One block forward', () => this.time.jump(this.time.at + 1));
+    this.time.slider.after(this.back, this.next);
+    const ways = el(null, 'span', { class: 'vv-row', role: 'group', 'aria-label': 'Direction' });
+    this.time.words.after(ways);
     const way = (text, forward) =>
       press(ways, text, text, () => {
         this.forward = forward;
@@ -44,34 +51,6 @@ export default class SwinReach {
       });
     this.out = way('Patches reached', true);
     this.into = way('Patches read', false);
-    this.playing = player(this.play, {
-      at: () => this.block,
-      last: () => this.now.header.blocks,
-      dwell: STEP_MS,
-      file: 'swin_reach',
-      first: 0,
-      faces: { play: ['▶ Play', 'Play through the blocks'], pause: ['❚❚ Pause', 'Pause'] },
-      rewind: () => {
-        this.block = this.grown = 0;
-        this.drawAll();
-      },
-      step: (to, done) => this.go(to, done),
-      ended: () => this.rest(),
-    });
-  }
-
-  jump(to) {
-    this.pause();
-    this.go(to);
-  }
-
-  rest() {
-    this.stop();
-    if (this.now) this.grown = this.block;
-  }
-
-  shown() {
-    return this.panels.slice(0, this.now.header.panels.length);
   }
 
   count() {
@@ -106,21 +85,21 @@ export default class SwinReach {
     lattice(ctx, this.now.colors.ink, 0.5, rows, cols, self.side, step * rows);
     ctx.globalAlpha = 1;
     frame(ctx, (this.active() % cols) * step, Math.floor(this.active() / cols) * step, step, step);
-    const patches = this.reached(k, this.block);
+    const patches = this.reached(k, this.time.at);
     const share = ((100 * patches) / this.count()).toFixed(0);
     self.note.textContent = `${counted(patches)} of ${counted(this.count())} patches · ${share} %`;
     const title = this.now.header.panels[k].title;
-    nameGrid(self.map.node, `${title}, block ${this.block}, patch ${this.active() + 1}: ${self.note.textContent}`);
+    nameGrid(self.map.node, `${title}, block ${this.time.at}, patch ${this.active() + 1}: ${self.note.textContent}`);
   }
 
   /** Draw a patch: newly reached patches fade in, earlier ones are lighter. */
   drawPatch(ctx, k, q, step) {
     const { cols } = this.now.header;
     const at = this.hop(k, q);
-    const lit = Math.max(0, Math.min(1, this.grown - at + 1));
+    const lit = Math.max(0, Math.min(1, this.time.place - at + 1));
     const box = [(q % cols) * step, Math.floor(q / cols) * step, step + 0.5, step + 0.5];
     fill(ctx, this.now.colors.paper, ...box, 0.78 * (1 - lit));
-    const strength = at === 0 ? 0 : at === Math.max(1, this.block) ? 0.5 : 0.24;
+    const strength = at === 0 ? 0 : at === Math.max(1, this.time.at) ? 0.5 : 0.24;
     if (lit > 0) fill(ctx, this.now.colors.query, ...box, lit * strength);
   }
 
@@ -132,13 +111,13 @@ export default class SwinReach {
     plot.axisY([0, 0.5, 1], (share) => `${100 * share} %`);
     const steps = Array.from({ length: blocks + 1 }, (_, block) => block);
     plot.axisX(steps, String);
-    plot.upright(this.grown, this.now.colors.ink, 1, [3, 3]);
+    plot.upright(this.time.place, this.now.colors.ink, 1, [3, 3]);
     const share = (k, block) => this.reached(k, block) / this.count();
     const ends = panels.map(({ title }, k) => {
       const color = PALETTE.HEADS[[4, 0, 1, 2][k % 4]];
       const points = steps.map((block) => [block, share(k, block)]);
       const end = plot.line(points, k, { color, width: 2 });
-      plot.dot(plot.x(this.block), plot.y(share(k, this.block)), 4, color);
+      plot.dot(plot.x(this.time.at), plot.y(share(k, this.time.at)), 4, color);
       return { ...end, name: title };
     });
     plot.nameEnds(ends, 16);
@@ -148,46 +127,24 @@ export default class SwinReach {
   }
 
   drawAll() {
-    this.shown().forEach((_, k) => this.drawPanel(k));
+    this.panels.forEach((_, k) => this.drawPanel(k));
     this.drawChart();
-    this.counted.textContent =
-      this.block === 0 ? 'before block 1' : `after ${this.block} block${this.block > 1 ? 's' : ''}`;
-    this.scrub.value = this.block;
-    disable(this.back, this.block <= 0 ? 'No block before' : '');
-    disable(this.next, this.block >= this.now.header.blocks ? 'No further block' : '');
+    this.time.draw();
+    const { at } = this.time;
+    disable(this.back, at <= 0 ? 'No block before' : '');
+    disable(this.next, at >= this.now.header.blocks ? 'No further block' : '');
     this.out.setAttribute('aria-pressed', String(this.forward));
     this.into.setAttribute('aria-pressed', String(!this.forward));
-    this.root.dataset.block = String(this.block);
-    this.root.dataset.reached = this.shown()
-      .map((_, k) => this.reached(k, this.block))
-      .join(' ');
+    this.root.dataset.block = String(at);
+    this.root.dataset.reached = this.panels.map((_, k) => this.reached(k, at)).join(' ');
   }
 
-  go(target, done = () => {}) {
-    this.stop();
-    const to = Math.max(0, Math.min(this.now.header.blocks, target));
-    const from = this.grown;
-    this.block = to;
-    this.stop = animate(
-      450,
-      (t) => {
-        this.grown = from + (to - from) * t;
-        this.drawAll();
-      },
-      () => {
-        this.say(
-          `${this.counted.textContent}: ${this.shown()
-            .map((p, k) => `${this.now.header.panels[k].title} ${p.note.textContent}`)
-            .join('; ')}`,
-        );
-        done();
-      },
-    );
-  }
-
-  pause() {
-    this.playing.stop();
-    this.rest();
+  /** Draw a moment of the motion between blocks; announce a block where it ends. */
+  show() {
+    this.drawAll();
+    if (this.time.place !== this.time.at) return;
+    const notes = this.panels.map(({ note }, k) => `${this.now.header.panels[k].title} ${note.textContent}`);
+    this.say(`${this.time.words.textContent}: ${notes.join('; ')}`);
   }
 
   addPanel(k) {
@@ -200,7 +157,6 @@ export default class SwinReach {
       why: el(box, 'div', { class: 'vv-muted sw-why' }),
       side: 100,
     };
-    this.panels[k] = self;
     gridNavigation(self.map.node, {
       label: `Patches, panel ${k + 1}`,
       grid: () => [this.now.header.rows, this.now.header.cols],
@@ -214,33 +170,31 @@ export default class SwinReach {
         this.trigger('pin', centreOf([this.now.header.rows, this.now.header.cols], i));
         this.drawAll();
       },
-      keys: { n: () => this.next.click(), b: () => this.back.click(), p: () => this.play.click() },
+      keys: { n: () => this.next.click(), b: () => this.back.click(), p: () => this.time.play.click() },
     });
   }
 
   update(message, fresh) {
     this.now = message;
     const { header, width } = this.now;
-    while (this.panels.length < header.panels.length) this.addPanel(this.panels.length);
+    setCount(this.panels, header.panels.length, (k) => this.addPanel(k));
     if (fresh) {
-      this.pause();
+      this.time.stop();
       this.image = picture(this.now.arrays.shown);
       this.pinned = header.pin;
       this.hover = -1;
-      this.block = this.grown = Math.min(this.block, header.blocks);
+      this.time.at = Math.min(this.time.at, header.blocks);
     }
-    this.panels.forEach(({ box }, k) => (box.hidden = k >= header.panels.length));
-    this.scrub.max = header.blocks;
     const across = width >= 640 ? 4 : 2;
     const side = Math.floor((width - 16 * (across - 1)) / across);
-    this.shown().forEach((self, k) => {
+    this.panels.forEach((self, k) => {
       self.side = side;
       self.box.style.width = `${side}px`;
       self.head.textContent = header.panels[k].title;
       self.why.textContent = header.panels[k].note;
     });
     this.drawAll();
-    if (header.begin !== this.begun) this.go(header.begin);
+    if (header.begin !== this.begun) this.time.move(header.begin);
     this.begun = header.begin;
   }
 }

@@ -15,6 +15,12 @@ export function button(parent, text, act, attributes = {}) {
   return node;
 }
 
+/** Give a list of parts {box} `count` entries: add(i) creates those that lack, the others leave the page. */
+export function setCount(parts, count, add) {
+  while (parts.length < count) parts.push(add(parts.length));
+  for (const { box } of parts.splice(count)) box.remove();
+}
+
 /** Disable a button for a reason, which is its title then; '' enables it. */
 export function disable(node, reason) {
   node.dataset.title ??= node.title;

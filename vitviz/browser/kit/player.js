@@ -1,7 +1,7 @@
 // Play through moments: a play/pause button, a menu of the animation's files, and a timeline with a slider.
 
 import { button, el } from './dom.js';
-import { clock, reducedMotion } from './motion.js';
+import { animate, clock, mix, reducedMotion } from './motion.js';
 
 const FACES = { play: ['▶ Play'], pause: ['❚❚ Pause'] };
 // A file to take along has no code that loads later. WebKit, which writes no WebP, leaves out images within an SVG image.
@@ -90,8 +90,9 @@ class Player {
 
 /**
  * Create a timeline: play button, slider and the description of the moment.
- *   options: {class, last(), words(at), show(at): draw a moment, dwell, file, label: of the slider (default: a training's)}
- * Returns {node, at (settable), draw(), stop()}.
+ *   options: {class, last(), words(at), show(): draw the moment, dwell, file, label: of the slider (default: a training's),
+ *             ms: of the motion to a moment (default: 0), faces: of the button, which then stays with reduced motion}
+ * Returns {node, at (settable), place (on the way to `at`), draw(), move(at), jump(at): stop and move, stop()}.
  */
 export function timeline(parent, options) {
   return new Timeline(parent, options);
@@ -99,8 +100,7 @@ export function timeline(parent, options) {
 
 class Timeline {
   constructor(parent, options) {
-    this.options = options;
-    this.at = 0;
+    Object.assign(this, { options, at: 0, stopMotion() {} });
     this.node = el(parent, 'div', { class: options.class });
     this.play = button(this.node, '', null);
     const range = { type: 'range', min: '0', step: '1', 'aria-label': options.label ?? 'Training step' };
@@ -110,27 +110,45 @@ class Timeline {
       at: () => this.at,
       last: options.last,
       dwell: options.dwell,
+      first: options.ms ? 0 : options.dwell,
       file: options.file,
-      rewind: () => this.show(0),
-      step: (to, done) => {
-        this.show(to);
-        done();
+      faces: options.faces ?? FACES,
+      rewind: () => {
+        this.at = 0;
+        options.show();
       },
+      step: (to, done) => this.move(to, done),
     });
-    this.slider.oninput = () => {
-      this.stop();
-      this.show(Number(this.slider.value));
-    };
+    this.slider.oninput = () => this.jump(Number(this.slider.value));
   }
 
-  show(at) {
-    this.at = at;
-    this.options.show(at);
+  get at() {
+    return this.goal;
+  }
+
+  set at(at) {
+    Object.assign(this, { goal: at, place: at });
+  }
+
+  move(at, done) {
+    this.stopMotion();
+    const from = this.place;
+    this.goal = Math.max(0, Math.min(this.options.last(), at));
+    const frame = (t) => {
+      this.place = t === 1 ? this.goal : mix(from, this.goal, t);
+      this.options.show();
+    };
+    this.stopMotion = animate(this.options.ms, frame, done);
+  }
+
+  jump(at) {
+    this.stop();
+    this.move(at);
   }
 
   draw() {
     const last = this.options.last();
-    this.play.style.display = reducedMotion() ? 'none' : '';
+    this.play.style.display = reducedMotion() && !this.options.faces ? 'none' : '';
     this.node.style.display = last > 0 ? '' : 'none';
     this.slider.max = String(last);
     this.slider.value = String(this.at);
@@ -140,5 +158,7 @@ class Timeline {
 
   stop() {
     this.player.stop();
+    this.stopMotion();
+    this.at = this.goal;
   }
 }
