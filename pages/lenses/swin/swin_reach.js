@@ -172,6 +172,7 @@ export default class SwinReach {
       },
       keys: { n: () => this.next.click(), b: () => this.back.click(), p: () => this.time.play.click() },
     });
+    return self;
   }
 
   update(message, fresh) {
