@@ -191,13 +191,11 @@ export default class MapView {
 
   draw() {
     if (!this.model) return;
-    const began = performance.now();
     const view = this.view();
     this.drawScene(view);
     const ctx = this.over.size(this.room, this.height);
     if (this.journey.active) this.drawJourney(ctx, view);
     else this.drawHover(ctx, view);
-    this.root.dataset.script = (performance.now() - began).toFixed(1);
   }
 
   /** Redraw the scene below the tiles if it changed. */

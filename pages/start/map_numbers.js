@@ -1,9 +1,8 @@
 // Show an opened part's tables, each with a CSV download.
 
-import { button, el } from '../../vitviz/browser/kit/dom.js';
-import { brief } from '../../vitviz/browser/kit/text.js';
+import { button, el, save } from '../../vitviz/browser/kit/dom.js';
+import { MINUS, brief } from '../../vitviz/browser/kit/text.js';
 
-const MINUS = '\u2212';
 const number = (value) =>
   Number.isFinite(value)
     ? (Math.abs(value) >= 1 || value === 0 ? brief(value) : value.toPrecision(3)).replace('-', MINUS)
@@ -19,26 +18,15 @@ function csvOf({ columns, rows }, { data, shape }) {
   return [head, ...lines].map((line) => line.join(',')).join('\n') + '\n';
 }
 
-function save(file, text) {
-  const address = URL.createObjectURL(new Blob([text], { type: 'text/csv' }));
-  const link = el(null, 'a', { href: address, download: file });
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(address), 1000);
-}
-
 function tableOf(parent, table, array, say) {
   const box = el(parent, 'div', { class: 'mp-table' });
   const head = el(box, 'div', { class: 'mp-head' });
   el(head, 'b', {}, table.title);
-  button(
-    head,
-    'CSV',
-    () => {
-      save(table.file, csvOf(table, array));
-      say(`Downloaded ${table.file}`);
-    },
-    { 'aria-label': `Download ${table.title} as CSV` },
-  );
+  const download = () => {
+    save(new Blob([csvOf(table, array)], { type: 'text/csv' }), table.file);
+    say(`Downloaded ${table.file}`);
+  };
+  button(head, 'CSV', download, { 'aria-label': `Download ${table.title} as CSV` });
   const scroll = el(box, 'div', { class: 'mp-scroll', tabindex: '0', role: 'region', 'aria-label': table.title });
   const node = el(scroll, 'table');
   const first = el(el(node, 'thead'), 'tr');

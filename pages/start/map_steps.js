@@ -1,7 +1,7 @@
 // Draw an opened part's operations: formula, formula with numbers, and values.
 
 import { button, canvas, el } from '../../vitviz/browser/kit/dom.js';
-import { blit, heat, offscreen } from '../../vitviz/browser/kit/pixels.js';
+import { blit, heat, picture } from '../../vitviz/browser/kit/pixels.js';
 import { DIVERGING_LUT, SEQUENTIAL_LUT, accentLut, greatest, headColor } from '../../vitviz/browser/kit/colour_ramp.js';
 import { percent, signed } from '../../vitviz/browser/kit/text.js';
 import { drawStrip } from './map_tiles.js';
@@ -49,8 +49,10 @@ function strip(parent, values, label, top) {
   return line;
 }
 
+/** Draw vectors, those of a 'quad' on one scale. */
 function drawVector(parent, step, array) {
-  step.labels.forEach((label, i) => strip(parent, rowOf(array, i), label, greatest(rowOf(array, i))));
+  const topOf = (row) => greatest(step.kind === 'quad' ? array.data : row);
+  step.labels.forEach((label, i) => strip(parent, rowOf(array, i), label, topOf(rowOf(array, i))));
 }
 
 /** Draw two vectors and their sum on one scale, as in a residual addition. */
@@ -68,13 +70,9 @@ function drawSum(parent, step, array) {
 /** Draw the values of one patch, in colour if it has three channels. */
 function pixels({ data, shape }, lo, hi) {
   const [channels, rows, cols] = shape;
-  const image = new ImageData(cols, rows);
   const level = (value) => Math.round((255 * (value - lo)) / (hi - lo || 1));
-  for (let i = 0; i < rows * cols; i++) {
-    for (let c = 0; c < 3; c++) image.data[4 * i + c] = level(data[(channels > 1 ? c : 0) * rows * cols + i]);
-    image.data[4 * i + 3] = 255;
-  }
-  return offscreen(image);
+  const valueAt = (_, i) => level(data[(i % channels) * rows * cols + Math.floor(i / channels)]);
+  return picture({ data: Uint8ClampedArray.from(data, valueAt), shape: [rows, cols, channels] });
 }
 
 const PLANE = 72;
@@ -214,11 +212,6 @@ function drawMaps(parent, step, array) {
   }
 }
 
-function drawQuad(parent, step, array) {
-  const top = greatest(array.data);
-  step.labels.forEach((label, i) => strip(parent, rowOf(array, i), label, top));
-}
-
 const DRAW = {
   pixels: drawPixels,
   product: drawProduct,
@@ -229,5 +222,5 @@ const DRAW = {
   keys: drawKeys,
   bars: drawBars,
   maps: drawMaps,
-  quad: drawQuad,
+  quad: drawVector,
 };

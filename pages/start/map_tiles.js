@@ -1,7 +1,7 @@
 // Draw the tile of each part from its activations.
 
 import { clipped, fill, outline, write } from '../../vitviz/browser/kit/axes.js';
-import { blit, colour, createContext, heat, offscreen, shrink } from '../../vitviz/browser/kit/pixels.js';
+import { blit, colour, createContext, heat, picture, shrink } from '../../vitviz/browser/kit/pixels.js';
 import { DIVERGING_LUT, SEQUENTIAL_LUT, accentLut, greatest } from '../../vitviz/browser/kit/colour_ramp.js';
 import { percent, tokenName } from '../../vitviz/browser/kit/text.js';
 import { apart, sequenceLines } from './map_cells.js';
@@ -70,13 +70,10 @@ function drawFilters(ctx, { data, shape }, w, h) {
   const gap = 3;
   const side = (Math.min(w, h) + gap) / across;
   for (let i = 0; i < count; i++) {
-    const image = new ImageData(cols, rows);
-    for (let k = 0; k < 4 * rows * cols; k++) {
-      const from = (i * rows * cols + (k >> 2)) * channels;
-      image.data[k] = k % 4 === 3 ? 255 : data[from + (channels > 1 ? k % 4 : 0)];
-    }
+    const size = rows * cols * channels;
+    const image = picture({ data: data.subarray(i * size, (i + 1) * size), shape: [rows, cols, channels] });
     const at = [(i % across) * side, Math.floor(i / across) * side, side - gap, side - gap];
-    clipped(ctx, at, () => blit(ctx, offscreen(image), ...at), 2);
+    clipped(ctx, at, () => blit(ctx, image, ...at), 2);
   }
 }
 

@@ -26,18 +26,13 @@ const POWERS = [
 export function format(value, spec = '') {
   if (typeof value !== 'number') return String(value ?? '');
   const [, plus, comma, digits, kind] = spec.match(/^(\+?)(,?)(?:\.(\d+))?([fgs]?)$/) ?? [];
-  const number = (v, most) => v.toLocaleString('en', { maximumFractionDigits: most, useGrouping: Boolean(comma) });
-  const [power, sign] = (kind === 's' && POWERS.find(([least]) => Math.abs(value) >= least)) || [1, ''];
+  const [least, most] = kind === 'f' ? [Number(digits ?? 0), Number(digits ?? 0)] : [0, 6];
+  const places = { minimumFractionDigits: least, maximumFractionDigits: most, useGrouping: Boolean(comma) };
+  const [power, sign] = (kind === 's' && POWERS.find(([from]) => Math.abs(value) >= from)) || [1, ''];
   const text =
-    kind === 'f'
-      ? value.toLocaleString('en', {
-          minimumFractionDigits: Number(digits ?? 0),
-          maximumFractionDigits: Number(digits ?? 0),
-          useGrouping: Boolean(comma),
-        })
-      : kind
-        ? `${Number((value / power).toPrecision(Number(digits ?? 3)))}${sign && NBSP + sign}`
-        : number(value, 6);
+    kind === 'g' || kind === 's'
+      ? `${Number((value / power).toPrecision(Number(digits ?? 3)))}${sign && NBSP + sign}`
+      : value.toLocaleString('en', places);
   return `${plus && value > 0 ? '+' : ''}${text.replace('-', MINUS)}`;
 }
 

@@ -11,11 +11,11 @@ const LABEL_PX = 9; // from a point to its label
 /** Return the `i`-th of a style that may hold one value per point. */
 export const each = (value, i) => (Array.isArray(value) ? value[i] : value);
 
-/** Return the corners of a regular shape with every second one at `inner` radii. */
-function polygon(corners, turn = 0, inner = 1) {
+/** Return the corners of a regular shape, every second one at a share of the radius. */
+function polygon(corners, outer = 1, turn = 0, share = 1) {
   return Array.from({ length: corners }, (_, i) => {
     const angle = (2 * Math.PI * i) / corners - Math.PI / 2 + turn;
-    const radius = i % 2 ? inner : 1;
+    const radius = outer * (i % 2 ? share : 1);
     return [radius * Math.cos(angle), radius * Math.sin(angle)];
   });
 }
@@ -35,22 +35,14 @@ function plus(turn, arm = 0.36) {
 }
 
 const SHAPES = {
-  square: [
-    [-0.9, -0.9],
-    [0.9, -0.9],
-    [0.9, 0.9],
-    [-0.9, 0.9],
-  ],
-  diamond: polygon(4, 0).map(([x, y]) => [1.25 * x, 1.25 * y]),
+  square: polygon(4, 1.27, Math.PI / 4),
+  diamond: polygon(4, 1.25),
   cross: plus(0),
   x: plus(Math.PI / 4),
-  'triangle-up': polygon(3).map(([x, y]) => [1.2 * x, 1.2 * y]),
-  star: polygon(10, 0, STAR).map(([x, y]) => [1.25 * x, 1.25 * y]),
+  'triangle-up': polygon(3, 1.2),
+  star: polygon(10, 1.25, 0, STAR),
   hexagon: polygon(6),
-  'line-ew': [
-    [-1.2, 0],
-    [1.2, 0],
-  ],
+  'line-ew': polygon(2, 1.2, Math.PI / 2),
 };
 
 /** Draw a marker: a shape, or its outline where its name ends in '-open'. */
@@ -61,12 +53,8 @@ export function drawSymbol(ctx, symbol, x, y, radius, color, { edge = color, wid
   if (shape) shape.forEach(([dx, dy]) => ctx.lineTo(x + radius * dx, y + radius * dy));
   else ctx.arc(x, y, radius, 0, 7);
   ctx.closePath();
-  Object.assign(ctx, {
-    globalAlpha: alpha,
-    fillStyle: color,
-    strokeStyle: isOpen ? color : edge,
-    lineWidth: width || 2,
-  });
+  Object.assign(ctx, { globalAlpha: alpha, fillStyle: color, strokeStyle: isOpen ? color : edge });
+  ctx.lineWidth = width || 2;
   ctx.setLineDash([]);
   if (!isOpen) ctx.fill();
   if (isOpen || width) ctx.stroke();
@@ -102,23 +90,13 @@ function drawErrors(ctx, points, panel, trace, way) {
     const at = number(trace[way][i]);
     const [high, low] = [scale(at + bars.array[i]), scale(at - (bars.arrayminus ?? bars.array)[i])];
     if (!Number.isFinite(high - low) || high === low) return;
-    const [p, q, side] =
-      way === 'x'
-        ? [
-            [low, y],
-            [high, y],
-            [0, cap],
-          ]
-        : [
-            [x, low],
-            [x, high],
-            [cap, 0],
-          ];
-    ctx.moveTo(...p);
-    ctx.lineTo(...q);
-    for (const [a, b] of [p, q]) {
-      ctx.moveTo(a - side[0], b - side[1]);
-      ctx.lineTo(a + side[0], b + side[1]);
+    const ends = [low, high].map((end) => (way === 'x' ? [end, y] : [x, end]));
+    const [dx, dy] = way === 'x' ? [0, cap] : [cap, 0];
+    ctx.moveTo(...ends[0]);
+    ctx.lineTo(...ends[1]);
+    for (const [a, b] of ends) {
+      ctx.moveTo(a - dx, b - dy);
+      ctx.lineTo(a + dx, b + dy);
     }
   });
   ctx.stroke();
@@ -150,6 +128,7 @@ function drawTexts(panel, points, trace) {
 function drawScatter(panel, trace, state) {
   const { ctx } = panel.plot;
   const { mode = 'lines+markers', line = {}, marker = {} } = trace;
+  const rim = marker.line ?? {};
   const points = pointsOf(panel, trace);
   const width = line.width ?? 2;
   if (trace.fill) drawFill(ctx, points, state.before, trace);
@@ -165,19 +144,9 @@ function drawScatter(panel, trace, state) {
   if (mode.includes('markers'))
     points.forEach(([x, y], i) => {
       if (!Number.isFinite(x + y)) return;
-      drawSymbol(
-        ctx,
-        each(marker.symbol, i) ?? 'circle',
-        x,
-        y,
-        (each(marker.size, i) ?? 6) / 2,
-        each(marker.color, i) ?? line.color,
-        {
-          edge: each(marker.line?.color, i),
-          width: each(marker.line?.width, i),
-          alpha: each(marker.opacity, i),
-        },
-      );
+      const color = each(marker.color, i) ?? line.color;
+      const style = { edge: each(rim.color, i), width: each(rim.width, i), alpha: each(marker.opacity, i) };
+      drawSymbol(ctx, each(marker.symbol, i) ?? 'circle', x, y, (each(marker.size, i) ?? 6) / 2, color, style);
     });
   return { points, labels: () => mode.includes('text') && drawTexts(panel, points, trace) };
 }

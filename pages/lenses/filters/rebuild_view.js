@@ -5,7 +5,7 @@ import { frame } from '../../../vitviz/browser/kit/axes.js';
 import { canvas, el, live, setCount } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { PALETTE } from '../../../vitviz/browser/kit/palette.js';
-import { blit, offscreen, picture } from '../../../vitviz/browser/kit/pixels.js';
+import { blit, picture } from '../../../vitviz/browser/kit/pixels.js';
 import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
 import { Plot } from '../../../vitviz/browser/kit/plot.js';
 import { patchName } from '../../../vitviz/browser/kit/text.js';
@@ -113,54 +113,38 @@ export default class RebuildView {
   }
 
   level(v, c) {
-    return Math.max(0, Math.min(255, 255 * (v * this.message.header.scale[c] + this.message.header.shift[c])));
+    return 255 * (v * this.message.header.scale[c] + this.message.header.shift[c]);
+  }
+
+  /** Call each(pixel of the image, channel, index among a basis' values) for all values of a patch. */
+  walk(patch, each) {
+    const P = this.message.header.patch;
+    const [S] = this.message.arrays.shown.shape;
+    const g = this.side();
+    const [top, left] = [Math.floor(patch / g) * P, (patch % g) * P];
+    let index = patch * this.channels() * P * P;
+    for (let c = 0; c < this.channels(); c++)
+      for (let y = 0; y < P; y++) for (let x = 0; x < P; x++) each((top + y) * S + left + x, c, index++);
   }
 
   imageOf(b) {
     const values = this.accumulate(b);
-    const P = this.message.header.patch;
-    const S = this.message.arrays.shown.shape[0];
+    const [S] = this.message.arrays.shown.shape;
     const C = this.channels();
-    const g = this.side();
-    const image = new ImageData(S, S);
-    for (let n = 0; n < g * g; n++) {
-      const top = Math.floor(n / g) * P;
-      const leftEdge = (n % g) * P;
-      const at = n * C * P * P;
-      for (let y = 0; y < P; y++)
-        for (let x = 0; x < P; x++) {
-          const pixel = 4 * ((top + y) * S + leftEdge + x);
-          for (let c = 0; c < 3; c++) {
-            const from = C > 1 ? c : 0;
-            image.data[pixel + c] = this.level(values[at + (from * P + y) * P + x], from);
-          }
-          image.data[pixel + 3] = 255;
-        }
-    }
-    return offscreen(image);
+    const data = new Uint8ClampedArray(S * S * C);
+    for (let patch = 0; patch < this.side() ** 2; patch++)
+      this.walk(patch, (pixel, c, index) => {
+        data[C * pixel + c] = this.level(values[index], c);
+      });
+    return picture({ data, shape: [S, S, C] });
   }
 
   patchError(b) {
-    const values = this.accumulated[b].values;
-    const P = this.message.header.patch;
-    const C = this.channels();
-    const g = this.side();
-    const {
-      data,
-      shape: [S],
-    } = this.message.arrays.shown;
-    const at = this.patch * C * P * P;
-    let sum = 0;
-    for (let c = 0; c < C; c++)
-      for (let y = 0; y < P; y++)
-        for (let x = 0; x < P; x++) {
-          const truth = data[3 * ((Math.floor(this.patch / g) * P + y) * S + (this.patch % g) * P + x) + c];
-          sum +=
-            (255 * (values[at + (c * P + y) * P + x] * this.message.header.scale[c] + this.message.header.shift[c]) -
-              truth) **
-            2;
-        }
-    return Math.sqrt(sum / (C * P * P));
+    const { values } = this.accumulated[b];
+    const { data } = this.message.arrays.shown;
+    const squares = [];
+    this.walk(this.patch, (pixel, c, index) => squares.push((this.level(values[index], c) - data[3 * pixel + c]) ** 2));
+    return Math.sqrt(squares.reduce((sum, square) => sum + square, 0) / squares.length);
   }
 
   drawBox(box, image) {

@@ -82,7 +82,6 @@ export class Panels {
     const [first, top] = [predictedOf(before), predictedOf(now)];
     panel.answer.textContent = `${classes[top]} ${percent(now[top])}`;
     panel.box.classList.toggle('op-lost', top !== first);
-    panel.box.dataset.answer = classes[top];
     panel.before.textContent =
       at === neutral
         ? truth < 0
@@ -111,7 +110,6 @@ export class Panels {
       row.children[1].firstChild.style.width = `${100 * now[c]}%`;
       row.children[1].firstChild.className = c === first ? 'op-own' : '';
       row.children[2].textContent = percent(now[c]);
-      row.dataset.class = classes[c];
     });
   }
 

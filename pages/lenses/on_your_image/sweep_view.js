@@ -26,8 +26,7 @@ export default class SweepView {
 
   update(message) {
     this.now = message;
-    const { hand, mark, place } = message.header;
-    this.root.dataset.place = place.join();
+    const { hand, mark } = message.header;
     if (mark !== this.mark) {
       this.mark = mark;
       this.hand = { ...hand };

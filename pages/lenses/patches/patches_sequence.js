@@ -6,7 +6,7 @@ import { button, canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { evenCell, gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
 import { DIVERGING_LUT, legend } from '../../../vitviz/browser/kit/colour_ramp.js';
-import { patchName, tokenName } from '../../../vitviz/browser/kit/text.js';
+import { patchName, signed, tokenName } from '../../../vitviz/browser/kit/text.js';
 
 export default class PatchesSequence {
   constructor({ root }) {
@@ -69,20 +69,12 @@ export default class PatchesSequence {
     );
   }
 
-  number(v) {
-    return v.toFixed(3).replace('-', '−');
-  }
-
   tokens() {
     return this.message.arrays.content.shape[0];
   }
 
   dim() {
     return this.message.arrays.content.shape[1];
-  }
-
-  signed(v) {
-    return v < 0 ? `− ${this.number(-v)}` : `+ ${this.number(v)}`;
   }
 
   isSeparate() {
@@ -127,7 +119,7 @@ export default class PatchesSequence {
     const b = this.message.arrays.positions.data[at];
     this.note.textContent =
       `z₀[${token}, ${value}], token ${token}: ${name}, value ${value + 1} of ${this.dim()}: ` +
-      `${this.number(a)} ${this.signed(b)} = ${this.number(this.sum[at])}`;
+      `${signed(a, 3)} ${b < 0 ? '−' : '+'} ${signed(Math.abs(b), 3)} = ${signed(this.sum[at], 3)}`;
     this.say(this.note.textContent);
   }
 
@@ -149,9 +141,9 @@ export default class PatchesSequence {
     legend(this.scale, {
       table: DIVERGING_LUT,
       width: Math.min(240, this.message.width),
-      words: separate ? ['− maximum', '0', '+ maximum'] : [this.number(-top), '0', this.number(top)],
+      words: separate ? ['− maximum', '0', '+ maximum'] : [signed(-top, 3), '0', signed(top, 3)],
       colors: this.message.colors,
-      label: `Colour scale${separate ? ' of each map, from minus to plus its maximum' : ` from ${this.number(-top)} to ${this.number(top)}`}`,
+      label: `Colour scale${separate ? ' of each map, from minus to plus its maximum' : ` from ${signed(-top, 3)} to ${signed(top, 3)}`}`,
     });
   }
 
@@ -176,7 +168,7 @@ export default class PatchesSequence {
     this.parts[1].name.textContent = header.added ? '+ E_pos' : '+ no position embedding';
     this.parts[2].name.textContent = '= z₀';
     this.parts.forEach((part, i) => {
-      part.shape.textContent = `${shape}${i ? '' : extra}, within ±${this.number(this.tops[i])}`;
+      part.shape.textContent = `${shape}${i ? '' : extra}, within ±${signed(this.tops[i], 3)}`;
     });
     this.box.width = Math.floor(this.message.width >= 640 ? (this.message.width - 49) / 3 : this.message.width);
     this.box.height = this.message.width >= 640 ? Math.max(200, Math.min(480, T * 7)) : 200;

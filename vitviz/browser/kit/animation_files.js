@@ -6,6 +6,7 @@ import { GIFEncoder, applyPalette, quantize } from './gifenc.js';
 import { createContext, offscreen } from './pixels.js';
 
 const VIDEOS = ['video/mp4;codecs=avc1.640028', 'video/webm;codecs=vp9', 'video/webm', 'video/mp4'];
+const VIDEO = VIDEOS.find((type) => globalThis.MediaRecorder?.isTypeSupported(type));
 const VIDEO_BITS = 8e6; // per second: small type stays legible
 const REPEAT_MS = 40;
 
@@ -73,7 +74,7 @@ class Video {
   constructor(width, height) {
     this.ctx = createContext(width, height);
     this.parts = [];
-    const options = { mimeType: videoType(), videoBitsPerSecond: VIDEO_BITS };
+    const options = { mimeType: VIDEO, videoBitsPerSecond: VIDEO_BITS };
     this.recorder = new MediaRecorder(this.ctx.canvas.captureStream(1000 / REPEAT_MS), options);
     this.recorder.ondataavailable = ({ data }) => this.parts.push(data);
     this.recorder.start();
@@ -97,21 +98,14 @@ class Video {
     });
     this.recorder.stop();
     await stopped;
-    return new Blob(this.parts, { type: videoType().split(';')[0] });
+    return new Blob(this.parts, { type: VIDEO.split(';')[0] });
   }
 }
-
-const videoType = () => VIDEOS.find((type) => globalThis.MediaRecorder?.isTypeSupported(type));
 
 /** The formats that this browser writes: {name, ending, Writer}. */
 export const FORMATS = [
   { name: 'GIF', ending: 'gif', Writer: Gif },
   { name: 'WebP', ending: 'webp', Writer: WebP },
-  ...(videoType()
-    ? [videoType().includes('mp4') ? 'MP4' : 'WebM'].map((name) => ({
-        name,
-        ending: name.toLowerCase(),
-        Writer: Video,
-      }))
-    : []),
+  ...(VIDEO?.includes('mp4') ? [{ name: 'MP4', ending: 'mp4', Writer: Video }] : []),
+  ...(VIDEO?.includes('webm') ? [{ name: 'WebM', ending: 'webm', Writer: Video }] : []),
 ];

@@ -28,6 +28,13 @@ export function disable(node, reason) {
   node.disabled = reason !== '';
 }
 
+/** Download a Blob as a file. */
+export function save(blob, file) {
+  const link = el(null, 'a', { href: URL.createObjectURL(blob), download: file });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
 /** Create a canvas in CSS pixels at the device's resolution: {node, ctx, size(width, height), width, height}. */
 export function canvas(parent, attributes = {}) {
   const node = el(parent, 'canvas', attributes);

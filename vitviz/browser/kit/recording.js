@@ -1,6 +1,6 @@
 // Record what a player plays, as a file 1280 px wide: the player runs by a clock that waits until its view is drawn.
 
-import { el } from './dom.js';
+import { save } from './dom.js';
 import { setClock } from './motion.js';
 import { createContext } from './pixels.js';
 import { drawView, readStyles } from './view_image.js';
@@ -164,7 +164,5 @@ export async function download(player, format, told) {
   if (!blob) return;
   const model = new URLSearchParams(location.search).get('model')?.replace(/^\w+:/, '') ?? '';
   const name = [player.file, model.replace(/\W+/g, '_')].filter(Boolean).join('_');
-  const link = el(null, 'a', { href: URL.createObjectURL(blob), download: `${name}.${format.ending}` });
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+  save(blob, `${name}.${format.ending}`);
 }

@@ -2,13 +2,6 @@
 
 import { el } from './dom.js';
 
-// Of the player's row only its texts are drawn; recording.js scales the view.
-const RULES = `
-  .vv-player > :is(button, select, details), .vv-controls, input[type='range'] { display: none !important; }
-  .vv-copy > .vv { transform: none !important; }
-  .vv-copy { overflow: hidden; height: 100%; background: var(--st-background-color); }
-`;
-
 /** Return the URL's content as a data URL. */
 async function embed(url) {
   const reader = new FileReader();
@@ -42,7 +35,7 @@ async function embedFonts(families) {
 export async function readStyles(root) {
   const place = root.getRootNode();
   const sheets = [...place.styleSheets, ...place.adoptedStyleSheets];
-  const rules = sheets.flatMap((sheet) => [...sheet.cssRules].map((rule) => rule.cssText)).join('\n') + RULES;
+  const rules = sheets.flatMap((sheet) => [...sheet.cssRules].map((rule) => rule.cssText)).join('\n');
   const style = getComputedStyle(root);
   const variables = [...new Set(rules.match(/--[\w-]+/g))]
     .map((name) => [name, style.getPropertyValue(name)])
