@@ -5,10 +5,9 @@
 
 import { button, canvas, el, live, tooltip } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
-import { animate, mix } from '../../../vitviz/browser/kit/motion.js';
 import { picture } from '../../../vitviz/browser/kit/pixels.js';
 import { centreOf } from '../../../vitviz/browser/kit/pin.js';
-import { player } from '../../../vitviz/browser/kit/player.js';
+import { timeline } from '../../../vitviz/browser/kit/player.js';
 import { rgb } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { counted } from '../../../vitviz/browser/kit/text.js';
 import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
@@ -18,31 +17,43 @@ import { drawStage, paint } from './swin_stepper_patches.js';
 import { drawAllWindows, drawMatrix, drawMini } from './swin_stepper_side.js';
 
 const DWELL_MS = 1100;
+const MOVE_MS = 600;
 
 export default class SwinStepper extends Windows {
   constructor({ root, trigger, onUnmount }) {
     super();
-    Object.assign(this, { root, trigger, now: null, hover: -1, pinned: 0 });
-    // `at` is the position between the stages, `goal` its target (null while the slider rests between two stages).
-    Object.assign(this, { at: 0, goal: 0, begun: 0, stop: () => {}, dragging: false, leaking: false });
+    Object.assign(this, { root, trigger, hover: -1, pinned: 0, begun: 0, leaking: false, drawn: '' });
     // Recomputed for each message: sizes, layers of patches and matrices, slots, masked pairs.
     Object.assign(this, { side: 0, tile: null, sheet: null, tinted: null, slots: null, shut: null, frames: 0 });
     this.matrices = new Map();
     this.buildDrive();
     this.buildMaps();
     Object.assign(this, { tip: tooltip(root), say: live(root) });
-    onUnmount(() => this.pause());
+    onUnmount(() => this.time.stop());
     this.listen();
   }
 
   /** Build the row of the player: Play, the stages as cards, and below them the slider between the stages. */
   buildDrive() {
-    this.drive = el(this.root, 'div', { class: 'sw-drive' });
-    this.play = button(this.drive, '', null, { 'aria-label': 'Play' });
-    const line = el(this.drive, 'div', { class: 'sw-line' });
+    this.time = timeline(this.root, {
+      class: 'sw-drive',
+      label: 'Position between the stages',
+      fine: '0.01',
+      last: () => LAST,
+      words: () => `${this.stage() + 1}: ${STAGES[this.stage()].name}`,
+      show: () => this.show(),
+      dwell: DWELL_MS,
+      ms: MOVE_MS,
+      file: 'swin_shift',
+      faces: { play: ['▶ Play', 'Play'], pause: ['❚❚ Pause', 'Pause'] },
+    });
+    const line = el(null, 'div', { class: 'sw-line' });
+    this.time.play.after(line);
+    this.time.words.hidden = true; // the cards say it
     const bar = el(line, 'div', { class: 'sw-bar', role: 'group', 'aria-label': 'Stages' });
+    line.append(this.time.slider);
     this.buttons = STAGES.map((stage, i) => {
-      const node = button(bar, '', () => this.jump(i), {
+      const node = button(bar, '', () => this.time.jump(i), {
         'data-stage': stage.key,
         'aria-label': `${i + 1} ${stage.name}`,
       });
@@ -50,29 +61,11 @@ export default class SwinStepper extends Windows {
       el(name, 'span', {}, ` ${stage.name}`);
       return { node, shape: el(node, 'span', { class: 'vv-mono vv-muted' }) };
     });
-    const range = {
-      type: 'range',
-      min: 0,
-      max: LAST,
-      step: 0.01,
-      value: 0,
-      'aria-label': 'Position between the stages',
-    };
-    this.scrub = el(line, 'input', range);
-    this.playing = player(this.play, {
-      at: () => this.at,
-      last: () => LAST,
-      dwell: DWELL_MS,
-      file: 'swin_shift',
-      first: 0,
-      faces: { play: ['▶ Play', 'Play'], pause: ['❚❚ Pause', 'Pause'] },
-      rewind: () => {
-        this.set(0);
-        this.goal = 0;
-      },
-      step: (to, done) => this.go(to, done),
-      ended: () => this.rest(),
-    });
+  }
+
+  /** The position between the stages. */
+  get at() {
+    return this.time.place;
   }
 
   buildMaps() {
@@ -102,18 +95,9 @@ export default class SwinStepper extends Windows {
   }
 
   listen() {
-    this.scrub.oninput = () => {
-      this.pause();
-      this.dragging = true;
-      this.set(Number(this.scrub.value));
-      this.goal = Number.isInteger(this.at) ? this.at : null;
-    };
-    this.scrub.onchange = () => {
-      this.dragging = false;
-    };
-    this.drive.onkeydown = (event) => {
+    this.time.node.onkeydown = (event) => {
       const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-      if (!by || event.target === this.scrub) return;
+      if (!by || event.target === this.time.slider) return;
       event.preventDefault();
       this.step(by);
     };
@@ -129,7 +113,7 @@ export default class SwinStepper extends Windows {
       keys: {
         n: () => this.step(1),
         b: () => this.step(-1),
-        p: () => this.play.click(),
+        p: () => this.time.play.click(),
         m: () => this.leak.click(),
       },
     });
@@ -191,9 +175,11 @@ export default class SwinStepper extends Windows {
       node.title = shape.textContent = shapes[i]; // a narrow screen has no line for it
     });
     this.root.dataset.stage = STAGES[k].key;
+  }
+
+  drawTime() {
+    this.time.draw();
     this.root.dataset.at = this.at.toFixed(2);
-    if (!this.dragging) this.scrub.value = this.at;
-    this.scrub.setAttribute('aria-valuetext', `${k + 1}: ${STAGES[k].name}`);
   }
 
   drawSide() {
@@ -207,59 +193,28 @@ export default class SwinStepper extends Windows {
     drawStage(this);
     this.drawText();
     this.drawSide();
+    this.drawTime();
   }
 
   // ------------------------------------------------------------ motion
-  set(value) {
-    const before = this.stage();
-    const kind = this.isShifted();
-    this.at = Math.max(0, Math.min(LAST, value));
-    drawStage(this);
-    // Matrices and texts change between stages, not between frames.
-    if (this.stage() !== before || kind !== this.isShifted() || Number.isInteger(this.at)) {
-      this.drawText();
-      this.drawSide();
+  /** Draw a moment; matrices and texts change between stages, not between frames. */
+  show() {
+    const drawn = `${this.stage()} ${this.isShifted()}`;
+    const isStage = Number.isInteger(this.at);
+    if (drawn !== this.drawn || isStage) {
+      this.drawn = drawn;
+      this.drawAll();
     } else {
-      this.root.dataset.at = this.at.toFixed(2);
-      if (!this.dragging) this.scrub.value = this.at;
+      drawStage(this);
+      this.drawTime();
     }
-  }
-
-  go(target, done = () => {}) {
-    this.stop();
-    const to = Math.max(0, Math.min(LAST, target));
-    const from = this.at;
-    this.goal = to; // A second press during the animation continues from this stage.
-    if (to === from) return done();
-    const rolls = pose(from).roll !== pose(to).roll;
-    this.stop = animate(
-      rolls ? 900 : 450,
-      (t) => this.set(t === 1 ? to : mix(from, to, t)),
-      () => {
-        this.say(`Stage ${to + 1}, ${STAGES[Math.round(to)].name}. ${this.sentence.textContent}`);
-        done();
-      },
-    );
+    if (isStage) this.say(`Stage ${this.at + 1}, ${STAGES[this.at].name}. ${this.sentence.textContent}`);
   }
 
   /** Go one stage on (1) or back (-1); during the motion, from the stage that it goes to. */
   step(by) {
-    this.jump((this.goal ?? (by > 0 ? Math.floor(this.at) : Math.ceil(this.at))) + by);
-  }
-
-  jump(to) {
-    this.pause();
-    this.go(to);
-  }
-
-  pause() {
-    this.playing.stop();
-    this.rest();
-  }
-
-  rest() {
-    this.stop();
-    this.goal = Number.isInteger(this.at) ? this.at : null;
+    const { at } = this.time;
+    this.time.jump(by > 0 ? Math.floor(at) + 1 : Math.ceil(at) - 1);
   }
 
   // ------------------------------------------------------------ pointing
@@ -315,15 +270,15 @@ export default class SwinStepper extends Windows {
       this.countMasked();
       this.pinned = header.pin;
       this.hover = -1;
-      this.pause();
-      this.at = this.goal = Math.round(this.at);
+      this.time.stop();
+      this.time.at = this.stage();
     }
     this.side = wide ? Math.min(grown(610), Math.floor(width * 0.56)) : Math.min(width, grown(610));
     this.tile = this.sizes(wide ? width - this.side - 32 : width);
     this.left.style.width = `${this.side}px`;
     paint(this);
     this.drawAll();
-    if (header.begin !== this.begun) this.go(header.begin);
+    if (header.begin !== this.begun) this.time.move(header.begin);
     this.begun = header.begin;
   }
 }

@@ -91,7 +91,8 @@ class Player {
 /**
  * Create a timeline: play button, slider and the description of the moment.
  *   options: {class, last(), words(at), show(): draw the moment, dwell, file, label: of the slider (default: a training's),
- *             ms: of the motion to a moment (default: 0), faces: of the button, which then stays with reduced motion}
+ *             ms: of the motion to a moment (default: 0), faces: of the button, which then stays with reduced motion,
+ *             fine: the slider's step if it may rest between two moments, as may a motion that is stopped}
  * Returns {node, at (settable), place (on the way to `at`), draw(), move(at), jump(at): stop and move, stop()}.
  */
 export function timeline(parent, options) {
@@ -103,7 +104,8 @@ class Timeline {
     Object.assign(this, { options, at: 0, stopMotion() {} });
     this.node = el(parent, 'div', { class: options.class });
     this.play = button(this.node, '', null);
-    const range = { type: 'range', min: '0', step: '1', 'aria-label': options.label ?? 'Training step' };
+    const { label = 'Training step', fine = '1' } = options;
+    const range = { type: 'range', min: '0', step: fine, value: '0', 'aria-label': label };
     this.slider = el(this.node, 'input', range);
     this.words = el(this.node, 'span');
     this.player = player(this.play, {
@@ -118,8 +120,13 @@ class Timeline {
         options.show();
       },
       step: (to, done) => this.move(to, done),
+      ended: () => options.fine && this.stop(),
     });
-    this.slider.oninput = () => this.jump(Number(this.slider.value));
+    this.slider.oninput = () => {
+      this.stop();
+      if (options.fine) this.place = Number(this.slider.value);
+      this.move(Number(this.slider.value));
+    };
   }
 
   get at() {
@@ -138,7 +145,7 @@ class Timeline {
       this.place = t === 1 ? this.goal : mix(from, this.goal, t);
       this.options.show();
     };
-    this.stopMotion = animate(this.options.ms, frame, done);
+    this.stopMotion = animate(from === this.goal ? 0 : this.options.ms, frame, done);
   }
 
   jump(at) {
@@ -151,7 +158,7 @@ class Timeline {
     this.play.style.display = reducedMotion() && !this.options.faces ? 'none' : '';
     this.node.style.display = last > 0 ? '' : 'none';
     this.slider.max = String(last);
-    this.slider.value = String(this.at);
+    this.slider.value = String(this.options.fine ? this.place : this.at);
     this.words.textContent = this.options.words(this.at);
     this.slider.setAttribute('aria-valuetext', this.words.textContent);
   }
@@ -159,6 +166,6 @@ class Timeline {
   stop() {
     this.player.stop();
     this.stopMotion();
-    this.at = this.goal;
+    this.at = this.options.fine ? this.place : this.goal;
   }
 }
