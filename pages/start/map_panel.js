@@ -14,20 +14,9 @@ const ZOOM_MS = 260;
 
 export class Panel {
   constructor({ view, trigger, close, say }) {
-    Object.assign(this, {
-      view,
-      trigger,
-      closed: close,
-      say,
-      id: '',
-      deep: false,
-      message: null,
-      query: {},
-      dismissed: '',
-    });
-    this.node = document.createElement('section');
-    this.node.className = 'mp-panel';
-    this.node.tabIndex = -1;
+    Object.assign(this, { view, trigger, closed: close, say });
+    Object.assign(this, { id: '', deep: false, message: null, query: {}, dismissed: '' });
+    this.node = el(null, 'section', { class: 'mp-panel', tabindex: '-1' });
   }
 
   /** The pin of the opened part's token: the one that the map showed. */

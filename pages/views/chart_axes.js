@@ -1,6 +1,7 @@
 // The axes of a chart: numbers in words, range, ticks and labels, and the room that these need.
 
 import { logTicks, niceTicks, write } from '../../vitviz/browser/kit/axes.js';
+import { scaleOf } from '../../vitviz/browser/kit/plot.js';
 import { MINUS, NBSP } from '../../vitviz/browser/kit/text.js';
 
 const LINE_PX = 15; // of a tick's label
@@ -70,11 +71,9 @@ export class Axis {
     const names = values.filter((value) => typeof value === 'string');
     this.names = names.length || layout.type === 'category' ? [...new Set(values.map(String))] : null;
     this.isWhole = values.length > 0 && values.every(Number.isInteger);
-    this.domain = this.findDomain(
-      values.map((value) => this.number(value)),
-      edges,
-      pad,
-    );
+    const numbers = values.map((value) => this.number(value));
+    this.domain = this.findDomain(numbers, edges, pad);
+    this.share = scaleOf(this.domain, [0, 1], this.log); // the place of a value along the axis, 0 to 1
   }
 
   /** Return a value as a number: a category's index. */
@@ -153,12 +152,6 @@ export class Axis {
     const lines = Math.max(0, ...shown.map(([, parts]) => parts.length));
     const titles = this.title ? wrap(ctx, this.title, px) : [];
     return { ticks: shown, titles, lines, room: LINE_PX * (lines + titles.length) + (lines || titles.length ? 8 : 4) };
-  }
-
-  /** Return the place of a value along the axis, 0 to 1. */
-  share(value) {
-    const [low, high] = this.domain;
-    return this.log ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low);
   }
 }
 

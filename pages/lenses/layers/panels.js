@@ -5,7 +5,7 @@ import { button, canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { coverOnce, photo } from '../../../vitviz/browser/kit/photo.js';
 import { cover } from '../../../vitviz/browser/kit/pixels.js';
-import { cellAt, centreOf, mark, pinOf, tokenOfPin } from '../../../vitviz/browser/kit/pin.js';
+import { cellAt, centreOf, mark, pinOf, placeOf, tokenOfPin } from '../../../vitviz/browser/kit/pin.js';
 import { tokenName } from '../../../vitviz/browser/kit/text.js';
 
 const NARROW_PX = 640;
@@ -25,16 +25,7 @@ function frame(parent) {
 export class Panels {
   /** paint(panel, query) returns a layer's cells as a canvas; describe(panel, query) a text about the place. */
   constructor({ root, trigger }, { paint, describe, scale }) {
-    Object.assign(this, {
-      root,
-      trigger,
-      paint,
-      describe,
-      scale,
-      now: null,
-      place: null,
-      photos: [photo(root), photo(root)],
-    });
+    Object.assign(this, { root, trigger, paint, describe, scale, place: null, photos: [photo(root), photo(root)] });
     this.page = el(root, 'div', { class: 'ly' });
     const left = el(this.page, 'div', { class: 'ly-left' });
     this.title = el(left, 'div', { class: 'ly-title' });
@@ -66,8 +57,7 @@ export class Panels {
   /** Returns the pin, a place or a token's name: the query while the pointer is elsewhere. */
   home() {
     const { pin } = this.now.header;
-    const at = pin.split(',').map(Number);
-    const place = at.length === 2 && at.every(Number.isFinite) ? at : null;
+    const place = placeOf(pin);
     return { place, name: place ? '' : pin, cell: (grid) => cellAt(grid, place ?? [0.5, 0.5]) };
   }
 

@@ -140,18 +140,24 @@ export default class SwinBias {
     return `(${Math.floor(t / this.now.header.cols) + 1}, ${(t % this.now.header.cols) + 1})`;
   }
 
+  /** Draw the table's entries indexOf(i) as `count` cells, `across` in a row, on each `less` px smaller than the step. */
+  drawCells(ctx, [count, across], step, less, indexOf, head = this.head) {
+    for (let i = 0; i < count; i++) {
+      const [x, y] = [(i % across) * step, Math.floor(i / across) * step];
+      fill(ctx, this.color(this.value(indexOf(i), head)), x, y, step - less, step - less);
+    }
+  }
+
   drawWindow() {
     const { rows, cols } = this.now.header;
     const step = this.size.window / Math.max(rows, cols);
     const ctx = this.win.map.size(step * cols, step * rows);
     const { colors } = this.now;
-    for (let t = 0; t < this.tokens(); t++) {
-      const x = (t % cols) * step;
-      const y = Math.floor(t / cols) * step;
-      fill(ctx, this.color(this.value(this.indexOf(this.query, t))), x, y, step - 1, step - 1);
-      if (this.cell >= 0 && this.indexOf(this.query, t) === this.cell) this.ring(ctx, x, y, step - 1, colors.ink, 2);
-    }
     const box = (t) => [(t % cols) * step, Math.floor(t / cols) * step];
+    const indexOf = (t) => this.indexOf(this.query, t);
+    this.drawCells(ctx, [this.tokens(), cols], step, 1, indexOf);
+    for (let t = 0; t < this.tokens(); t++)
+      if (indexOf(t) === this.cell) this.ring(ctx, ...box(t), step - 1, colors.ink, 2);
     this.ring(ctx, ...box(this.key), step - 1, '#0F151C', 2.5);
     frame(ctx, ...box(this.query), step - 1, step - 1, undefined, 3);
     const style = { style: '600 13px', color: '#0F151C', align: 'center' };
@@ -167,18 +173,9 @@ export default class SwinBias {
   drawTable() {
     const step = this.size.table / this.wide();
     const ctx = this.table.map.size(step * this.wide(), step * this.tall());
-    for (let i = 0; i < this.wide() * this.tall(); i++) {
-      const [x, y] = [(i % this.wide()) * step, Math.floor(i / this.wide()) * step];
-      fill(ctx, this.color(this.value(i)), x, y, step - 0.75, step - 0.75);
-    }
-    this.ring(
-      ctx,
-      (this.lit() % this.wide()) * step - 1,
-      Math.floor(this.lit() / this.wide()) * step - 1,
-      step + 1.25,
-      '#0F151C',
-      2.5,
-    );
+    this.drawCells(ctx, [this.wide() * this.tall(), this.wide()], step, 0.75, (i) => i);
+    const [col, row] = [this.lit() % this.wide(), Math.floor(this.lit() / this.wide())];
+    this.ring(ctx, col * step - 1, row * step - 1, step + 1.25, '#0F151C', 2.5);
     this.table.head.textContent = `Table of head ${this.head + 1}, ${this.tall()} × ${this.wide()}`;
   }
 
@@ -186,9 +183,8 @@ export default class SwinBias {
     const n = this.tokens();
     const step = this.size.matrix / n;
     const ctx = this.matrix.map.size(this.size.matrix, this.size.matrix);
-    for (let q = 0; q < n; q++)
-      for (let k = 0; k < n; k++)
-        fill(ctx, this.color(this.value(this.indexOf(q, k))), k * step, q * step, step + 0.3, step + 0.3);
+    const { data: index } = this.now.arrays.index;
+    this.drawCells(ctx, [n * n, n], step, -0.3, (pair) => index[pair]);
     // Outline all pairs that share this entry of the table.
     ctx.strokeStyle = '#0F151C';
     ctx.lineWidth = step > 5 ? 1.5 : 1;
@@ -239,10 +235,10 @@ export default class SwinBias {
       const y0 = Math.floor(h / across) * (s + 26) + 18;
       write(ctx, colors, `Head ${h + 1}`, x0 + 12, y0 - 5, { color: colors.ink, base: 'alphabetic' });
       fill(ctx, headColor(h, this.now.header.heads), x0, y0 - 13, 8, 8);
-      for (let i = 0; i < this.wide() * this.tall(); i++) {
-        const [x, y] = [x0 + (i % this.wide()) * step, y0 + Math.floor(i / this.wide()) * step];
-        fill(ctx, this.color(this.value(i, h)), x, y, step + 0.3, step + 0.3);
-      }
+      ctx.save();
+      ctx.translate(x0, y0);
+      this.drawCells(ctx, [this.wide() * this.tall(), this.wide()], step, -0.3, (i) => i, h);
+      ctx.restore();
       if (h === this.head) frame(ctx, x0, y0, s, s);
     }
     this.headsTitle.textContent = `All ${this.now.header.heads} heads, shared scale`;

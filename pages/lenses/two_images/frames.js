@@ -21,11 +21,9 @@ export function veil(most = 255) {
 }
 
 export class Frames {
-  /**
-   * acts: {hover(side, cell, event), pick(side, cell) (optional), start(side) (optional), label(side)}
-   */
-  constructor({ root, trigger }, acts) {
-    Object.assign(this, { root, trigger, acts, frames: [], message: null });
+  /** A view has point(side, cell, event) and nameOf(side); pin(side, cell), start(side) and shown(side) are optional. */
+  constructor({ root, trigger }) {
+    Object.assign(this, { root, trigger, frames: [], message: null });
     this.page = el(root, 'div', { class: 'ti' });
     this.row = el(this.page, 'div', { class: 'ti-row' });
     this.facts = el(this.page, 'div', { class: 'vv-mono ti-facts' });
@@ -50,9 +48,9 @@ export class Frames {
     frame.navigation = gridNavigation(frame.node, {
       label: '',
       grid: () => this.grid(side),
-      hover: (cell, event) => this.acts.hover(side, cell, event),
-      pick: (cell) => this.acts.pick?.(side, cell),
-      start: () => this.acts.start?.(side) ?? 0,
+      hover: (cell, event) => this.point(side, cell, event),
+      pick: (cell) => this.pin?.(side, cell),
+      start: () => this.start?.(side) ?? 0,
     });
     frame.node.style.touchAction = 'pan-y';
     return frame;
@@ -84,7 +82,7 @@ export class Frames {
       const [rows, cols] = given.grid;
       frame.title.textContent = given.title;
       frame.title.title = given.title;
-      nameGrid(frame.node, this.acts.label(side));
+      nameGrid(frame.node, this.nameOf(side));
       frame.node.style.aspectRatio = given.photo || cols > 1 ? '1' : `2 / ${rows}`;
       frame.figure.classList.toggle('ti-bare', !given.photo);
       frame.figure.classList.toggle('ti-thin', !given.photo && cols === 1);
@@ -92,7 +90,7 @@ export class Frames {
       if (given.photo)
         frame.photo.show({ header: given, arrays: { photo: arrays[`photo${side}`] } }, (bitmap) => {
           coverOnce(frame.picture, bitmap);
-          this.acts.shown?.(side, bitmap);
+          this.shown?.(side);
         });
     });
     const { legend: words } = header;
@@ -103,12 +101,7 @@ export class Frames {
 }
 
 export default class StaticFrames extends Frames {
-  constructor(context) {
-    super(context, {
-      hover: (side, cell, event) => this.point(side, cell, event),
-      label: (side) => this.message.header.frames[side].title,
-    });
-  }
+  nameOf = (side) => this.message.header.frames[side].title;
 
   point(side, cell, event) {
     const { frames } = this.message.header;

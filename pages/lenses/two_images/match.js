@@ -5,7 +5,7 @@ import { button, el } from '../../../vitviz/browser/kit/dom.js';
 import { PALETTE } from '../../../vitviz/browser/kit/palette.js';
 import { coverOnce } from '../../../vitviz/browser/kit/photo.js';
 import { cover, heat, offscreen } from '../../../vitviz/browser/kit/pixels.js';
-import { cellAt, centreOf, mark, pinOf } from '../../../vitviz/browser/kit/pin.js';
+import { cellAt, centreOf, mark, pinOf, placeOf } from '../../../vitviz/browser/kit/pin.js';
 import { nameCell, signed } from '../../../vitviz/browser/kit/text.js';
 import { Frames, veil } from './frames.js';
 
@@ -13,26 +13,33 @@ const UNIT = 127; // an int8 of this is a cosine of 1
 const SVG = 'http://www.w3.org/2000/svg';
 const SIDES = ['first', 'second'];
 
+/** Create an SVG element with attributes. */
+function svg(parent, tag, attributes) {
+  const node = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  parent?.append(node);
+  return node;
+}
+
 export default class Match extends Frames {
   constructor(context) {
-    super(context, {
-      hover: (side, cell, event) => this.point(side, cell, event),
-      pick: (side, cell) => this.pin(side, cell),
-      start: (side) => (side ? this.nearest(0, this.home()).cell : this.home()),
-      shown: (side) => side && this.small.children.length && this.drawLayers(),
-      label: (side) => `The ${SIDES[side]} image, ${this.message.header.frames[side].title}`,
-    });
+    super(context);
     this.query = null;
-    this.lines = document.createElementNS(SVG, 'svg');
-    this.lines.setAttribute('class', 'ti-lines');
-    this.lines.setAttribute('aria-hidden', 'true');
+    this.lines = svg(null, 'svg', { class: 'ti-lines', 'aria-hidden': 'true' });
     this.small = el(this.page, 'div', { class: 'ti-layers' });
+  }
+
+  start = (side) => (side ? this.nearest(0, this.home()).cell : this.home());
+
+  nameOf = (side) => `The ${SIDES[side]} image, ${this.message.header.frames[side].title}`;
+
+  shown(side) {
+    if (side && this.small.children.length) this.drawLayers();
   }
 
   /** Return the pinned patch of the first image. */
   home() {
-    const at = this.message.header.pin.split(',').map(Number);
-    return cellAt(this.grid(0), at.length === 2 && at.every(Number.isFinite) ? at : [0.5, 0.5]);
+    return cellAt(this.grid(0), placeOf(this.message.header.pin) ?? [0.5, 0.5]);
   }
 
   /** Pin a patch of the first image; a patch of the second pins its nearest neighbour. */
@@ -123,19 +130,13 @@ export default class Match extends Frames {
       ['#fff', 4],
       [color, 2],
     ]) {
-      const line = document.createElementNS(SVG, 'path');
-      line.setAttribute('d', `M${ends[0].join(' ')}L${ends[1].join(' ')}`);
+      const d = `M${ends[0].join(' ')}L${ends[1].join(' ')}`;
+      const line = svg(this.lines, 'path', { d, class: rank < 0 ? 'ti-query' : 'ti-pair' });
       Object.assign(line.style, { stroke, strokeWidth: width });
-      line.setAttribute('class', rank < 0 ? 'ti-query' : 'ti-pair');
-      this.lines.append(line);
     }
-    for (const [x, y] of ends) {
-      const dot = document.createElementNS(SVG, 'circle');
-      Object.entries({ cx: x, cy: y, r: 4, fill: color, stroke: '#fff', class: 'ti-pair' }).forEach((pair) =>
-        dot.setAttribute(...pair),
-      );
-      if (rank >= 0) this.lines.append(dot);
-    }
+    if (rank < 0) return;
+    for (const [cx, cy] of ends)
+      svg(this.lines, 'circle', { cx, cy, r: 4, fill: color, stroke: '#fff', class: 'ti-pair' });
   }
 
   /** Draw the pinned patch's cosines in every layer, small. */

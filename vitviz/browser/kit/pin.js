@@ -20,13 +20,16 @@ export function pinOf(grid, cell) {
     .join(',');
 }
 
+/** Return the place [x, y] of a pin 'x,y'; null for a name. */
+export function placeOf(pin) {
+  const place = pin.split(',').map(Number);
+  return place.length === 2 && place.every(Number.isFinite) ? place : null;
+}
+
 /** Return the token of a pin ('x,y' in [0, 1] or a prefix token's name); -1 if it is neither. */
 export function tokenOfPin({ prefix, grid }, pin) {
-  const named = prefix.indexOf(pin);
-  if (named >= 0) return named;
-  const place = pin.split(',').map(Number);
-  if (place.length !== 2 || !place.every(Number.isFinite)) return -1;
-  return prefix.length + cellAt(grid, place);
+  const place = placeOf(pin);
+  return place ? prefix.length + cellAt(grid, place) : prefix.indexOf(pin);
 }
 
 /** Position an element over one cell of a grid; hide it for -1. */
