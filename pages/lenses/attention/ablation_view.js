@@ -50,6 +50,7 @@ export default class AblationView {
       label: 'Image: drag to ablate patches, Enter toggles one',
       grid: () => this.message.header.grid,
       start: () => this.message.header.start,
+      pick: (patch) => this.change(() => this.toggle(this.patches, patch, !this.patches.has(patch))),
       hover: (index, event) => {
         mark(this.marker, this.message.header.grid, index);
         if (index < 0) return this.tip.hide();
@@ -85,13 +86,7 @@ export default class AblationView {
         this.sendState();
       }
     };
-    this.stage.onclick = null;
-    this.stage.addEventListener('keydown', (event) => {
-      if ((event.key === 'Enter' || event.key === ' ') && this.grid.index >= 0) {
-        event.preventDefault();
-        this.change(() => this.toggle(this.patches, this.grid.index, !this.patches.has(this.grid.index)));
-      }
-    });
+    this.stage.onclick = null; // only keys pick: the pointer paints
     this.stage.style.touchAction = 'none'; // touch paints instead of scrolling
   }
 

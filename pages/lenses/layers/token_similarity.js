@@ -1,19 +1,12 @@
 // Draw the cosine similarity of the token under the pointer to all others, layer by layer, over the image.
 
-import { DIVERGING_LUT, legend } from '../../../vitviz/browser/kit/colour_ramp.js';
+import { legend, veil } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { heat } from '../../../vitviz/browser/kit/pixels.js';
 import { cellAt } from '../../../vitviz/browser/kit/pin.js';
 import { nameCell, signed, tokenName } from '../../../vitviz/browser/kit/text.js';
 import { Panels, tokenOf } from './panels.js';
 
 const UNIT = 127; // an int8 of this is a cosine of 1
-
-/** The diverging ramp, opaque at its ends and clear in the middle, so that the image shows where cosines are near 0. */
-function veil() {
-  const table = DIVERGING_LUT.slice();
-  for (let i = 0; i < 256; i++) table[4 * i + 3] = Math.round(255 * Math.min(1, 0.12 + Math.abs(i - 127.5) / 110));
-  return table;
-}
 
 /** Returns the query's cosines; the pin's, if the layer sent only those. */
 function row({ arrays }, panel, query) {

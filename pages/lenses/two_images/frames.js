@@ -6,19 +6,11 @@ import { gridNavigation, nameGrid } from '../../../vitviz/browser/kit/grid.js';
 import { coverOnce, photo } from '../../../vitviz/browser/kit/photo.js';
 import { cover, heat, offscreen } from '../../../vitviz/browser/kit/pixels.js';
 import { mark } from '../../../vitviz/browser/kit/pin.js';
-import { DIVERGING_LUT, inkOn, legend } from '../../../vitviz/browser/kit/colour_ramp.js';
+import { DIVERGING_LUT, inkOn, legend, veil } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { nameCell, signed } from '../../../vitviz/browser/kit/text.js';
 
 const SHOWN_ALPHA = 200; // of a signed value over an image
 const MOST_NUMBERS = 96; // cells of a map that also shows its values as text
-
-/** Return the diverging ramp, opaque at its ends and clear in the middle. */
-export function veil(most = 255) {
-  const table = DIVERGING_LUT.slice();
-  for (let i = 0; i < 256; i++)
-    table[4 * i + 3] = Math.round(most * Math.min(1, 0.06 + (Math.abs(i - 127.5) / 127.5) ** 1.2));
-  return table;
-}
 
 export class Frames {
   /** A view has point(side, cell, event) and nameOf(side); pin(side, cell), start(side) and shown(side) are optional. */

@@ -2,12 +2,13 @@
 // nearest neighbour; lines join mutual nearest neighbours.
 
 import { button, el } from '../../../vitviz/browser/kit/dom.js';
+import { veil } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { PALETTE } from '../../../vitviz/browser/kit/palette.js';
 import { coverOnce } from '../../../vitviz/browser/kit/photo.js';
 import { cover, heat, offscreen } from '../../../vitviz/browser/kit/pixels.js';
 import { cellAt, centreOf, mark, pinOf, placeOf } from '../../../vitviz/browser/kit/pin.js';
 import { nameCell, signed } from '../../../vitviz/browser/kit/text.js';
-import { Frames, veil } from './frames.js';
+import { Frames } from './frames.js';
 
 const UNIT = 127; // an int8 of this is a cosine of 1
 const SVG = 'http://www.w3.org/2000/svg';

@@ -42,6 +42,14 @@ export function accentLut(color) {
   return table;
 }
 
+/** Return the diverging ramp, opaque at its ends and clear in the middle, for signed values over an image. */
+export function veil(most = 255) {
+  const table = DIVERGING_LUT.slice();
+  for (let i = 0; i < 256; i++)
+    table[4 * i + 3] = Math.round(most * Math.min(1, 0.06 + (Math.abs(i - 127.5) / 127.5) ** 1.2));
+  return table;
+}
+
 /** Return 'r, g, b' of a table at a share in [0, 1], for rgb() and rgba(). */
 export function channelsAt(table, share) {
   const level = 4 * Math.round(255 * Math.max(0, Math.min(1, share)));
