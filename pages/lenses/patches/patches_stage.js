@@ -39,7 +39,8 @@ export default class PatchesStage {
 
   buildBar() {
     this.bar = el(this.right, 'div', { class: 'vv-row pt-bar' });
-    this.pull = this.toggle('Separate patches', () => this.glide(this.apart < 0.5 ? 1 : 0));
+    this.pull = button(this.bar, 'Separate patches', () => this.glide(this.apart < 0.5 ? 1 : 0));
+    this.pull.setAttribute('aria-pressed', 'false');
     this.gap = el(this.bar, 'input', {
       type: 'range',
       min: 0,
@@ -51,8 +52,8 @@ export default class PatchesStage {
       this.stop();
       this.setApart(this.gap.value / 100);
     };
-    this.numbers = this.toggle('Show numbers', (node) => this.switchOn('numbers', node));
-    this.response = this.toggle('Show response', (node) => this.switchOn('response', node));
+    this.numbers = button(this.bar, 'Show numbers', () => this.switchOn('numbers'));
+    this.response = button(this.bar, 'Show response', () => this.switchOn('response'));
     this.response.title = 'Colour each patch by its dot product with the selected column of E';
   }
 
@@ -165,11 +166,6 @@ export default class PatchesStage {
     });
   }
 
-  toggle(text, act) {
-    const node = button(this.bar, text, () => act(node), { 'aria-pressed': 'false' });
-    return node;
-  }
-
   // ------------------------------------------------------------ geometry
   count() {
     return this.message.header.rows * this.message.header.cols;
@@ -241,10 +237,15 @@ export default class PatchesStage {
     drawMap(this);
   }
 
-  switchOn(name, node) {
+  switchOn(name) {
     this.on[name] = !this.on[name];
-    node.setAttribute('aria-pressed', String(this.on[name]));
+    this.press();
     drawMap(this);
+  }
+
+  press() {
+    this.numbers.setAttribute('aria-pressed', String(this.on.numbers));
+    this.response.setAttribute('aria-pressed', String(this.on.response));
   }
 
   point(token, from) {
@@ -302,8 +303,7 @@ export default class PatchesStage {
     this.message = message;
     this.layOut(message);
     if (fresh) this.load(message);
-    this.numbers.setAttribute('aria-pressed', String(this.on.numbers));
-    this.response.setAttribute('aria-pressed', String(this.on.response));
+    this.press();
     this.nameRows(message.header, message.width);
     drawMap(this);
     drawStrip(this);

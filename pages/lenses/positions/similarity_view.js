@@ -232,12 +232,10 @@ export default class SimilarityView extends Tables {
   }
 
   // ---- pointing
-  fineCell(p, event) {
-    const { map, tile } = this.mosaics[p];
+  fineCell(p, px, py) {
+    const { tile } = this.mosaics[p];
     const [rows, cols] = this.panels()[p].grid;
-    const box = map.node.getBoundingClientRect();
-    const x = event.clientX - box.left - HEADINGS;
-    const y = event.clientY - box.top - HEADINGS;
+    const [x, y] = [px - HEADINGS, py - HEADINGS];
     const pitch = tile + GUTTER;
     const c = Math.floor(x / pitch);
     const r = Math.floor(y / pitch);
@@ -270,16 +268,13 @@ export default class SimilarityView extends Tables {
       label: `Similarity mosaic ${p + 1}: one map per position`,
       grid: () => this.panels()[p].grid,
       start: () => this.queryOf(p),
-      cellAt: (x, y) => {
-        const box = mosaic.map.node.getBoundingClientRect();
-        return this.fineCell(p, { clientX: x + box.left, clientY: y + box.top })?.tile ?? -1;
-      },
+      cellAt: (x, y) => this.fineCell(p, x, y)?.tile ?? -1,
       hover: (i, event) => {
         if (i < 0) {
           this.query = this.key = null;
           return this.drawAll();
         }
-        const under = event?.clientX !== undefined ? this.fineCell(p, event) : null;
+        const under = event?.offsetX !== undefined ? this.fineCell(p, event.offsetX, event.offsetY) : null;
         this.active = p;
         this.query = centreOf(this.panels()[p].grid, i);
         this.key = under?.key ?? null;
