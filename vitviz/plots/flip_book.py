@@ -50,7 +50,7 @@ class Picture:
     page: str | None = None  # the lens that shows it large
     opens: str = ""
     reason: str = ""
-    extra: dict[str, Any] = field(default_factory=dict)  # rows, cols, names, tile, mark, series, labels, table
+    extra: dict[str, Any] = field(default_factory=dict)  # rows, cols, names, tile, mark, series, table
     tiles: Sequence[Sequence[str]] = ()  # words under the tiles of each frame
     base: NDArray[np.uint8] | None = None  # (H, W, 3), under an 'overlay'; the n images of 'mistakes'
 
