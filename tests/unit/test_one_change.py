@@ -92,6 +92,15 @@ def test_a_slip_that_diverges_is_said_to_and_what_is_compared_has_both() -> None
     assert said.endswith(" 1 run with the bug diverged.")
 
 
+def test_a_difference_is_that_of_the_written_means() -> None:
+    said = describe_hyperparameter([of("8", 0.9648), of("16", 0.97035)], "8").replace(
+        "\N{NO-BREAK SPACE}", " "
+    )
+    assert (
+        "16 with 97.0 %; worst: 8 with 96.5 %" in said and "16 compared with 8: +0.5 points" in said
+    )  # not +0.6
+
+
 def test_a_knob_s_ends_are_held_against_the_base() -> None:
     found = [of("1", 0.90, 0.91), of("2", 0.95, 0.96), of("4", 0.97, 0.95), of("8", None, None)]
     said = describe_hyperparameter(found, "2").replace("\N{NO-BREAK SPACE}", " ")

@@ -79,14 +79,13 @@ def create_variant(name: str, title: str, rows: Sequence[Row], epochs: float) ->
 
 @dataclass(frozen=True)
 class Gain:
-    """The difference of two variants in percentage points of test accuracy, seed by seed."""
+    """The difference of two variants in percentage points of test accuracy, seed by seed.
+
+    mean: difference of the two means over the seeds that both have, as they are written.
+    """
 
     points: tuple[float, ...]
-
-    @property
-    def mean(self) -> float:
-        """Mean over the seeds that both have."""
-        return mean(self.points)
+    mean: float
 
     @property
     def clear(self) -> bool:
@@ -118,7 +117,11 @@ class Gain:
 def compute_gain(changed: Variant, base: Variant) -> Gain | None:
     """Return the effect of a change, paired by seed; None if no seed has both."""
     seeds = sorted(changed.test.keys() & base.test.keys())
-    return Gain(tuple(100 * (changed.test[seed] - base.test[seed]) for seed in seeds)) if seeds else None
+    if not seeds:
+        return None
+    after, before = ([variant.test[seed] for seed in seeds] for variant in (changed, base))
+    points = tuple(100 * (new - old) for new, old in zip(after, before, strict=True))
+    return Gain(points, percent_difference(mean(after), mean(before)))
 
 
 def describe_bug(with_bug: Variant, without_bug: Variant) -> str:
@@ -143,7 +146,7 @@ def describe_bug(with_bug: Variant, without_bug: Variant) -> str:
         return f"The bug makes no consistent difference across seeds: {ends}; {gain.summary}.{diverged}"
     effect = "costs" if gain.mean < 0 else "unexpectedly adds"
     seeds = gain.spread if len(gain.points) == 1 else f"{gain.spread}, {gain.certainty}"
-    return f"The bug {effect} {abs(percent_difference(with_it, without)):.1f} points ({seeds}): {ends}.{diverged}"
+    return f"The bug {effect} {abs(gain.mean):.1f} points ({seeds}): {ends}.{diverged}"
 
 
 def describe_hyperparameter(variants: Sequence[Variant], base: str) -> str:
