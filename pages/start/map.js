@@ -12,7 +12,16 @@ import { MapModel } from './map_model.js';
 import { drawArcs, drawKeys, drawToken } from './map_overlay.js';
 import { MapPad } from './map_pad.js';
 import { Panel } from './map_panel.js';
-import { buildParts, buildShapes, paintPart, paintParts, sceneLabels, writeLabels, writeParts } from './map_parts.js';
+import {
+  buildParts,
+  buildShapes,
+  paintPart,
+  paintParts,
+  sceneLabels,
+  writeLabels,
+  writeLargest,
+  writeParts,
+} from './map_parts.js';
 import { Hint, listenToPointer, tokenUnder } from './map_pointer.js';
 import { drawScene } from './map_scene.js';
 import { streamScale } from './map_stream.js';
@@ -171,6 +180,12 @@ export default class MapView {
     return { model, plan, offsets, scale, ...images, colors: message.colors, width: this.room, journeyPin: this.pin };
   }
 
+  /** Pin of the user's patch, whose attention the layers show; null while the map plays or follows the readout token. */
+  get pinned() {
+    const { header, readout } = this.model;
+    return header.pinned && header.pin !== readout && !this.journey.active ? header.pin : null;
+  }
+
   /** Followed token: the pinned one. */
   get pin() {
     return this.model.header.pin;
@@ -223,6 +238,7 @@ export default class MapView {
     if (!resting) this.restSoon(scene.pin);
     drawScene(this.under.size(this.room, this.height), scene);
     writeLabels(this.labels, this.model, this.model.shortName(scene.pin));
+    writeLargest(this.parts, this.model, scene.pin);
   }
 
   restSoon(pin) {
@@ -243,15 +259,16 @@ export default class MapView {
   drawHover(ctx, view) {
     const { pin } = this.hover;
     this.lookAt(pin);
-    if (pin) for (const block of this.model.blocks) drawKeys(ctx, view, block, pin);
+    const shown = pin ?? this.pinned;
+    if (shown) for (const block of this.model.blocks) drawKeys(ctx, view, block, shown);
     drawToken(ctx, view, pin ?? this.pin, Boolean(pin));
-    if (pin) for (const block of this.model.blocks) drawArcs(ctx, view, block, pin);
+    if (shown) for (const block of this.model.blocks) drawArcs(ctx, view, block, shown);
   }
 
   // ------------------------------------------------------------ shown stream and highlights
   streamPin(hovered) {
     if (this.journey.active) return this.moment.readingOut ? this.model.readout : this.pin;
-    return hovered ?? this.model.readout;
+    return hovered ?? this.pinned ?? this.model.readout;
   }
 
   strongPlace() {

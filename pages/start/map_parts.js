@@ -63,8 +63,20 @@ export function writeParts(parts, model) {
     entry.open.setAttribute('aria-label', partWords(part));
     if (entry.box.beside) writeBeside(entry.words, part, model);
     else if (entry.words) entry.words.textContent = part.caption ?? '';
-    if (part.kind === 'block' && !entry.box.beside && entry.box.w >= 100)
-      entry.open.dataset.most = `max ${percent(rangeOf(model, part)[1], 0)}`;
+  }
+  writeLargest(parts, model, model.readout);
+}
+
+/** Write a token's largest attention weight on a patch over each layer. */
+export function writeLargest(parts, model, pin) {
+  for (const { open, part, box } of parts.values()) {
+    if (part.kind !== 'block' || box.beside || box.w < 100) continue;
+    const token = model.tokenAt(part, pin);
+    const isRow = pin === model.readout || token < 0;
+    const largest = isRow
+      ? rangeOf(model, part)[1]
+      : model.keys(part, token).find(({ key }) => key >= part.prefix.length)?.weight;
+    open.dataset.most = `max ${percent(largest ?? 0, 0)}`;
   }
 }
 

@@ -126,6 +126,13 @@ def test_a_pin_of_the_map_is_the_noun(open_app: OpenApp) -> None:
     assert all("pin=0.062%2C0.188" in part["link"]["href"] for part in header["parts"] if part["link"])
 
 
+def test_the_map_follows_the_default_pin_of_a_link_only_after_a_click(open_app: OpenApp) -> None:
+    app = open_app(model="preset:vit_digits", image="digits:5", pin="0.500,0.500")
+    assert not views(app)["map"][0]["pinned"]
+    assert views(act(app, pin="0.5,0.5"))["map"][0]["pinned"]
+    assert views(open_app(model="preset:vit_digits", image="digits:5", pin="0.062,0.188"))["map"][0]["pinned"]
+
+
 @pytest.mark.parametrize("pin", ["", "nan,nan", "9,9", "<b>", "cls,1", "x" * 1000])
 def test_what_is_no_pin_changes_nothing(open_app: OpenApp, pin: str) -> None:
     app = open_app(model="preset:vit_digits")
