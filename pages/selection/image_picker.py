@@ -29,6 +29,7 @@ _UPLOAD = re.compile(r"upload:[\w-]{20,32}")
 _INDEX = re.compile(r"0|[1-9][0-9]{0,5}")
 _NAME = re.compile(r"[a-z_]{1,32}")
 _SOURCES = {"sample": "Samples", "dataset": "Datasets", "own": "Upload"}
+THUMBNAIL = "nouns.thumbnail"  # key of its fragment
 _IMAGE_PX = 112  # longer side of the thumbnail
 _TALL_PX, _WIDE_PX = 160, 256  # longer side of a thumbnail with an aspect ratio above 2
 IMAGE_EXPIRED = "This image has expired: an upload is deleted when its session ends. Another image is shown."
@@ -97,10 +98,18 @@ def _exists(image: str) -> bool:
 
 def draw(model: ModelChoice, chosen: selection.Selection) -> None:
     """Draw the image as the model sees it, a suggested model, and the sources of other images."""
+    st.fragment(_draw_thumbnail, key=THUMBNAIL)(model, chosen)
+    notices.draw_notice(session_keys.NOTICE)
+    _draw_crop_slider(shared_cache.load_image(chosen.image), model)
+    offered = model_suggestion.draw(model, chosen.image)
+    _draw_sources(chosen.image, offered)
+
+
+def _draw_thumbnail(model: ModelChoice, chosen: selection.Selection) -> None:
     pixels = shared_cache.load_image(chosen.image)
     prepared = shared_cache.prepare_image(chosen.image, model.preparation, chosen.offset)
     redrawn = model.preparation.digit and pixels.shape[:2] != prepared.shown.shape[:2]
-    pin = chosen.pin if selection.is_pinned() and not redrawn else None
+    pin = selection.get_current().pin if selection.is_pinned() and not redrawn else None
     element_cache.draw_cached(
         st.container(
             horizontal=_get_longer_side_px(pixels) != _WIDE_PX, vertical_alignment="center", gap="small"
@@ -115,10 +124,6 @@ def draw(model: ModelChoice, chosen: selection.Selection) -> None:
         ),
         private=chosen.image.startswith(shared_cache.UPLOAD),
     )
-    notices.draw_notice(session_keys.NOTICE)
-    _draw_crop_slider(pixels, model)
-    offered = model_suggestion.draw(model, chosen.image)
-    _draw_sources(chosen.image, offered)
 
 
 def _draw_image(small: str, width: int, square: bool, title: str, text: str) -> None:

@@ -11,7 +11,7 @@ _KEY, _RUN = "nouns.follow", "nouns._followed"
 
 
 def follow_newest_step(model: ModelChoice) -> bool:
-    if not _is_training(model):
+    if not is_training(model):
         return False
     if st.session_state.get(_RUN) != model.key:  # following starts off for each run
         st.session_state[_RUN] = model.key
@@ -24,7 +24,7 @@ def follow_newest_step(model: ModelChoice) -> bool:
 
 
 def draw(model: ModelChoice) -> None:
-    if not _is_training(model):
+    if not is_training(model):
         return
     is_followed = st.toggle(
         "Follow the newest step",
@@ -34,7 +34,7 @@ def draw(model: ModelChoice) -> None:
     st.fragment(_poll, run_every=POLL_S)(model.key, model.steps[-1], is_followed)
 
 
-def _is_training(model: ModelChoice) -> bool:
+def is_training(model: ModelChoice) -> bool:
     if not model.key.startswith("run:"):
         return False
     run = runs.find_run(model.key.removeprefix("run:"))

@@ -7,6 +7,7 @@ from html import escape
 from pathlib import Path
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.controls import popover, query_params, session_keys, widgets
 from pages.frame import registry
@@ -41,6 +42,7 @@ from vitviz.text import parse_float, parse_int
 
 _NAME = re.compile(r"[a-z0-9_]{1,64}")
 _MODEL_PX = 72
+_CARD_POLL_S = 3.0  # while the lab's run trains
 _CURVE_PX = 256
 _CURVE_HEIGHT_PX = 41  # scaled to the sidebar's width
 WEIGHTS_EXPIRED = (
@@ -161,16 +163,31 @@ def _draw_model(model: ModelChoice, choices: Mapping[str, ModelChoice], shown: p
             args=(model,),
             width="stretch",
         )
-    # The card is drawn once the step below it is known.
+    if shown.reason and run_follower.is_training(model):
+        st.fragment(_draw_newest_card, run_every=_CARD_POLL_S)(model.key)
+        step = model.steps[-1]
+    else:
+        # The card is drawn once the step below it is known.
+        place = st.container(horizontal=True, vertical_alignment="center", gap="small")
+        step = model.steps[-1] if shown.reason else _draw_step(model)
+        _draw_card(place, model, step)
+    model_dialog.draw_button()
+    return step
+
+
+def _draw_newest_card(key: str) -> None:
+    """Draw the card of a run in training at its newest snapshot."""
     place = st.container(horizontal=True, vertical_alignment="center", gap="small")
-    step = model.steps[-1] if shown.reason else _draw_step(model)
+    if (model := selection.refresh_models().get(key)) is not None:  # None if it was deleted
+        _draw_card(place, model, model.steps[-1])
+
+
+def _draw_card(place: DeltaGenerator, model: ModelChoice, step: int) -> None:
     thumbnail = _encode_model(shared_cache.identify_weights(model, step), model, step, selection.get_theme())
     card = thumbnail, model.title, catalogue.is_random(model, step), _describe_step(model, step)
     element_cache.draw_cached(place, _draw_model_card, *card, private=catalogue.is_private(model))
     if installation.is_enabled():  # otherwise nothing of a collapsed sidebar is seen
         st.html(f'<div class="vv-strip">{escape(model.title)} · step {step:,}</div>')
-    model_dialog.draw_button()
-    return step
 
 
 def _draw_model_list(shown: str, choices: Mapping[str, ModelChoice]) -> None:

@@ -6,7 +6,8 @@ import streamlit as st
 from pages.frame import page
 from pages.lenses.attention.captions import describe_lens
 from pages.lenses.attention.map_controls import read_background
-from pages.selection import selection
+from pages.lenses.attention.map_explorer import VIEW
+from pages.selection import image_picker, selection
 from pages.selection.subject import CapturedSubject, name_token
 from pages.views.chart import draw_chart
 from pages.views.maps import draw_maps
@@ -94,4 +95,4 @@ def draw_patches(subject: CapturedSubject, probs: np.ndarray, class_name: str) -
     )
     if picked is not None and picked < grid[0] * grid[1]:
         selection.set_pin(Pin.of_cell(grid, picked))
-        st.rerun(scope="fragment")
+        st.rerun([VIEW, image_picker.THUMBNAIL])

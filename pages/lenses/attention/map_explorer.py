@@ -12,7 +12,7 @@ from pages.lenses.attention import export
 from pages.lenses.attention.captions import describe_training
 from pages.lenses.attention.export import ExportedView
 from pages.lenses.attention.map_controls import MapControls, read_controls
-from pages.selection import attention_maps, selection
+from pages.selection import attention_maps, image_picker, selection
 from pages.selection.subject import CapturedSubject, capture_attention
 from pages.stores import catalogue
 from pages.views.bars import draw_bars
@@ -31,7 +31,7 @@ VIEW, STAGE = "attention.view", f"{KEY}.stage"  # fragments: the whole view, and
 
 
 def _apply_stage_pick() -> None:
-    """Rerun the stage and the open drawers after a pin, and the whole view after a change of layer or head."""
+    """Rerun the stage, the thumbnail and the open drawers after a pin, and the view after a change of layer or head."""
     events = read_picks(KEY)
     if "pin" in events:
         selection.set_pin(events["pin"])
@@ -40,8 +40,7 @@ def _apply_stage_pick() -> None:
         for name in controls:
             query_params.request_value(f"attention.{name}", str(events[name]))
         st.rerun(VIEW)
-    if drawers := page.list_open_drawers(DRAWERS):
-        st.rerun([STAGE, *drawers])
+    st.rerun([STAGE, image_picker.THUMBNAIL, *page.list_open_drawers(DRAWERS)])
 
 
 def draw(subject: CapturedSubject) -> None:
