@@ -35,7 +35,8 @@ def rotary_figure(grid: Grid, dim: int, base: float, offset: tuple[int, int], mo
     _add_clocks(figure, rotary_turns(grid, dim, base, offset), mode)
     bare = {"showgrid": False, "showticklabels": False}
     figure.layout(
-        height=420,
+        height=436,
+        margin={"t": 24},  # for the title
         xaxis={"domain": [0, MAP_END], "title": {"text": "columns right"}, "showgrid": False},
         yaxis={
             "title": {"text": "rows down"},
