@@ -124,7 +124,7 @@ def _describe_row(lines: FloatArray, head: Head, layout: TokenLayout) -> str:
     text = f"puts {strongest} of its attention on {_name_strongest(patches)}"
     if first:
         names = " and ".join(f"[{name.upper()}]" for name in layout.prefix)
-        text += f" and {percent(float(line[:first].sum()), 0)} on {names}"
+        text += f" and {percent(float(line[:first].sum()))} on {names}"
     text += f" (uniform attention: {percent(1 / layout.num_tokens)} per token)."
     if patches == 1:
         return text

@@ -103,7 +103,7 @@ def test_the_gradient_s_question_has_the_numbers_of_its_figure(monkeypatch: pyte
         lambda _: result(*rows, marks=[experiment_measures.EARLY_UPDATES]),
     )
     ask = experiment_measures.WeakestGradient()
-    assert "Post-norm with residuals: 0.1;" in ask.measure_answer(AT).words  # geometric: of 0.01 and 1
+    assert "Post-norm with residuals: 1/10;" in ask.measure_answer(AT).words  # geometric: of 0.01 and 1
     assert ask.measure_answer(AT).value == list(experiment_measures.VARIANTS).index("pre_none")
 
 

@@ -55,7 +55,7 @@ def describe_gradient_shares(norms: Sequence[Norms], updates: int) -> str:
     moment = "Before training" if updates == 0 else f"After {plural(updates, 'update')}"
     if not norms:
         return ""
-    shares = [f"{variant.title} {_format_share(variant.share)}" for variant in norms]
+    shares = [f"{variant.title} {format_share(variant.share)}" for variant in norms]
     weakest = min(norms, key=lambda variant: np.nan_to_num(variant.share, nan=np.inf)).title
     return (
         f"{moment}, the gradient norm of the first block relative to the last is smallest in {weakest}:"
@@ -63,7 +63,8 @@ def describe_gradient_shares(norms: Sequence[Norms], updates: int) -> str:
     )
 
 
-def _format_share(share: float) -> str:
+def format_share(share: float) -> str:
+    """Return a ratio of gradient norms as '3', '1.2 (similar)' or '1/40'."""
     if np.isnan(share):
         return "undefined, as the last block has no gradient"
     if share < LEAST:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import isnan
 from typing import Annotated
 
-from vitviz.analysis.gradients import select_norms
+from vitviz.analysis.gradients import format_share, select_norms
 from vitviz.analysis.one_change import Gain, Variant, compute_gain, create_variant
 from vitviz.experiments.bugs import BUGS, FIXED
 from vitviz.experiments.gradients import NAME as GRADIENTS
@@ -137,7 +137,7 @@ class WeakestGradient(StoredMeasure):
         if len(shares) < len(VARIANTS):
             return None
         weakest = min(shares, key=shares.__getitem__)
-        numbers = "; ".join(f"{VARIANTS[name]}: {share:.2g}" for name, share in shares.items())
+        numbers = "; ".join(f"{VARIANTS[name]}: {format_share(share)}" for name, share in shares.items())
         return MeasuredAnswer(
             list(VARIANTS).index(weakest),
             f"Gradient of the first block divided by that of the last after {plural(EARLY_UPDATES, 'update')}"

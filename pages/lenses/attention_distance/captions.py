@@ -17,8 +17,8 @@ def describe_distances(
     text = (
         f"The mean attention distance of the heads is {means_px.min():.1f} to {means_px.max():.1f} px over {images}"
         f" (uniform attention: {uniform_px:.1f} px; corner to corner: {corner_px:.1f} px); {local} of"
-        f" {means_px.size} heads are local (below {100 * LOCAL_SHARE:.0f} % of uniform). The heads differ by up"
-        f" to {np.ptp(means_px[0]):.1f} px in layer 1,"
+        f" {means_px.size} heads {'is' if local == 1 else 'are'} local (below {100 * LOCAL_SHARE:.0f} % of uniform)."
+        f" The heads differ by up to {np.ptp(means_px[0]):.1f} px in layer 1,"
         f" {np.ptp(means_px[-1]):.1f} px in layer {len(means_px)} and {np.ptp(means_px):.1f} px over all layers"
     )
     return f"{text}." if random_px is None else f"{text} (random weights: {np.ptp(random_px):.1f} px)."

@@ -95,8 +95,9 @@ function drawFlat(view, flat) {
 
 function writeSum(view, flat, filter, product, patch) {
   const { dim } = view.message.header;
-  const bias = view.message.arrays.bias.data[view.column];
   const sum = product.reduce((a, v) => a + v, 0);
+  const total = sum + view.message.arrays.bias.data[view.column];
+  const bias = number(total.toFixed(4) - sum.toFixed(4), 4); // so that the written sum is right
   const modelValue = view.message.arrays.tokens.data[patch * dim + view.column];
   const middle = view.value >= 0 ? view.value : view.last.rightWidth < 520 ? 0 : 1;
   const shown = [...new Set([0, middle, flat.length - 1])].filter((k) => k < flat.length).sort((a, b) => a - b);
@@ -109,9 +110,9 @@ function writeSum(view, flat, filter, product, patch) {
     const attributes = k === view.value ? { class: 'vv-chosen pt-strong' } : {};
     el(line, 'span', attributes, `${factor(flat[k])}·${factor(filter[k])}`);
   });
-  el(line, 'span', {}, ` + ${factor(bias)}`);
-  const end = el(view.detail.sum, 'div', {}, `= ${number(sum, 4)} + ${factor(bias)} = `);
-  el(end, 'span', { class: 'pt-strong', 'data-role': 'dot' }, number(sum + bias, 4));
+  el(line, 'span', {}, ` + ${bias.startsWith('−') ? `(${bias})` : bias}`);
+  const end = el(view.detail.sum, 'div', {}, `= ${number(sum, 4)} + ${bias} = `);
+  el(end, 'span', { class: 'pt-strong', 'data-role': 'dot' }, number(total, 4));
   el(end, 'span', { class: 'vv-muted' }, `   model: ${number(modelValue, 4)}`);
   if (view.value >= 0) {
     const P = view.message.header.patch;

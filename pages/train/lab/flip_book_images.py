@@ -234,7 +234,7 @@ def _build_confusion(frames: Sequence[Frame]) -> Picture | None:
     tables = [snapshot.counts for snapshot in judged]
     maps = np.stack([confusion.confusion_shares(table) for table in tables])[:, None, None]
     captions = [
-        f"Accuracy {percent(table.trace() / max(1, int(table.sum())))} on"
+        f"Accuracy of this snapshot: {percent(table.trace() / max(1, int(table.sum())))} on"
         f" {plural(int(table.sum()), 'validation image')}{_describe_most_common_mistake(table, classes)}."
         for table in tables
     ]
