@@ -13,7 +13,7 @@ VIEWS = {
     "token": ("One token", token_similarity.draw),
     "alike": ("Similarity (CKA)", cka.draw),
     "probe": ("Linear probes", linear_probes.draw),
-    "sinks": ("Attention sinks", sinks.draw),
+    "sinks": ("Token norms", sinks.draw),
 }
 
 

@@ -63,9 +63,7 @@ def draw(compared: Subject) -> None:
         if revealed
         else f"{_describe_longest(compared, shown, subset)}{hidden}"
     )
-    page.caption(
-        "Patch tokens with very large norms are often attention sinks; this view measures norms, not attention."
-    )
+    page.caption("Patch tokens with very large norms are often attention sinks.")
     draw_length_maps(compared, len(shown))
     page.findings("layers.sinks")
     if revealed or compared.choice.key not in _pair_keys():
