@@ -2,9 +2,9 @@
 
     python benchmarks/layout_shift.py [--phone] [--pages attention swin] [--keep]
 
-Sums the browser's layout shifts (web.dev/cls), without its tolerance of half a second after a click and without those
-before the page has any content. Every page is opened by a browser without a cache. --keep writes the heights of its
-views to pages/views/heights.json, which a first visit reserves.
+Sums the browser's layout shifts (web.dev/cls), without its tolerance of half a second after a click. Every page and
+study is opened by a browser without a cache. --keep writes the heights of widgets and views to
+pages/views/heights.json, which a first visit reserves.
 """
 
 from __future__ import annotations
@@ -20,31 +20,28 @@ from playwright.sync_api import Browser, Page, sync_playwright
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from pages.frame import registry  # noqa: E402
+from benchmarks.first_screen import HEIGHT_PX, WIDTH_PX, list_addresses  # noqa: E402
 from tests.browser.conftest import FLAGS, chromium_path, free_port, settle, start_server, stop_server  # noqa: E402
 
 HEIGHTS = ROOT / "pages" / "views" / "heights.json"
-WIDE = {"viewport": {"width": 1280, "height": 800}}
+WIDE = {"viewport": {"width": WIDTH_PX, "height": HEIGHT_PX}}
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
 PHONE["user_agent"] = "Mozilla/5.0 (Linux; Android 14) AppleWebKit/537.36 Chrome/140.0 Mobile Safari/537.36"
 PHONE["extra_http_headers"] = {"Sec-CH-UA-Mobile": "?1"}
-# A move counts where it moves anything of the page or of the sidebar.
 WATCH = """() => {
   window.moves = [];
-  const ours = (node) => (node?.nodeType === 1 ? node : node?.parentElement)?.closest(
-    '[data-testid=stMainBlockContainer] [data-testid=stElementContainer], [data-testid=stSidebarContent] *');
   const name = (node) => (node?.nodeType === 1 ? node : node?.parentElement)?.closest('[class*=st-key-]')
     ?.className.match(/st-key-\\S+/)?.[0] ?? node?.textContent?.trim().slice(0, 30);
   new PerformanceObserver((list) => {
     for (const { value, sources } of list.getEntries())
-      if (sources.some(({ node }) => ours(node)))
-        window.moves.push([value, sources.map(({ node, previousRect, currentRect }) =>
-          `${name(node)} ${Math.round(previousRect.top)}>${Math.round(currentRect.top)}`).join(', ')]);
+      window.moves.push([value, sources.map(({ node, previousRect, currentRect }) =>
+        `${name(node)} ${Math.round(previousRect.top)}>${Math.round(currentRect.top)}`).join(', ')]);
   }).observe({ type: 'layout-shift', buffered: true });
 }"""
-VIEWS = """() => Object.fromEntries([...document.querySelectorAll('[data-testid=stBidiComponentIsolated]')]
-  .map((host) => host.closest('[data-testid=stElementContainer]'))
-  .filter((box) => box.clientHeight > 1)
+SKELETON_PX = 38  # where nothing is reserved
+ELEMENTS = """() => Object.fromEntries(
+  [...document.querySelectorAll('[data-testid=stElementContainer][class*=st-key-]')]
+  .filter((box) => box.checkVisibility() && box.getBoundingClientRect().right > 0) // not in a closed sidebar
   .map((box) => [box.className.match(/st-key-(\\S+)/)?.[1], Math.round(box.getBoundingClientRect().height)]))"""
 GROUPS = (
     '[data-testid="stMain"] [class*="st-key-shell-groups"]'  # of sections; else the first row of segments
@@ -72,9 +69,9 @@ def visit(browser: Browser, address: str, screen: dict[str, object], heights: di
         f"{address.rpartition('/')[2] or 'home':22s} {total:.3f}  {largest if total > 0.05 else ''}",
         flush=True,
     )
-    heights |= page.evaluate(VIEWS)
+    heights |= page.evaluate(ELEMENTS) | heights
     sections = page.locator(GROUPS if page.locator(GROUPS).count() else ROW)
-    options = sections.first.locator("button") if sections.count() else None
+    options = sections.first.locator("button") if sections.count() and "?" not in address else None
     for number in range(1, options.count() if options else 0):
         assert options is not None
         title = options.nth(number).inner_text()
@@ -83,7 +80,7 @@ def visit(browser: Browser, address: str, screen: dict[str, object], heights: di
         settle(page)
         total, largest = moved(page)
         print(f"    {title:18s} {total:.3f}  {largest if total > 0.05 else ''}", flush=True)
-        heights |= page.evaluate(VIEWS)
+        heights |= page.evaluate(ELEMENTS) | heights
     context.close()
 
 
@@ -93,8 +90,8 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--phone", action="store_true", help="on a screen of 390 px")
-    parser.add_argument("--pages", nargs="*", default=[entry.slug for entry in registry.PAGES])
-    parser.add_argument("--keep", action="store_true", help="write the heights of the views")
+    parser.add_argument("--pages", nargs="*", default=list(list_addresses().values()))
+    parser.add_argument("--keep", action="store_true", help="write the heights")
     asked = parser.parse_args()
     heights: dict[str, int] = {}
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
@@ -113,6 +110,7 @@ def main() -> None:
         for key, height in heights.items():
             pair = kept.setdefault(key, [height, height])
             pair[int(asked.phone)] = height
+        kept = {key: pair for key, pair in kept.items() if pair != [SKELETON_PX] * 2}
         HEIGHTS.write_text(
             "{\n" + ",\n".join(f'  "{key}": {kept[key]}' for key in sorted(kept)) + "\n}\n", "utf-8"
         )

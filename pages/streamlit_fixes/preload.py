@@ -37,6 +37,11 @@ _EVERYWHERE = (
     "Selectbox",
     "Slider",
 )
+# Until the sidebar comes, which is before the title.
+_RESERVED_SIDEBAR = (
+    "@media (min-width: 768px) { [data-testid='stAppViewContainer']:not(:has([data-testid='stSidebar'], h1))"
+    " { padding-left: 280px; } }"
+)
 _IMPORT = re.compile(r"""\b(?:from|import)\s*["'](\.{1,2}/[^"']+\.js)["']""")
 # Read by Streamlit's client as its module begins; where a policy forbids it the client looks for itself.
 _SERVER = '<script>window.__streamlit = { BACKEND_BASE_URL: new URL(".", location.href).href }</script>'
@@ -80,7 +85,7 @@ def render_document(slug: str) -> str:
     title = "vitviz" if slug == "home" else f"{entry.title} · vitviz"
     head = head.replace("<title>Streamlit</title>", f"<title>{escape(title)}</title>")
     server = () if slug == "home" else (_SERVER,)  # its address is the server's own
-    style = f"<style>{_LAYOUT.read_text('utf-8')}</style>"
+    style = f"<style>{_LAYOUT.read_text('utf-8')}{_reserve_room(entry)}</style>"
     return "\n".join(
         (
             head,
@@ -91,6 +96,28 @@ def render_document(slug: str) -> str:
             end + body,
         )
     )
+
+
+def _reserve_room(entry: PageEntry) -> str:
+    """Return CSS that reserves the sidebar's width, and the measured heights of elements while their modules load.
+
+    An element's key begins with its page, except those that pages share; studies show elements of all pages.
+    """
+    rules = _RESERVED_SIDEBAR if entry.sidebar else ""
+    for screen, query in enumerate(("min-width: 641px", "max-width: 640px")):
+        keys: dict[int, list[str]] = {}
+        for key, heights in register.load_heights().items():
+            if entry.slug not in ("studies", page := key.partition("-")[0]) and page in registry.BY_SLUG:
+                continue
+            keys.setdefault(heights[screen], []).append(f".st-key-{key}")
+        rules += f"@media ({query}) {{"
+        for height, classes in keys.items():
+            rules += (
+                f":is({','.join(classes)}):has(> [data-testid='stSkeleton'])"
+                f"{{min-height:{height}px;max-height:{height}px}}"
+            )
+        rules += "}"
+    return rules
 
 
 def _list_meta_tags(title: str, question: str) -> list[str]:

@@ -28,11 +28,13 @@ def draw(study: Study) -> None:
     else:
         stage, question_column = st.container(), st.container()
     with question_column:
-        if view.above is not None:
-            view.above()
+        above = None if view.above is None else st.container()
         answered = view.prediction is None or view.prediction.is_answered()
     with stage:
         draw_picture(view, f"studies.{study.name}", answered)
+    if above is not None and view.above is not None:  # may load images, which must not delay the picture
+        with above:
+            view.above()
     finding, details = split_sentence(view.caption)
     if caption := finding if answered else "Predict, or skip, to see the answer.":
         page.caption(caption)

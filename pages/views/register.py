@@ -121,7 +121,7 @@ def get_reserved_height(key: str) -> Height:
     if measured is None:
         return "content"
     wide, phone = measured
-    return phone if st.context.headers.get("Sec-Ch-Ua-Mobile") == "?1" else wide
+    return (phone if st.context.headers.get("Sec-Ch-Ua-Mobile") == "?1" else wide) or "content"
 
 
 @cache

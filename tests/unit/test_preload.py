@@ -13,7 +13,7 @@ from streamlit import config
 from pages.frame import registry
 from pages.frame.moved_views import MOVED_PAGES
 from pages.streamlit_fixes import preload
-from pages.views.register import COMPONENT
+from pages.views.register import COMPONENT, load_heights
 
 ROOT = Path(preload.__file__).parents[2]
 STATIC = Path(streamlit.__file__).with_name("static")
@@ -42,6 +42,17 @@ def test_a_page_below_the_server_s_own_address_says_where_the_server_is() -> Non
             0
         ]  # modules are run when all of it has been read
         assert ("BACKEND_BASE_URL" in head) == (entry.slug != "home")
+
+
+def test_a_page_reserves_the_room_of_its_sidebar_and_of_what_draws_later() -> None:
+    for entry in registry.PAGES:
+        head = preload.render_document(entry.slug).partition("</head>")[0]
+        assert ("padding-left: 280px" in head) == entry.sidebar
+        for query, height in zip(("min-w", "max-w"), load_heights()["nouns-dataset"], strict=True):
+            rule = rf"@media \({query}(?:(?!@media).)*nouns-dataset[,)].*?min-height:(\d+)px"
+            reserved = re.search(rule, head)
+            assert reserved is not None and int(reserved[1]) == height
+        assert ("attention-layer" in head) == (entry.slug in ("attention", "studies"))
 
 
 def test_a_page_names_its_views_and_those_that_it_shares() -> None:
