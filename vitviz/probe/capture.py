@@ -1,7 +1,7 @@
 """Run a model on images and return its intermediates as fp32 arrays."""
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 from torch import Tensor, nn
 
 from vitviz.analysis.distance import AttentionDistances, DistanceStream, window_distances_px
@@ -17,6 +18,7 @@ from vitviz.models.token_layout import TokenLayout
 
 FloatArray = NDArray[np.float32]
 SMALL_VALUES = 4 * 3 * 64 * 64  # of all images; below this one thread is fastest
+_openmp = ThreadpoolController().select(user_api="openmp")
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,18 +61,14 @@ def _batches(model: nn.Module, images: FloatArray, batch_size: int) -> Iterable[
         yield torch.tensor(images[start : start + batch_size], dtype=torch.float32, device=device)
 
 
-@contextmanager
-def _limit_threads(images: FloatArray) -> Iterator[None]:
-    """Use one thread for a few small images: starting others takes longer than their share of the work."""
-    threads = torch.get_num_threads()
-    if images.size > SMALL_VALUES or threads == 1:
-        yield
-        return
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
+def one_thread() -> AbstractContextManager[object]:
+    """Let PyTorch compute with one thread in this thread.
+
+    `torch.set_num_threads` would also limit threads that start meanwhile, and MKL ignores OpenMP's limits after it.
+    """
+    torch.get_num_threads()  # a thread's first call sets OpenMP's number
+    limit: AbstractContextManager[object] = _openmp.limit(limits=1)
+    return limit
 
 
 def capture(
@@ -91,7 +89,8 @@ def capture(
     request = record if isinstance(record, bool) else tuple(record)
     logits: list[NDArray[Any]] = []
     parts: dict[str, list[NDArray[Any]]] = {}
-    with torch.inference_mode(), _limit_threads(images):
+    # Starting other threads for a few small images takes longer than their share of the work.
+    with torch.inference_mode(), one_thread() if images.size <= SMALL_VALUES else nullcontext():
         for x in _batches(model, images, batch_size):
             out, tensors = model(x, record=request or ("logits",), **changes)
             logits.append(as_array(out))

@@ -1,19 +1,17 @@
 """Run models on an image while it changes, with their attention or activation maps."""
 
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
 from vitviz.analysis.attention import fuse_heads, readout_row
 from vitviz.data.image_preprocessing import normalise
 from vitviz.models.abilities import abilities, as_vit
 from vitviz.models.loaded_model import LoadedModel
-from vitviz.probe.capture import FloatArray, as_array, capture
+from vitviz.probe.capture import FloatArray, as_array, capture, one_thread
 
 CELL_PX = 2  # a gradient's map is summed over squares of so many pixels: single ones are noise to an eye
 BATCH = 32
@@ -50,22 +48,11 @@ def sweep(model: LoadedModel, pictures: NDArray[np.uint8]) -> Sweep:
     its gradient too.
     """
     images = inputs_of(model, pictures)
-    with _one_thread() if len(pictures) <= FEW else nullcontext():
+    with one_thread() if len(pictures) <= FEW else nullcontext():
         if abilities(model.config).heads_over_all:
             return _attended(model, images)
         logits, pixels = _explained(model, images)
     return Sweep(model.probabilities(logits), summed(pixels, CELL_PX), "gradient")
-
-
-def _one_thread() -> AbstractContextManager[object]:
-    limit: AbstractContextManager[object] = _pools().limit(limits=1)
-    return limit
-
-
-@cache
-def _pools() -> ThreadpoolController:
-    """Return the thread pools of the libraries, after torch was loaded."""
-    return ThreadpoolController()
 
 
 def chances(model: LoadedModel, images: NDArray[np.uint8]) -> FloatArray:

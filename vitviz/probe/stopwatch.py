@@ -1,6 +1,7 @@
 """Measure the seconds and bytes of a call on this machine."""
 
 import statistics
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,7 @@ from vitviz.analysis.scoreboard import Timing
 
 ENOUGH_S = 1.5  # of repeats; then those that were made are enough
 FEWEST, MOST = 3, 21  # repeats
+_profiling = threading.Lock()  # PyTorch has one profiler per process; a second session ends the process
 
 
 def measure_seconds(call: Callable[[], object], repeats: int) -> list[float]:
@@ -27,10 +29,11 @@ def measure_seconds(call: Callable[[], object], repeats: int) -> list[float]:
 
 def measure_held_bytes(call: Callable[[], Any]) -> int:
     """Return the peak bytes that a call allocates in PyTorch."""
-    with torch.profiler.profile(
-        activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True
-    ) as trace:
-        returned = call()
+    with _profiling:
+        with torch.profiler.profile(
+            activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True
+        ) as trace:
+            returned = call()
     held = peak = 0
     events = trace.profiler.kineto_results.events()
     for event in sorted((e for e in events if e.name() == "[memory]"), key=lambda e: e.start_ns()):
