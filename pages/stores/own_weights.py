@@ -56,7 +56,7 @@ uploads.STORES.append(STORE)
 
 def list_weights(user: UserSession) -> list[str]:
     """Return ids of the user's weights, newest first, without those that were evicted."""
-    user.weights = tuple(name for name in user.weights if STORE.get(name) is not None)
+    user.update("weights", remove=[name for name in user.weights if STORE.get(name) is None])
     return list(user.weights)
 
 
@@ -64,7 +64,7 @@ def adopt_weights(user: UserSession, name: str) -> bool:
     """Add weights whose unguessable id a link contains to the user's session."""
     if name in user.weights or STORE.get(name) is None:
         return name in user.weights
-    user.weights = (name, *user.weights)
+    user.update("weights", [name])
     return True
 
 
@@ -162,9 +162,7 @@ def change_model(user: UserSession, key: str, labels: tuple[str, ...], preparati
     classes = check_labels(labels, entry.model.config.num_classes)
     digest = hashlib.sha256(repr((entry.model.digest, classes, preparation)).encode()).hexdigest()
     changed = replace(entry.model, classes=classes, preparation=preparation, digest=digest, notes=())
-    name = key.removeprefix(KEY)
-    STORE.remove(name)  # with what was computed from it
-    STORE.lend(name, replace(entry, model=changed), user.token)
+    STORE.lend(key.removeprefix(KEY), replace(entry, model=changed), user.token)
 
 
 def list_choices(user: UserSession) -> tuple[ModelChoice, ...]:

@@ -70,13 +70,14 @@ def list_runs(user: UserSession) -> list[Run]:
 
     After a restart of the server, the user's runs are found by their owner on disk.
     """
-    if not user.runs_restored:
-        user.runs_restored = True
-        user.runs = tuple(dict.fromkeys((*user.runs, *find_runs_of(user.owner))))[:MAX_RUNS]
-    runs = [run for run in map(find_run, user.runs) if run is not None]
-    user.lost_runs += len(user.runs) - len(runs)
-    user.runs = tuple(run.id for run in runs)
-    return runs
+    with user.lock:  # another tab waits for the search
+        if not user.runs_restored:
+            user.update("runs", (*user.runs, *find_runs_of(user.owner)), most=MAX_RUNS)
+            user.runs_restored = True
+    runs = {run_id: find_run(run_id) for run_id in user.runs}
+    if missing := [run_id for run_id, run in runs.items() if run is None]:
+        user.lost_runs -= user.update("runs", remove=missing)
+    return [run for run in runs.values() if run is not None]
 
 
 def adopt_run(user: UserSession, run_id: str) -> bool:
@@ -89,12 +90,12 @@ def adopt_run(user: UserSession, run_id: str) -> bool:
         return True
     if find_run(run_id) is None:
         return False
-    user.runs = (run_id, *user.runs)[:MAX_RUNS]
+    user.update("runs", [run_id], most=MAX_RUNS)
     return True
 
 
 def drop_run(user: UserSession, run_id: str) -> None:
-    user.runs = tuple(other for other in user.runs if other != run_id)
+    user.update("runs", remove=[run_id])
 
 
 def find_run(run_id: str) -> Run | None:

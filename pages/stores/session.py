@@ -9,8 +9,9 @@ import secrets
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
+from typing import Literal
 
 import streamlit as st
 
@@ -19,24 +20,37 @@ from pages.stores.session_cookie import hash_token, read_token
 _KEY = "_visit"  # session key of the UserSession
 _KEEP_S = 12 * 3600.0  # after the last run of a page
 _MOST = 4096  # sessions in memory
+Kind = Literal["runs", "weights", "datasets", "uploads"]
 
 
 @dataclass(eq=False)
 class UserSession:
-    """One user's runs, uploads and notes; its tuples are replaced, never changed, so that threads may read
-    them.
+    """One user's runs, uploads and notes.
+
+    Its tuples are replaced, never changed, so that threads may read them; tabs change them through `update`.
     """
 
     token: str
     runs: tuple[str, ...] = ()  # ids, newest first
     weights: tuple[str, ...] = ()  # ids of opened weights, newest first
     datasets: tuple[str, ...] = ()  # names of uploaded datasets, newest first
-    uploads: tuple[str, ...] = ()  # ids of uploaded images, oldest first
+    uploads: tuple[str, ...] = ()  # ids of uploaded images, newest first
     datasets_marked_at: float = -1e9  # when its datasets were last marked as used
     lost_runs: int = 0  # runs found deleted since a page last reported them
     runs_restored: bool = False  # True once its runs on disk have been searched
     notes: dict[str, object] = field(default_factory=dict)  # state that survives a reload, by key
     seen: float = field(default_factory=time.monotonic)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def update(
+        self, kind: Kind, add: Iterable[str] = (), remove: Collection[str] = (), most: int | None = None
+    ) -> int:
+        """Add ids before the others and remove some, without losing what another tab changes; return the difference."""
+        with self.lock:
+            before: tuple[str, ...] = getattr(self, kind)
+            after = dict.fromkeys((*add, *(name for name in before if name not in remove)))
+            setattr(self, kind, tuple(after)[:most])
+            return len(after) - len(before)
 
     @property
     def owner(self) -> str:

@@ -16,6 +16,7 @@ MAX_BYTES = 3 * 2**29  # of all results; twelve of the largest models alone woul
 _LARGE_BYTES = 2**16  # smaller results are not counted
 _requests = itertools.count()
 _caches: WeakSet[ResultCache[Any]] = WeakSet()
+_caches_lock = threading.Lock()
 
 
 def count_bytes(tree: object) -> int:
@@ -55,7 +56,8 @@ class ResultCache(Generic[R]):
         self._most = most
         self._lock = threading.Lock()
         self._entries: OrderedDict[Hashable, _Entry[R]] = OrderedDict()
-        _caches.add(self)
+        with _caches_lock:
+            _caches.add(self)
 
     def get(
         self,
@@ -101,7 +103,7 @@ class ResultCache(Generic[R]):
 
 def _make_room(newest: _Entry[Any]) -> None:
     """Remove the least recently used results of all caches until the others fit."""
-    large = [place for results in list(_caches) for place in results.list_large()]
+    large = [place for results in _list_caches() for place in results.list_large()]
     total = sum(entry.size for entry, _, _ in large)
     for entry, results, key in sorted(large, key=lambda place: place[0].request):
         if total <= MAX_BYTES:
@@ -111,6 +113,11 @@ def _make_room(newest: _Entry[Any]) -> None:
             total -= entry.size
 
 
+def _list_caches() -> list[ResultCache[Any]]:
+    with _caches_lock:  # an upload adds a cache in its own thread
+        return list(_caches)
+
+
 def clear_caches() -> None:
-    for results in list(_caches):
+    for results in _list_caches():
         results.clear()

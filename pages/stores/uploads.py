@@ -88,7 +88,7 @@ class Store(Generic[T]):
         return key
 
     def lend(self, key: str, content: T, user: str) -> None:
-        """Store an upload under a given id.
+        """Store an upload under a given id, in place of an earlier one and what was computed from it.
 
         Raises:
             StoreFull: as `add`.
@@ -96,7 +96,7 @@ class Store(Generic[T]):
         with _tabs_lock:
             shown: frozenset[str] = frozenset().union(*(tab.keys for tab in _tabs))
         with self.lock:
-            entries = dict(self.entries)
+            entries = {name: entry for name, entry in self.entries.items() if name != key}
             while sum(entry.user == user for entry in entries.values()) >= self.per_user:
                 del entries[_find_oldest(entries, shown, user)]
             held = Counter[str]()
@@ -207,7 +207,7 @@ def store_image(user: UserSession, file_bytes: bytes) -> str:
     except StoreFull as error:
         raise ImageError(str(error)) from error
     STORE.computed(key, ("own size",), 1, lambda: image.file_size)
-    user.uploads = (*user.uploads, key)
+    user.update("uploads", [key])
     return f"upload:{key}"
 
 

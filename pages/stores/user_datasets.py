@@ -42,7 +42,7 @@ def adopt_dataset(user: UserSession, name: str) -> bool:
     if uploaded_datasets.read_note(name, runs.get_folder()) is None:
         return False
     if name not in user.datasets:
-        user.datasets = (name, *user.datasets)
+        user.update("datasets", [name])
     return True
 
 
@@ -71,9 +71,10 @@ def store_dataset(
     if len(zip_bytes) > DATASET_ZIP_BYTES:  # the browser's own limit can be bypassed
         size, limit = len(zip_bytes) >> 20, DATASET_ZIP_BYTES >> 20
         raise DatasetError(f"The zip has {size} MB; at most {limit} MB are accepted.")
-    known = [name for name in user.datasets if uploaded_datasets.read_note(name, runs.get_folder())]
-    if len(known) >= DATASETS_PER_USER:
-        raise DatasetError(f"You have {len(known)} datasets already: delete one first.")
+    expired = [name for name in user.datasets if not uploaded_datasets.read_note(name, runs.get_folder())]
+    user.update("datasets", remove=expired)
+    if len(user.datasets) >= DATASETS_PER_USER:
+        raise DatasetError(f"You have {len(user.datasets)} datasets already: delete one first.")
     try:
         runs.admit_upload(user, address, "set")
     except RunError as error:
@@ -82,7 +83,7 @@ def store_dataset(
     with decode_for(user.token):
         images = load_zip(zip_bytes, image_size=image_size, progress=progress)
     note = uploaded_datasets.store_images(images, title or "your images", runs.get_folder(), user.owner)
-    user.datasets = (note.name, *known)
+    user.update("datasets", [note.name])
     return note
 
 
@@ -101,7 +102,7 @@ def remove_dataset(user: UserSession, name: str) -> None:
         uploaded_datasets.remove(name, runs.get_folder())
         for callback in _removing:
             callback()
-    user.datasets = tuple(other for other in user.datasets if other != name)
+    user.update("datasets", remove=[name])
 
 
 def mark_active(user: UserSession) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from pages.stores import shared_cache
 from pages.stores.shared_results import ResultCache
+from vitviz.experiments.result_file import Result
 
 
 def test_thirty_who_ask_for_the_same_wait_for_one_computation() -> None:
@@ -84,3 +85,10 @@ def test_lists_of_arrays_count_too() -> None:
     first = count([np.zeros(2), np.ones(2)], 1)
     assert count([np.zeros(2), np.ones(2)], 2) is first
     assert count([np.ones(2), np.zeros(2)], 3) == 3
+
+
+def test_rows_are_found_though_another_thread_sorts_them_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python 3.12's `cached_property` has no lock: the other thread's dict may replace this one's."""
+    monkeypatch.setattr(Result, "_sorted", property(lambda stored: {}))
+    stored = Result("name", "title", "command", {}, (), ({"seed": 1}, {"seed": 2}))
+    assert stored.where(seed=2) == [{"seed": 2}]

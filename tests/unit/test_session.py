@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -144,3 +146,33 @@ def test_a_visit_leaves_with_its_last_tab(monkeypatch: pytest.MonkeyPatch) -> No
     session._disconnect("mine")
     session._disconnect("other")
     assert left == ["mine", "other"] and not session._tab_counts
+
+
+def test_a_run_that_one_tab_adds_survives_another_tabs_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The list as it was before the search replaced it: 40 of 40 runs that were added meanwhile were lost."""
+    user = UserSession("j" * 22, runs=("deleted", "old"), runs_restored=True)
+
+    def find(run_id: str) -> object:
+        if run_id == "old":
+            runs.adopt_run(user, "new")
+        return None if run_id == "deleted" else SimpleNamespace(id=run_id)
+
+    monkeypatch.setattr(runs, "find_run", find)
+    runs.list_runs(user)
+    assert user.runs == ("new", "old") and session.take_lost_run_count(user) == 1
+
+
+def test_after_a_restart_two_tabs_both_find_the_users_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    user, second = UserSession("k" * 22), []
+    tab = threading.Thread(target=lambda: second.extend(runs.list_runs(user)))
+
+    def search(owner: str) -> list[str]:
+        tab.start()
+        tab.join(0.05)
+        return ["a", "b"]
+
+    monkeypatch.setattr(runs, "find_runs_of", search)
+    monkeypatch.setattr(runs, "find_run", lambda run_id: SimpleNamespace(id=run_id))
+    first = runs.list_runs(user)
+    tab.join()
+    assert len(first) == len(second) == 2 and user.runs == ("a", "b")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from weakref import WeakSet
 
 import numpy as np
 import pytest
@@ -116,3 +119,29 @@ def test_a_users_own_oldest_makes_room_unless_it_is_open() -> None:
     tab.keys = frozenset({first})
     second, third = store.add(np.zeros(1), "ann"), store.add(np.zeros(1), "ann")
     assert store.get(first) is not None and store.get(second) is None and store.get(third) is not None
+
+
+def test_a_cache_that_an_upload_adds_does_not_end_anothers_search_for_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Interrupted(WeakSet[ResultCache[object]]):
+        def __iter__(self) -> Iterator[ResultCache[object]]:
+            for number, results in enumerate(super().__iter__()):
+                yield results
+                if number == 0:
+                    upload.start()
+                    upload.join(0.05)
+
+    caches = [ResultCache[object](1) for _ in range(2)]
+    upload = threading.Thread(target=lambda: caches.append(ResultCache(1)))
+    monkeypatch.setattr(shared_results, "_caches", Interrupted(caches))
+    caches[0].get("large", lambda: np.zeros(2**17, np.uint8))
+    upload.join()
+
+
+def test_an_upload_is_replaced_at_once_beside_the_users_others() -> None:
+    """It was removed first: a page that another tab drew meanwhile forgot it."""
+    store: Store[np.ndarray] = Store(per_user=2)
+    for key, value in (("a", 0), ("b", 0), ("b", 1)):
+        store.lend(key, np.full(1, value), "user")
+    assert [int(entry.content[0]) for entry in store.entries.values()] == [0, 1]

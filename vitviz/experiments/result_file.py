@@ -50,12 +50,13 @@ class Result:
     def where(self, **values: Any) -> list[Row]:
         """Return the rows with these values."""
         names = tuple(values)  # a file's hundreds of rows are gone through once, not at every question
-        if names not in self._sorted:
-            groups: dict[tuple[Any, ...], list[Row]] = {}
+        groups = self._sorted.get(names)
+        if groups is None:
+            groups = {}
             for row in self.rows:
                 groups.setdefault(tuple(row.get(name) for name in names), []).append(row)
             self._sorted[names] = groups
-        return [*self._sorted[names].get(tuple(values.values()), ())]
+        return [*groups.get(tuple(values.values()), ())]
 
     def machine_of(self, row: Row) -> str:
         """Return the machine on which a row was measured."""
