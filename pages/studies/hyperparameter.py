@@ -171,7 +171,7 @@ def _draw_form(hyperparameter: Hyperparameter) -> tuple[str, RunConfig | ValueEr
         dataset = widgets.segmented(DATASET, "Dataset", available_titles(BASES))
         text = _type_values(hyperparameter, dataset) if hyperparameter.numeric else ""
         epochs = _choose_epochs(hyperparameter, float(BASES[dataset].train.epochs or 1.0))
-        seeds = widgets.segmented(SEED_COUNT, "Seeds", (1, 2, 3), 1, help="Runs per value.")
+        seeds = widgets.segmented(SEED_COUNT, "Runs per value", (1, 2, 3), 1, help="Each has its own seed.")
     picked = () if hyperparameter.numeric else _pick_values(hyperparameter, dataset)
     try:
         values = hyperparameter.parse(text) if hyperparameter.numeric else picked

@@ -80,7 +80,7 @@ def build_message(pair: ImagePair, layer: int, segmented: SegmentedPair) -> byte
     weights = first.activations.attention if segmented.by_attention else None
     values = mask.astype(np.float32) if weights is None else 100 * weights / max(float(weights.sum()), 1e-12)
     fact = Fact("foreground") if weights is None else Fact("attention", 1, " %")
-    title = "Foreground: first component" if weights is None else "Foreground: most attended patches"
+    title = "First component" if weights is None else "Most attended patches"
     frames = [Frame(title, first.grid(layer), [fact], values.reshape(1, -1), first.photo, cells)]
     colours = np.array([_rgba(color) for color in HEADS], np.uint8)
     for title, image, labels in (
