@@ -19,7 +19,7 @@ SLUG = "lessons"
 
 
 def draw(slug: str) -> None:
-    """Draw the button at the end of the sidebar; the page of lessons itself cannot be a stop."""
+    """Draw the button at the end of the page; the page of lessons itself cannot be a stop."""
     if slug == SLUG:
         return
     st.button(

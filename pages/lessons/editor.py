@@ -25,7 +25,7 @@ from vitviz.lessons.task_checks import Check
 from vitviz.text import plain
 
 _TURN, _ERROR = "lessons._edited", "lessons._refused"
-EMPTY = "Your lesson is empty. Open a page, set its controls, and press 'Add to my lesson' at the end of the sidebar."
+EMPTY = "Your lesson is empty. Open a page, set its controls, and press 'Add to my lesson' at the end of the page."
 UNCHANGED = "as in the file"
 
 

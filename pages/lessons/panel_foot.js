@@ -25,7 +25,7 @@ function readQuery() {
 export default function lessonFoot({ root, trigger, onUnmount }) {
   const row = el(root, 'div', { class: 'lf' });
   button(row, 'Present', () => present(!isPresenting()), { class: 'lf-present' });
-  el(row, 'span', { class: 'vv-muted' }, 'P: present · ← → or Page Up, Page Down: previous, next stop · Escape: exit');
+  el(row, 'span', { class: 'vv-muted' }, 'P: present, then ← → or Page Up, Page Down: change stop · Escape: exit');
   let header = null;
   let timer = 0;
   const scheduleCheck = () => {

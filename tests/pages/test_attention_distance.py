@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.lenses.attention_distance.captions import describe_distances
 from tests.messages import first_view, unpack
 from vitviz import checkpoints
 from vitviz.analysis.distance import uniform_distance_px
@@ -212,7 +213,7 @@ def test_swin_attends_inside_its_windows(open_app: OpenApp) -> None:
     _, arrays = heads(app)
     assert np.nanmax(arrays["values0"][:, :2]) < 2**0.5 * 32
     first = arrays["values0"][0, 0]
-    assert f"{np.nanmin(first):.1f} to {np.nanmax(first):.1f} px in layer 1" in captions(app)
+    assert f"is {np.nanmin(first):.1f} px in layer 1" in captions(app)
 
 
 def test_a_model_without_prefix_tokens_has_no_prefix_measure(open_app: OpenApp) -> None:
@@ -261,3 +262,8 @@ def test_a_cnn_with_the_same_channels_is_compared(open_app: OpenApp) -> None:
         r"reach is ([\d.]+) px after .* and ([\d.]+) px after layer (\d+)", caption
     ).groups()
     assert float(first) < float(last) and layers == "4"
+
+
+def test_one_local_head_is_singular() -> None:
+    text = describe_distances(np.array([[1.0, 20.0], [20.0, 20.0]]), 16.0, 39.0, 2, None)
+    assert "1 of 4 heads is local" in text

@@ -70,12 +70,17 @@ def describe_cnn_beside_heads(layer_px: FloatArray, reach_px: FloatArray, image_
     )
 
 
+def _span(values: FloatArray) -> str:
+    ends = dict.fromkeys(f"{end(values):.1f}" for end in (np.nanmin, np.nanmax))
+    return " to ".join(ends)
+
+
 def describe_windows(layer_px: FloatArray) -> str:
     """Return the range of a Swin's head distances (depth, heads) in its first and last layer."""
     first, last = layer_px[0], layer_px[-1]
     return (
-        f"The heads' mean attention distance is {np.nanmin(first):.1f} to {np.nanmax(first):.1f} px in layer 1 and"
-        f" {np.nanmin(last):.1f} to {np.nanmax(last):.1f} px in layer {len(layer_px)}: windows keep their number of"
+        f"The heads' mean attention distance is {_span(first)} px in layer 1 and"
+        f" {_span(last)} px in layer {len(layer_px)}: windows keep their number of"
         " tokens, while each merging enlarges the tokens."
     )
 
