@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from vitviz.malloc import keep_freed
 
 if TYPE_CHECKING:
     from vitviz.models.loaded_model import LoadedModel
+    from vitviz.view import View
 
 # Subcommands that are modules of their own, `python -m vitviz.NAME`.
 FORWARDED = {
@@ -65,8 +66,7 @@ def _build_parser() -> argparse.ArgumentParser:
     attention.add_argument(
         "--out",
         type=Path,
-        default=Path("attention.png"),
-        help=".png or .html file; for a folder of images, a folder",
+        help=".png or .html file; for a folder of images, a folder; default: attention.png, or attention/",
     )
     attention.set_defaults(run=_draw_attention)
     distance = commands.add_parser("distance", help="measure every head's mean attention distance")
@@ -102,15 +102,20 @@ def _load(name: str) -> LoadedModel:
 
 
 def _draw_attention(options: argparse.Namespace) -> int:
-    model, files = _load(options.model), _list_images(options.images)
-    query = _parse_query(options.query)
-    is_folder = options.images.is_dir()
-    if is_folder:
-        options.out.mkdir(parents=True, exist_ok=True)
+    files, query, is_folder = (
+        _list_images(options.images),
+        _parse_query(options.query),
+        options.images.is_dir(),
+    )
+    target: Path = options.out or Path("attention" if is_folder else "attention.png")
+    if is_folder and target.suffix in (".png", ".html"):
+        raise ValueError(f"for a folder of images, --out must be a folder, received {target}")
+    are_unique = len({file.stem for file in files}) == len(files)
+    model = _load(options.model)
     results: list[dict[str, object]] = []
-    for file in _with_bar(files):
-        view = vitviz.inspect(model, file)
-        out = options.out / f"{file.stem}.png" if is_folder else options.out
+    for file, view in _inspect_files(model, files, skip_broken=is_folder):
+        out = target / f"{file.stem if are_unique else file.name}.png" if is_folder else target
+        out.parent.mkdir(parents=True, exist_ok=True)
         view.save(out, options.layer, query)
         results.append({"image": str(file), "file": str(out)})
         if model.config.num_classes:
@@ -119,21 +124,24 @@ def _draw_attention(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(results, indent=1))
     else:
-        print(f"{options.out}: attention of {len(results)} image{'s' * (len(results) != 1)}")
+        print(f"{target}: attention of {len(results)} image{'s' * (len(results) != 1)}")
     return 0
 
 
 def _measure_distance(options: argparse.Namespace) -> int:
     import numpy as np
 
-    model, files = _load(options.model), _list_images(options.images)
-    distances = np.stack([vitviz.inspect(model, file).distances() for file in _with_bar(files)])
+    files, model = _list_images(options.images), _load(options.model)
+    views = _inspect_files(model, files, skip_broken=options.images.is_dir())
+    distances = np.stack([view.distances() for _, view in views])
     mean = distances.mean(axis=0)
     if options.json:
         rows = [[None if np.isnan(px) else float(px) for px in heads] for heads in mean]
-        print(json.dumps({"images": len(files), "unit": "px", "distance": rows}, indent=1))
+        print(json.dumps({"images": len(distances), "unit": "px", "distance": rows}, indent=1))
         return 0
-    print(f"Mean attention distance in px over {len(files)} image{'s' * (len(files) != 1)}, layer by head")
+    print(
+        f"Mean attention distance in px over {len(distances)} image{'s' * (len(distances) != 1)}, layer by head"
+    )
     for layer, heads in enumerate(mean):
         print(f"{layer:>5}  {'  '.join('     -' if np.isnan(px) else f'{px:6.2f}' for px in heads)}")
     return 0
@@ -178,12 +186,27 @@ def _list_images(path: Path) -> list[Path]:
     return files
 
 
-def _with_bar(files: list[Path]) -> Sequence[Path]:
-    """Return the files, with a progress bar for more than one on a terminal."""
+def _inspect_files(model: LoadedModel, files: list[Path], skip_broken: bool) -> Iterator[tuple[Path, View]]:
+    """Inspect every image, with a progress bar for more than one on a terminal.
+
+    Raises:
+        ImageError: if no image can be read; of a folder's others, each is named on stderr.
+    """
     from tqdm import tqdm
 
-    bar: Sequence[Path] = tqdm(files, unit="image", disable=None if len(files) > 1 else True, leave=False)
-    return bar
+    from vitviz.data.image_decoding import ImageError
+
+    skipped = 0
+    for file in tqdm(files, unit="image", disable=None if len(files) > 1 else True, leave=False):
+        try:
+            view = vitviz.inspect(model, file)
+        except ImageError as error:
+            skipped += 1
+            if not skip_broken or skipped == len(files):
+                raise
+            print(f"vitviz: skipped {file}: {error}", file=sys.stderr)
+        else:
+            yield file, view
 
 
 def _parse_query(text: str | None) -> str | tuple[int, int] | None:

@@ -105,3 +105,30 @@ def test_wrong_arguments_end_with_two(capsys: pytest.CaptureFixture[str]) -> Non
 def test_other_commands_are_forwarded(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fetch"]) == 0
     assert "deit_tiny_patch16_224" in capsys.readouterr().out
+
+
+def test_a_broken_image_of_a_folder_is_named_and_skipped(
+    photos: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (photos / "c.png").write_bytes((photos / "a.png").read_bytes()[:90])
+    assert main(["distance", str(photos), "--model", "cifar10_vit", "--json"]) == 0
+    told = capsys.readouterr()
+    assert json.loads(told.out)["images"] == 2
+    assert told.err.startswith(f"vitviz: skipped {photos / 'c.png'}: This PNG is truncated")
+
+
+def test_every_image_of_a_folder_has_its_own_file(
+    photos: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Image.open(photos / "a.png").save(photos / "a.jpg")
+    monkeypatch.chdir(photos.parent)
+    assert main(["attention", "photos", "--layer", "0"]) == 0
+    assert sorted(file.name for file in Path("attention").iterdir()) == [
+        "a.jpg.png",
+        "a.png.png",
+        "b.png.png",
+    ]
+    assert main(["attention", "photos/a.png", "--layer", "0"]) == 0 and Path("attention.png").is_file()
+    assert main(["attention", "photos", "--out", "maps.png"]) == 1 and not Path("maps.png").exists()
+    assert main(["attention", "photos/a.png", "--layer", "0", "--out", "new/maps.png"]) == 0
+    assert Path("new/maps.png").is_file() and "Errno" not in capsys.readouterr().err
