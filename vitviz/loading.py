@@ -1,5 +1,6 @@
 """Open any Vision Transformer: a shipped or published name, a file, a folder, or a live module."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,11 +14,13 @@ from vitviz.checkpoint_header import CheckpointError, read_header
 from vitviz.models.file_download import NoNetworkError
 from vitviz.models.formats import open_model
 from vitviz.models.formats.checkpoint_settings import check_labels
+from vitviz.models.formats.uploaded_weights import TemporaryFolder, write_upload
 from vitviz.models.hub import fetch_hub_folder, find_hub_folder, is_hub_id, list_hub_folder
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.pretrained import load_pretrained
 from vitviz.models.pretrained_list import PRETRAINED, PretrainedError, UnknownArchitectureError
 
+MAX_ZIP_BYTES = 2**33  # unpacked
 _PACKAGE = Path(__file__).parent
 _SETTINGS = ("num_heads", "img_size", "mean", "std", "crop_pct", "interpolation", "global_pool", "act_layer")
 SHIPPED = (_PACKAGE.parent / "checkpoints", _PACKAGE / "shipped")  # of a checkout, of a wheel
@@ -33,17 +36,17 @@ def load(
     """Return a model with its image preparation and class names, frozen and in evaluation mode.
 
     Args:
-        source: a safetensors file or a folder of vitviz, timm, transformers, torchvision, open_clip or vit-pytorch;
-            the name of a shipped model ('digits_vit') or of published weights ('deit_tiny_patch16_224', which are
-            downloaded once); the id of a model on the hub ('owner/name', or 'owner/name@revision'), downloaded into
-            the hub's own cache; or a live module, whose weights are copied.
+        source: a safetensors file, a folder or a zipped folder of vitviz, timm, transformers, torchvision, open_clip or
+            vit-pytorch; the name of a shipped model ('digits_vit') or of published weights ('deit_tiny_patch16_224',
+            which are downloaded once); the id of a model on the hub ('owner/name', or 'owner/name@revision'),
+            downloaded into the hub's own cache; or a live module, whose weights are copied.
         labels: class names, one per output; None: those of the files.
         step: of a vitviz checkpoint with several moments of its training; None: the last.
         settings: what the files do not state, by timm's names: num_heads, img_size, mean, std, crop_pct,
             interpolation, global_pool, act_layer.
 
     Raises:
-        TypeError: if a setting is unknown, or the model's file states it already.
+        TypeError: if the source is none of these, a setting is unknown, or the model's file states it already.
         PretrainedError: if the model cannot be opened, in one sentence that says what to do.
         CheckpointError: if a vitviz checkpoint is damaged, or has no such step.
 
@@ -61,6 +64,8 @@ def load(
         weights = {name: tensor.detach().cpu().clone() for name, tensor in source.state_dict().items()}
         config = _read_module_config(source) | settings
         return open_model(weights, config, labels=names, title=type(source).__name__)
+    if not isinstance(source, str | os.PathLike):
+        raise TypeError(f"a model must be a name, a path or a torch module, received {type(source).__name__}")
     path = _find_file(source)
     if path is None and is_hub_id(str(source)) and str(source).removeprefix("timm/") not in PRETRAINED:
         return open_model(_fetch_from_hub(str(source)), settings, labels=names, title=str(source))
@@ -69,6 +74,10 @@ def load(
         return _name_classes(
             _load_published(str(source).removeprefix("timm/"), settings.get("img_size")), names
         )
+    if path.is_file() and path.suffix.lower() == ".zip":
+        folder = TemporaryFolder()
+        unpacked = write_upload(path.read_bytes(), folder.path, MAX_ZIP_BYTES, is_zip=True)
+        return open_model(unpacked, settings, labels=names, title=path.stem)
     if path.is_file():
         try:
             read_header(path)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageOps
+from PIL import Image
 from torch import nn
 
 from vitviz.analysis.attention import Fusion, fuse_heads, map_of_token
-from vitviz.data.image_decoding import decode_image
+from vitviz.data.image_decoding import convert_image, decode_image
 from vitviz.data.image_preprocessing import Prepared, prepare, seen_crop
 from vitviz.loading import load
 from vitviz.models.abilities import Ability, abilities
@@ -57,6 +57,10 @@ class View:
     model: LoadedModel
     image: NDArray[np.uint8]
     prepared: Prepared
+
+    def __repr__(self) -> str:
+        height, width = self.image.shape[:2]
+        return f"View({self.model!r}, image of {width} × {height} px)"
 
     @property
     def prediction(self) -> list[tuple[str, float]]:
@@ -341,14 +345,16 @@ def _read_image(image: str | Path | Image.Image | NDArray[Any]) -> NDArray[np.ui
     if isinstance(image, str | os.PathLike):
         return decode_image(Path(image).read_bytes())
     if isinstance(image, Image.Image):
-        return np.array(ImageOps.exif_transpose(image).convert("RGB"))
-    array = np.asarray(image)
+        return convert_image(image)
+    array = received = np.asarray(image)
     if array.dtype.kind == "f" and array.size and 0 <= array.min() and array.max() <= 1:
         array = np.rint(255 * array).astype(np.uint8)
     if array.dtype != np.uint8 or array.ndim not in (2, 3) or array.ndim == 3 and array.shape[2] != 3:
+        has_range = received.size and received.dtype.kind in "fiu"
+        numbers = f" from {received.min():g} to {received.max():g}" if has_range else ""
         raise ValueError(
             "an image must be (H, W) or (H, W, 3), uint8 or floats in [0, 1],"
-            f" received {array.dtype} {array.shape}"
+            f" received {received.dtype} {received.shape}{numbers}"
         )
     return np.repeat(array[..., None], 3, axis=2) if array.ndim == 2 else array
 

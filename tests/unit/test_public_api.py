@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import re
+import shutil
 import subprocess
 import sys
 from importlib import import_module
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from safetensors.torch import save_file
 
 import vitviz
 from vitviz.models.pretrained_list import PretrainedError
@@ -257,3 +259,47 @@ def make_module(publisher: str) -> tuple[torch.nn.Module, int, dict[str, object]
         return timm.create_model("vit_tiny_patch16_224", **shape, **vit), 64, {}
     swin = {"window_size": 4, "embed_dim": 24, "depths": (2, 2), "num_heads": (2, 4)}
     return timm.create_model("swin_tiny_patch4_window7_224", **shape, **swin), 64, {}
+
+
+@pytest.mark.parametrize("mode", ["RGBA", "LA", "I;16", "P"])
+def test_a_pillow_image_is_read_like_its_file(mode: str, tmp_path: Path) -> None:
+    grey = Image.fromarray(draw_digit() // 2)
+    if mode == "I;16":
+        picture = Image.fromarray(draw_digit().astype(np.uint16) * 200)
+    else:
+        picture = Image.merge("LA", (grey, grey.point(lambda level: 255 * (level > 0))))
+        picture = picture.convert("RGBA").quantize(8) if mode == "P" else picture.convert(mode)
+    picture.save(tmp_path / "digit.png")
+    with Image.open(tmp_path / "digit.png") as opened:
+        assert opened.mode == mode
+        pixels = vitviz.inspect("digits_vit", opened).image
+    assert np.array_equal(pixels, vitviz.inspect("digits_vit", tmp_path / "digit.png").image)
+
+
+def test_a_view_and_its_model_are_printed_in_a_line(view: View) -> None:
+    assert repr(view.model).startswith("LoadedModel('") and repr(view.model).endswith(", 10 classes)")
+    assert repr(view) == f"View({view.model!r}, image of 48 × 64 px)"
+
+
+def test_errors_name_what_was_received() -> None:
+    with pytest.raises(ValueError, match=r"received float64 \(2, 3\) from 0 to 5"):
+        vitviz.inspect("digits_vit", np.arange(6.0).reshape(2, 3))
+    with pytest.raises(TypeError, match="a model must be a name, a path or a torch module, received int"):
+        vitviz.load(3)  # type: ignore[arg-type]
+
+
+def test_a_zipped_folder_opens_like_the_folder(tmp_path: Path) -> None:
+    vitviz.export("digits_vit", tmp_path / "digits")
+    file = shutil.make_archive(str(tmp_path / "digits"), "zip", tmp_path / "digits")
+    predictions = [vitviz.inspect(source, draw_digit()).prediction for source in (file, tmp_path / "digits")]
+    assert predictions[0] == predictions[1]
+
+
+def test_a_cnns_file_is_refused_as_a_cnn(tmp_path: Path) -> None:
+    weights = {
+        "layer1.0.conv1.weight": torch.zeros(8, 3, 7, 7),
+        "layer1.0.bn1.num_batches_tracked": torch.tensor(0),
+    }
+    save_file(weights, tmp_path / "resnet.safetensors")
+    with pytest.raises(PretrainedError, match="convolutional network"):
+        vitviz.load(tmp_path / "resnet.safetensors")

@@ -85,16 +85,21 @@ def decode_image(encoded: bytes) -> NDArray[np.uint8]:
         try:
             if name == "JPEG" and picture.width * picture.height > limits.IMAGE_PIXELS:
                 _draft(picture)
-            picture.load()
-            turn = _UPRIGHT.get(_orientation(picture))  # after load(): Pillow has turned a TIFF by then
-            colour = _rgb(picture)
-            return np.array(colour if turn is None else colour.transpose(turn))
+            return convert_image(picture)
         except MemoryError as error:
             raise ImageError(f"Decoding this {name} needs too much memory: make it smaller first.") from error
         except Exception as error:  # as in `_opened`
             raise ImageError(
                 f"This {name} is truncated or damaged: its pixels cannot be decoded ({_reason(error)})."
             ) from error
+
+
+def convert_image(picture: Image.Image) -> NDArray[np.uint8]:
+    """Return a Pillow image upright, as `decode_image` returns its file: (H, W, 3) uint8, the caller's own."""
+    picture.load()
+    turn = _UPRIGHT.get(_orientation(picture))  # after load(): Pillow has turned a TIFF by then
+    colour = _rgb(picture)
+    return np.array(colour if turn is None else colour.transpose(turn))
 
 
 def picture_pixels(encoded: bytes) -> int:

@@ -32,6 +32,9 @@ class LoadedModel:
     def __post_init__(self) -> None:
         self.model.eval().requires_grad_(False)
 
+    def __repr__(self) -> str:
+        return f"LoadedModel({self.title!r}, {type(self.model).__name__}, {len(self.classes)} classes)"
+
     @property
     def cache_key(self) -> str:
         """Key of results that depend on these weights."""

@@ -170,7 +170,7 @@ def _strip(layout: Format, prefix: str, shapes: Shapes, settings: Settings) -> R
         settings.assume(f"The prefix '{cut(prefix)}' was removed from the names of its weights.")
     names, unread, outside = {}, [], []
     for name in shapes:
-        if name.endswith(COMPUTED) or name.endswith("num_batches_tracked"):
+        if name.endswith(COMPUTED):
             continue
         short = name.removeprefix(prefix)
         if not name.startswith(prefix):

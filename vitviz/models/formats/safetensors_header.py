@@ -13,7 +13,13 @@ MAX_HEADER_BYTES = 2**20  # ViT-L's is 30 kB
 MAX_CLASSES = 30_000  # ImageNet-21k has 21,841
 LONGEST_NAME = 200  # characters of a tensor's
 MOST_SIDES = 8  # of a shape
-COMPUTED = ("relative_position_index", "attn_mask", "mask_token", "position_ids")  # nothing to load
+COMPUTED = (  # nothing to load
+    "relative_position_index",
+    "attn_mask",
+    "mask_token",
+    "position_ids",
+    "num_batches_tracked",
+)
 START_BYTES = 2**16  # of a file that is not safetensors: enough to tell what it is
 _PICKLES = re.compile(rb"PK\x03\x04|\x80(?!.{7}\{)", re.DOTALL)  # a header of 128 bytes more begins so, too
 _LIGHTNING = b"pytorch-lightning_version"
