@@ -82,8 +82,11 @@ def test_an_export_has_equal_logits_everywhere(name: str, tmp_path: Path) -> Non
 
 def test_what_timm_lacks_is_named(tmp_path: Path) -> None:
     for config, message in (
-        (ViTConfig(residual=False, activation="relu"), "timm has no ViT with this residual, activation"),
-        (ViTConfig(positions="pixels"), "timm has no ViT with this positions"),
+        (
+            ViTConfig(residual=False, activation="relu"),
+            "timm has no ViT with residual = False, activation = 'relu'",
+        ),
+        (ViTConfig(positions="pixels"), "timm has no ViT with positions = 'pixels'"),
         (ViTConfig(positions="rotary"), "rotary positions only in models of another architecture"),
         (ViTConfig(distilled=True, num_registers=2), "no DeiT with a distillation token and registers"),
         (SwinConfig(masked=False), "without the mask"),

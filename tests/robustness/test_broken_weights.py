@@ -60,7 +60,7 @@ BROKEN: dict[str, tuple[Source, dict[str, object], str]] = {
         lambda: save(VIT)[:-4],
         {},
         "the file is not a whole safetensors file: Error while deserializing: incomplete metadata, file not"
-        " fully covered",
+        " fully covered; save it again",
     ),
     "pickle": (
         lambda: pickle.dumps({"a": 1}),

@@ -77,7 +77,7 @@ def describe_readout(answer: ReadoutPrediction, readout: str, classes: tuple[str
     channels = 1 + int(np.searchsorted(np.cumsum(gains), sum(gains) / 2)) if gains else 0
     return (
         f"The classifier head reads {readout} and predicts **{plain(classes[first])}** with logit"
-        f" {signed(float(answer.logits[first]))}, {lead:.2f} above {plain(classes[second])}: after softmax"
+        f" {signed(float(answer.logits[first]))}, a lead of {lead:.2f} over {plain(classes[second])}: after softmax"
         f" {percent(answer.probabilities[first])} against {percent(answer.probabilities[second])}, a ratio of"
         f" e^{lead:.2f}. {plural(channels, 'channel')} of {len(answer.products)} contribute half of the positive terms."
     )

@@ -133,7 +133,7 @@ def _parse(raw: bytes) -> State:
 
 
 def _broken(error: Exception) -> PretrainedError:
-    return PretrainedError(f"the file is not a whole safetensors file: {cut(str(error), 200)}")
+    return PretrainedError(f"the file is not a whole safetensors file: {cut(str(error), 150)}; save it again")
 
 
 def _list_files(folder: Path) -> list[Path]:

@@ -140,7 +140,8 @@ def _check_vit(config: ViTConfig) -> None:
     if config.readout not in ("cls", "mean") or config.positions == "pixels":
         unlike += ["positions" if config.readout in ("cls", "mean") else "readout"]
     if unlike:
-        raise ValueError(f"timm has no ViT with this {', '.join(unlike)}")
+        different = ", ".join(f"{name} = {getattr(config, name)!r}" for name in unlike)
+        raise ValueError(f"timm has no ViT with {different}; keep the model's own files")
 
 
 def _check_windows(config: SwinConfig) -> None:
