@@ -32,6 +32,14 @@ def differences(rows: Sequence[Any], base: Sequence[Any]) -> list[float]:
     return [100 * (own[seed] - other[seed]) for seed in sorted(own.keys() & other.keys())]
 
 
+def written_difference(rows: Sequence[Any], base: Sequence[Any]) -> float:
+    """The difference of two means in points, as both are written."""
+    own, other = reached(rows), reached(base)
+    seeds = own.keys() & other.keys()
+    after, before = (round(100 * mean(side[seed] for seed in seeds), 1) for side in (own, other))
+    return after - before
+
+
 def drawn_like(shown: Variant, rows: Sequence[Any]) -> None:
     """The variant's numbers are the rows'."""
     assert shown.test == reached(rows) and shown.diverged == sum("diverged" in row for row in rows)
@@ -74,8 +82,9 @@ def test_every_number_of_a_knob_is_in_its_file(name: str) -> None:
             assert columns["Seeds"][place] == len(tests)
         if gaps and f"{own}" in by_value and by_value[f"{own}"]:
             assert columns[knob_section.DIFFERENCE][place] == pytest.approx(mean(gaps))
-    gaps = [differences(found, base) for found in by_value.values()]
-    points = [point for each in gaps if each for point in (*each, mean(each))]
+    compared = [found for found in by_value.values() if differences(found, base)]
+    points = [point for found in compared for point in differences(found, base)]
+    points += [written_difference(found, base) for found in compared]
     means = [mean(reached(found).values()) for found in by_value.values() if reached(found)]
     said_of(describe_hyperparameter(shown, knob_section.get_base_name(knob)), means, points)
 

@@ -81,11 +81,16 @@ def create_variant(name: str, title: str, rows: Sequence[Row], epochs: float) ->
 class Gain:
     """The difference of two variants in percentage points of test accuracy, seed by seed.
 
-    mean: difference of the two means over the seeds that both have, as they are written.
+    written_mean: difference of the two means as they are written, which readers compare.
     """
 
     points: tuple[float, ...]
-    mean: float
+    written_mean: float
+
+    @property
+    def mean(self) -> float:
+        """Mean over the seeds that both have."""
+        return mean(self.points)
 
     @property
     def clear(self) -> bool:
@@ -102,7 +107,7 @@ class Gain:
     @property
     def summary(self) -> str:
         """'−3.1 points (−4.2 to −2.0 over 3 seeds)'."""
-        return f"{_format_points(self.mean)} ({self.spread})"
+        return f"{_format_points(self.written_mean)} ({self.spread})"
 
     @property
     def certainty(self) -> str:
@@ -146,7 +151,7 @@ def describe_bug(with_bug: Variant, without_bug: Variant) -> str:
         return f"The bug makes no consistent difference across seeds: {ends}; {gain.summary}.{diverged}"
     effect = "costs" if gain.mean < 0 else "unexpectedly adds"
     seeds = gain.spread if len(gain.points) == 1 else f"{gain.spread}, {gain.certainty}"
-    return f"The bug {effect} {abs(gain.mean):.1f} points ({seeds}): {ends}.{diverged}"
+    return f"The bug {effect} {abs(gain.written_mean):.1f} points ({seeds}): {ends}.{diverged}"
 
 
 def describe_hyperparameter(variants: Sequence[Variant], base: str) -> str:
