@@ -17,8 +17,8 @@ from vitviz.text import plain
 _ERROR = "own_weights._error"
 _OPENED = "own_weights._opened"
 _CONVERT = "own_weights._convert"  # code that converts another format to safetensors
-_LABELS, _NORMALISATION, _INTERPOLATION, _CROP = (
-    f"own_weights._{name}" for name in ("labels", "normalisation", "interpolation", "crop")
+_LABELS, _NORMALISATION, _INTERPOLATION, _CROP, _HEADS = (
+    f"own_weights._{name}" for name in ("labels", "normalisation", "interpolation", "crop", "heads")
 )
 _TYPES = "safetensors zip pth pt bin ckpt h5 npz onnx".split()  # all after 'zip' are refused with a reason
 _AS_NOW = "As now"
@@ -67,6 +67,8 @@ def draw_settings(chosen: str) -> None:
 
 def _draw_settings(chosen: str) -> None:
     """Draw what was assumed about the user's model, its preprocessing, and a form that changes both."""
+    from vitviz.models.loaded_model import list_head_counts
+
     model = own_weights.get_model(chosen)
     st.markdown(f"{plain(model.title)}: {plain(describe_preparation(model.preparation))}")
     for note in model.notes:
@@ -74,7 +76,8 @@ def _draw_settings(chosen: str) -> None:
     with st.form("own_weights._settings", border=False):
         if model.classes:
             st.text_area("Labels, one per line", "\n".join(model.classes), key=_LABELS, height=120)
-        left, middle, right = st.columns(3)
+        counts = list_head_counts(model.config)
+        left, middle, right, *more = st.columns(4 if counts else 3)
         presets = _NORMALISATIONS if model.preparation.in_chans == 3 else {}
         left.selectbox("Mean and std", [_AS_NOW, *presets], key=_NORMALISATION)
         methods = ["bicubic", "bilinear"]
@@ -90,6 +93,15 @@ def _draw_settings(chosen: str) -> None:
             key=_CROP,
             help="Share of the shorter side.",
         )
+        if counts:
+            current = counts.index(model.vit.config.num_heads)
+            more[0].selectbox(
+                "Heads",
+                counts,
+                current,
+                key=_HEADS,
+                help="Weights have the same shape for all of these numbers.",
+            )
         st.form_submit_button("Apply", on_click=_change_model, args=(chosen,), width="stretch")
 
 
@@ -114,7 +126,7 @@ def _change_model(key: str) -> None:
         changed = replace(
             preparation, mean=mean, std=std, interpolation=values[_INTERPOLATION], crop_fraction=values[_CROP]
         )
-        own_weights.change_model(session.get_current(), key, labels, changed)
+        own_weights.change_model(session.get_current(), key, labels, changed, values.get(_HEADS))
         notices.clear_notice(_ERROR)
         st.session_state[session_keys.MODEL_DIALOG] = False
     except KeyError:

@@ -147,21 +147,32 @@ def is_owner(user: UserSession, key: str) -> bool:
     return STORE.is_of(key.removeprefix(KEY), user.token)
 
 
-def change_model(user: UserSession, key: str, labels: tuple[str, ...], preparation: Preparation) -> None:
-    """Replace a user's model by one with other labels and another preparation of images, under the same key.
+def change_model(
+    user: UserSession,
+    key: str,
+    labels: tuple[str, ...],
+    preparation: Preparation,
+    num_heads: int | None = None,
+) -> None:
+    """Replace a user's model by one with other labels, heads and preparation of images, under the same key.
+
+    Args:
+        num_heads: one of `list_head_counts`; None: as it is.
 
     Raises:
         vitviz.models.pretrained_list.PretrainedError: if there is not one label per class.
         KeyError: if it has expired or is another user's.
     """
     from vitviz.models.formats.checkpoint_settings import check_labels
+    from vitviz.models.loaded_model import change_head_count
 
     entry = STORE.get(key.removeprefix(KEY))
     if entry is None or not is_owner(user, key):
         raise KeyError(key)
-    classes = check_labels(labels, entry.model.config.num_classes)
-    digest = hashlib.sha256(repr((entry.model.digest, classes, preparation)).encode()).hexdigest()
-    changed = replace(entry.model, classes=classes, preparation=preparation, digest=digest, notes=())
+    model = entry.model if num_heads is None else change_head_count(entry.model, num_heads)
+    classes = check_labels(labels, model.config.num_classes)
+    digest = hashlib.sha256(repr((model.digest, classes, preparation)).encode()).hexdigest()
+    changed = replace(model, classes=classes, preparation=preparation, digest=digest, notes=())
     STORE.lend(key.removeprefix(KEY), replace(entry, model=changed), user.token)
 
 

@@ -123,6 +123,7 @@ def test_the_owner_changes_labels_and_preprocessing(open_app: OpenApp, good: byt
     def apply(labels: str) -> None:
         app.text_area(key="own_weights._labels").set_value(labels)
         app.selectbox(key="own_weights._normalisation").set_value("CLIP")
+        app.selectbox(key="own_weights._heads").set_value(6)
         next(button for button in app.button if button.label == "Apply").click().run()
 
     apply("ant\nbee")
@@ -131,6 +132,9 @@ def test_the_owner_changes_labels_and_preprocessing(open_app: OpenApp, good: byt
     assert not app.exception and not app.sidebar.warning
     changed = own_weights.get_model(key)
     assert changed.classes == ("ant", "bee", "cat") and changed.preparation.mean[0] == 0.48145466
+    assert (
+        changed.config.num_heads == 6 == changed.vit.blocks[0].attn.num_heads and before.config.num_heads == 3
+    )
     assert changed.digest != before.digest and app.sidebar.selectbox(key="model").value == key
     # Who has the link sees the model and cannot change it.
     other = open_app(PAGE, image="sample:cat", model=key)

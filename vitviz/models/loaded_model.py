@@ -1,16 +1,17 @@
 """Hold a loaded model with its config, classes and origin."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from vitviz.config import ModelConfig, Preparation
+from vitviz.config import ModelConfig, Preparation, ViTConfig
 from vitviz.models.swin import SwinTransformer
 from vitviz.models.token_layout import TokenLayout
 from vitviz.models.vit import VisionTransformer
+from vitviz.models.zoo import empty_model
 from vitviz.softmax import softmax
 
 
@@ -70,3 +71,27 @@ class LoadedModel:
         if not isinstance(self.model, SwinTransformer):
             raise TypeError(f"{self.title} must be a Swin, received a {type(self.model).__name__}")
         return self.model
+
+
+def list_head_counts(config: ModelConfig) -> list[int]:
+    """Return the numbers of heads that fit the same weights: divisors of the width; none where the weights fix it."""
+    if not isinstance(config, ViTConfig) or config.head_dim or config.qk_norm:
+        return []
+    if config.head_input != "all" or config.positions == "rotary":
+        return []
+    return [heads for heads in range(1, config.embed_dim + 1) if config.embed_dim % heads == 0]
+
+
+def change_head_count(loaded: LoadedModel, num_heads: int) -> LoadedModel:
+    """Return a model with the same weights, whose queries, keys and values are split into other heads.
+
+    Raises:
+        ValueError: if the number is none of `list_head_counts`.
+    """
+    counts = list_head_counts(loaded.config)
+    if num_heads not in counts:
+        raise ValueError(f"num_heads must be one of {counts}, received {num_heads}")
+    config = replace(loaded.vit.config, num_heads=num_heads)
+    model = empty_model(config)
+    model.load_state_dict(loaded.model.state_dict(), assign=True)
+    return replace(loaded, model=model, config=config, digest=f"{loaded.digest}:{num_heads} heads")
