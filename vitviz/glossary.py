@@ -31,9 +31,8 @@ SIZES: dict[str, Size] = {
     "d": lambda config: config.embed_dim // config.num_heads,
     "L": lambda config: config.depth,
     "K": lambda config: config.num_classes,
-    "rD": lambda config: round(config.embed_dim * config.mlp_ratio),
 }
-"""Sizes of a ViT by symbol; T = N + 1 tokens, N + 2 for a DeiT; r is the MLP ratio, 4 in the papers."""
+"""Sizes of a ViT by symbol; T = N + 1 tokens, N + 2 for a DeiT."""
 OTHER_SIZES = ("M²", "(2M−1)²", "2C", "4C")  # sizes of a Swin with windows of M × M tokens
 
 

@@ -87,9 +87,10 @@ def create_stopped_evidence(stored: Result, rows: Sequence[Row]) -> Evidence:
     return Evidence(
         stored,
         rows,
-        f"each model trained until its validation accuracy, measured every {int(rows[0]['evaluated_every'])} updates,"
-        f" did not improve {settings['patience_evaluations']} times in a row, for at most {settings['most_updates']:,}"
-        f" updates ({plural(ceiling, 'run')} reached this limit); {min(passes):.0f} to {max(passes):.0f} epochs",
+        f"each model trained until {settings['patience_evaluations']} evaluations in a row, one every"
+        f" {int(rows[0]['evaluated_every'])} updates, did not improve its validation accuracy, or for"
+        f" {settings['most_updates']:,} updates ({plural(ceiling, 'run')} reached this limit);"
+        f" {min(passes):.0f} to {max(passes):.0f} epochs",
     )
 
 
@@ -149,7 +150,7 @@ def _draw_live_race(grid: Grid, user_points: Sequence[str]) -> None:
     for sentence in user_points:
         page.caption(sentence)
     if grid.dataset != "digits":
-        page.caption("On Digits four of the models can be trained live with the same recipe.")
+        page.caption("On Digits, a CNN, a hybrid, a Swin and a ViT can be trained live, all with one recipe.")
         return
     spent = sum_race_seconds(grid.stored, grid.augmented)
     selection.link_to(

@@ -72,9 +72,9 @@ def describe_reconstruction(model: Rebuilding, optimal: Rebuilding, cosines: Reb
         [count_components(basis, share) for basis in (model, optimal, cosines)] for share in (0.5, 0.1)
     )
     return (
-        f"Halving the error of the mean patch ({start:.1f} grey levels) takes {half[0]} components of E, {half[1]} of"
-        f" the PCA of these patches or {half[2]} of the DCT; reducing it to a tenth takes {tenth[0]} of E,"
-        f" {tenth[1]} of the PCA or {tenth[2]} of the DCT."
+        f"Halving the error of the mean patch ({start:.1f} grey levels) takes {half[1]} components of the"
+        f" PCA of these patches, {half[2]} of the DCT or {half[0]} of E; reducing it to a tenth takes"
+        f" {tenth[1]} of the PCA, {tenth[2]} of the DCT or {tenth[0]} of E."
     )
 
 

@@ -184,10 +184,13 @@ def describe_probes(
 def _describe_classes(model: Subject, fitted: ProbeResults) -> str:
     titles, shares = [layer.title for layer in model.layers], fitted.shares()
     near = model.layers[analysis.first_near_best(shares, TOLERANCE)].said
-    text = f"accuracy {_format_range(shares, titles)} from {SOURCES[fitted.main_source]}"
-    if fitted.main_source == "cls":
-        text += f", {_format_range(fitted.shares('mean'), titles)} from {SOURCES['mean']}"
-    return f"{text}; {near} is the first within {100 * TOLERANCE:.0f} points of the best"
+    text = (
+        f"accuracy {_format_range(shares, titles)} from {SOURCES[fitted.main_source]},"
+        f" where {near} is the first within {100 * TOLERANCE:.0f} points of the best"
+    )
+    if fitted.main_source != "cls":
+        return text
+    return f"{text}; {_format_range(fitted.shares('mean'), titles)} from {SOURCES['mean']}"
 
 
 def _format_range(shares: NDArray[np.float64], titles: Sequence[str]) -> str:

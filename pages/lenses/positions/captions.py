@@ -84,7 +84,8 @@ def describe_table(table: PositionTable, base: float) -> str:
     periodic = percent(float(np.mean(waves <= longest)), 0)
     return (
         f"{name}: wavelengths range from {waves.min():.2f} to {waves.max():,.0f} positions; {periodic} of the {dim}"
-        " dimensions complete a period on this grid; no dimension distinguishes positions one of its wavelengths apart."
+        " dimensions complete a period on this grid; the values of every dimension repeat after one"
+        " wavelength."
     )
 
 

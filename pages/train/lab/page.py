@@ -236,7 +236,7 @@ def _draw_prediction(focus: Run | Recording) -> None:
         disabled=selected_step is None,
         help="Off: the newest snapshot is used."
         if selected_step is not None
-        else "Disabled: no step is selected; drag the timeline or click the curves.",
+        else "Disabled: the newest step is selected; select another on the timeline or the curves.",
     )
     with pad:
         image_prediction.draw(focus, focus.config(), selected_step if use_selected else None)
