@@ -69,8 +69,8 @@ draw_word(choose_word())
 page.caption(
     f"{plural(len(TERMS), 'term')} in {plural(len(GROUPS), 'group')}. Shapes: N patches, T tokens (N + 1, or N + 2 for"
     " a DeiT), P pixels per patch side, C colour channels (in a Swin, channels per token), D channels per"
-    " token, h heads of d channels, K classes, L blocks, M tokens per window side. Hover over a dotted term on"
-    " any page to see its definition."
+    " token, h heads of d channels, K classes, L blocks, M tokens per window side. Hover over a dotted term"
+    " on any page to see its definition."
 )
 with st.container(key="words-tables"):
     draw_tables()
