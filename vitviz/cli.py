@@ -102,11 +102,8 @@ def _load(name: str) -> LoadedModel:
 
 
 def _draw_attention(options: argparse.Namespace) -> int:
-    files, query, is_folder = (
-        _list_images(options.images),
-        _parse_query(options.query),
-        options.images.is_dir(),
-    )
+    files, query = _list_images(options.images), _parse_query(options.query)
+    is_folder = options.images.is_dir()
     target: Path = options.out or Path("attention" if is_folder else "attention.png")
     if is_folder and target.suffix in (".png", ".html"):
         raise ValueError(f"for a folder of images, --out must be a folder, received {target}")

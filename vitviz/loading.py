@@ -19,8 +19,8 @@ from vitviz.models.hub import fetch_hub_folder, find_hub_folder, is_hub_id, list
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.pretrained import load_pretrained
 from vitviz.models.pretrained_list import PRETRAINED, PretrainedError, UnknownArchitectureError
+from vitviz.upload_limits import WEIGHTS_BYTES
 
-MAX_ZIP_BYTES = 2**33  # unpacked
 _PACKAGE = Path(__file__).parent
 _SETTINGS = ("num_heads", "img_size", "mean", "std", "crop_pct", "interpolation", "global_pool", "act_layer")
 SHIPPED = (_PACKAGE.parent / "checkpoints", _PACKAGE / "shipped")  # of a checkout, of a wheel
@@ -76,7 +76,7 @@ def load(
         )
     if path.is_file() and path.suffix.lower() == ".zip":
         folder = TemporaryFolder()
-        unpacked = write_upload(path.read_bytes(), folder.path, MAX_ZIP_BYTES, is_zip=True)
+        unpacked = write_upload(path.read_bytes(), folder.path, WEIGHTS_BYTES, is_zip=True)
         return open_model(unpacked, settings, labels=names, title=path.stem)
     if path.is_file():
         try:

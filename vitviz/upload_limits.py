@@ -4,7 +4,8 @@ The size of a model is limited by `checkpoint_limits` (any file) and `training/r
 format by its parser, and time and memory by the process that spends them.
 """
 
-# Any file. An operator can change the first: `server.maxUploadSize` in .streamlit/config.toml.
+# Any file. An operator can change the first: `server.maxUploadSize` in .streamlit/config.toml; `upload_guard` raises a
+# session's and the server's with it.
 FILE_BYTES = 128 * 2**20  # weights as large as Swin-T's
 SESSION_BYTES = 2 * FILE_BYTES  # of files that no page has taken yet: it takes each at once
 SESSION_FILES = 16

@@ -27,6 +27,7 @@ from pages.stores import (
     catalogue,
     own_weights,
     parameter_history,
+    polling_rate,
     published_weights,
     runs,
     session,
@@ -71,7 +72,7 @@ def _draw_selection(entry: PageEntry, choices: Mapping[str, ModelChoice]) -> Non
     selected = choices[_resolve_model(entry, choices)]
     shown = page_selection.resolve_model(entry, selected, choices)
     model = choices[shown.value]
-    step = _draw_model(model, choices, shown)
+    step = _draw_model(model, choices, shown, is_lab=entry.slug == "live_lab")
     if _resolve_value(page_selection.OWN_IMAGE, {"1": True, "0": False}.get):
         query_params.set_value(page_selection.OWN_IMAGE, "1")
     image = image_picker.resolve_image(selected, page_selection.find_default_image(entry, selected))
@@ -149,8 +150,10 @@ def _resolve_crop() -> float:
 # ---------------------------------------------------------------- model and step
 
 
-def _draw_model(model: ModelChoice, choices: Mapping[str, ModelChoice], shown: page_selection.Shown) -> int:
-    """Draw the model's name, card and step; return the step that the page shows."""
+def _draw_model(
+    model: ModelChoice, choices: Mapping[str, ModelChoice], shown: page_selection.Shown, is_lab: bool
+) -> int:
+    """Draw the model's name, card and step; return the step that the page shows. The lab's card follows its run."""
     if popover.is_closed():
         return _resolve_step(model)
     _draw_model_list(model.key, choices)
@@ -163,8 +166,8 @@ def _draw_model(model: ModelChoice, choices: Mapping[str, ModelChoice], shown: p
             args=(model,),
             width="stretch",
         )
-    if shown.reason and run_follower.is_training(model):
-        st.fragment(_draw_newest_card, run_every=_CARD_POLL_S)(model.key)
+    if is_lab and shown.reason and run_follower.is_training(model):
+        st.fragment(_draw_newest_card, run_every=_CARD_POLL_S * polling_rate.get_slowness())(model.key)
         step = model.steps[-1]
     else:
         # The card is drawn once the step below it is known.

@@ -169,7 +169,9 @@ def change_model(
     entry = STORE.get(key.removeprefix(KEY))
     if entry is None or not is_owner(user, key):
         raise KeyError(key)
-    model = entry.model if num_heads is None else change_head_count(entry.model, num_heads)
+    model, current = entry.model, getattr(entry.model.config, "num_heads", None)
+    if num_heads not in (None, current):
+        model = change_head_count(model, num_heads)
     classes = check_labels(labels, model.config.num_classes)
     digest = hashlib.sha256(repr((model.digest, classes, preparation)).encode()).hexdigest()
     changed = replace(model, classes=classes, preparation=preparation, digest=digest, notes=())

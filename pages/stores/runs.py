@@ -76,7 +76,8 @@ def list_runs(user: UserSession) -> list[Run]:
             user.runs_restored = True
     runs = {run_id: find_run(run_id) for run_id in user.runs}
     if missing := [run_id for run_id, run in runs.items() if run is None]:
-        user.lost_runs -= user.update("runs", remove=missing)
+        with user.lock:
+            user.lost_runs -= user.update("runs", remove=missing)
     return [run for run in runs.values() if run is not None]
 
 

@@ -83,7 +83,8 @@ def open_session() -> UserSession:
 
 def take_lost_run_count(user: UserSession) -> int:
     """Return how many of the user's runs have disappeared since the last call."""
-    lost, user.lost_runs = user.lost_runs, 0
+    with user.lock:
+        lost, user.lost_runs = user.lost_runs, 0
     return lost
 
 

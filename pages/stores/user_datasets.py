@@ -69,8 +69,8 @@ def store_dataset(
     from vitviz.training.run_directory import RunError
 
     if len(zip_bytes) > DATASET_ZIP_BYTES:  # the browser's own limit can be bypassed
-        size, limit = len(zip_bytes) >> 20, DATASET_ZIP_BYTES >> 20
-        raise DatasetError(f"The zip has {size} MB; at most {limit} MB are accepted.")
+        size, limit = len(zip_bytes) / 2**20, DATASET_ZIP_BYTES >> 20
+        raise DatasetError(f"The zip has {size:.1f} MB; at most {limit} MB are accepted.")
     expired = [name for name in user.datasets if not uploaded_datasets.read_note(name, runs.get_folder())]
     user.update("datasets", remove=expired)
     if len(user.datasets) >= DATASETS_PER_USER:

@@ -47,9 +47,9 @@ def captions(app: AppTest) -> str:
     return " ".join(caption.value for caption in app.main.caption).replace("\N{NO-BREAK SPACE}", " ")
 
 
-def spaced(share: float) -> str:
+def spaced(share: float, digits: int = 2) -> str:
     """Return a share as captions() has it, with a plain space."""
-    return percent(share).replace("\N{NO-BREAK SPACE}", " ")
+    return percent(share, digits).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def written(table: Dataframe, name: str) -> list[str]:
@@ -170,7 +170,7 @@ def test_positions_are_shown_beside_the_lecture_s_two_tables(
         text = captions(opened(open_app, "positions", positions__dataset=name))
         none = next(run for run in race["runs"] if run["positions"] == "none")["measured"]["accuracy"]
         epochs = f"{race['train']['epochs']:g} epochs"
-        assert f"{spaced(none)} on {DATASETS[name].title} after {epochs}" in text
+        assert f"{spaced(none, 1)} on {DATASETS[name].title} after {epochs}" in text
         assert ("27 points apart" in text) == (name == "mnist")
     reached = {"none": 0.92, "learned": 0.97, "sincos_1d": 0.96}
     assert "unexplained" in positions.describe_lecture(reached)

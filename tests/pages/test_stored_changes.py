@@ -11,6 +11,7 @@ import pytest
 
 from pages.studies import bug as slip_section
 from pages.studies import hyperparameter as knob_section
+from tests.pages.told import written
 from vitviz.analysis.one_change import Variant, describe_bug, describe_hyperparameter
 from vitviz.experiments.bugs import BUGS, SEEDS
 from vitviz.experiments.hyperparameter import BASES
@@ -32,14 +33,6 @@ def differences(rows: Sequence[Any], base: Sequence[Any]) -> list[float]:
     return [100 * (own[seed] - other[seed]) for seed in sorted(own.keys() & other.keys())]
 
 
-def written_difference(rows: Sequence[Any], base: Sequence[Any]) -> float:
-    """The difference of two means in points, as both are written."""
-    own, other = reached(rows), reached(base)
-    seeds = own.keys() & other.keys()
-    after, before = (round(100 * mean(side[seed] for seed in seeds), 1) for side in (own, other))
-    return after - before
-
-
 def drawn_like(shown: Variant, rows: Sequence[Any]) -> None:
     """The variant's numbers are the rows'."""
     assert shown.test == reached(rows) and shown.diverged == sum("diverged" in row for row in rows)
@@ -53,8 +46,8 @@ def drawn_like(shown: Variant, rows: Sequence[Any]) -> None:
 def said_of(text: str, shares: Sequence[float], points: Sequence[float]) -> None:
     """Every share and every number of points in a sentence is one of these; shares in [0, 1]."""
     text = text.replace("\N{NO-BREAK SPACE}", " ")
-    told = re.findall(r"(\d+\.\d) %", text)
-    assert {*told} <= {f"{100 * share:.1f}" for share in shares}, text
+    told = re.findall(r"([\d.]+) %", text)
+    assert {*told} <= written((100 * share for share in shares), 2), text
     told = re.findall(r"(\d+\.\d) (?:points|to|over)", text)
     assert {*told} <= {f"{abs(point):.1f}" for point in points}, text
 
@@ -82,9 +75,8 @@ def test_every_number_of_a_knob_is_in_its_file(name: str) -> None:
             assert columns["Seeds"][place] == len(tests)
         if gaps and f"{own}" in by_value and by_value[f"{own}"]:
             assert columns[knob_section.DIFFERENCE][place] == pytest.approx(mean(gaps))
-    compared = [found for found in by_value.values() if differences(found, base)]
-    points = [point for found in compared for point in differences(found, base)]
-    points += [written_difference(found, base) for found in compared]
+    gaps = [differences(found, base) for found in by_value.values()]
+    points = [point for each in gaps if each for point in (*each, mean(each))]
     means = [mean(reached(found).values()) for found in by_value.values() if reached(found)]
     said_of(describe_hyperparameter(shown, knob_section.get_base_name(knob)), means, points)
 

@@ -241,11 +241,10 @@ def test_what_each_way_to_fine_tune_is_worth(open_app: OpenApp, source: str, pic
     wanted = [[value / 100 for value in by[way].values()] for way in WAYS if way in by]
     assert drawn == [pytest.approx(dots, abs=1e-4) for dots in wanted]
     told = words(app).partition("Stored experiment")[0]
-    assert shares(told) <= written(mean(seeds.values()) for seeds in by.values())
+    assert shares(told) <= written((mean(seeds.values()) for seeds in by.values()), 2)
     usual = by["two_rates"]
-    shared = [(seeds, seeds.keys() & usual.keys()) for seeds in by.values()]
-    ends = [[mean(side[seed] for seed in both) for side in (seeds, usual)] for seeds, both in shared]
-    assert points(told) <= written(round(new, 1) - round(old, 1) for new, old in ends)
+    gains = [[seeds[seed] - usual[seed] for seed in seeds.keys() & usual.keys()] for seeds in by.values()]
+    assert points(told) <= written(mean(gain) for gain in gains)
     best, last = (pick(by, key=lambda way: mean(by[way].values())) for pick in (max, min))
     assert f"Best of {len(by)} options: " in told and WAYS[best].title in told and WAYS[last].title in told
     open_drawers(app)

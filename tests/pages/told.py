@@ -28,6 +28,7 @@ def points(text: str) -> set[str]:
     return {*re.findall(r"(\d+\.\d) points", text)}
 
 
-def written(values: Iterable[float]) -> set[str]:
+def written(values: Iterable[float], digits: int = 1) -> set[str]:
     """As a caption writes them: shares in percent, or points without a sign."""
-    return {"100" if f"{abs(value):.1f}" == "100.0" else f"{abs(value):.1f}" for value in values}
+    rounded = {f"{abs(value):.{digits}f}" for value in values}
+    return {"100" if float(text) == 100 else text for text in rounded}

@@ -37,7 +37,7 @@ def test_the_server_the_proxy_and_the_pages_agree_on_the_largest_upload() -> Non
 
 def test_a_zip_that_passes_the_browser_s_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(user_datasets, "DATASET_ZIP_BYTES", 2**20)
-    with pytest.raises(DatasetError, match="The zip has 3 MB; at most 1 MB are accepted"):
+    with pytest.raises(DatasetError, match="The zip has 3.0 MB; at most 1 MB are accepted"):
         user_datasets.store_dataset(UserSession("token"), bytes(3 * 2**20), "large", 32)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.text import gained, percent, percent_difference, plural, signed
+from vitviz.text import gained, percent, plural, signed
 
 Row = Mapping[str, Any]
 FloatArray = NDArray[np.float64]
@@ -79,13 +79,9 @@ def create_variant(name: str, title: str, rows: Sequence[Row], epochs: float) ->
 
 @dataclass(frozen=True)
 class Gain:
-    """The difference of two variants in percentage points of test accuracy, seed by seed.
-
-    written_mean: difference of the two means as they are written, which readers compare.
-    """
+    """The difference of two variants in percentage points of test accuracy, seed by seed."""
 
     points: tuple[float, ...]
-    written_mean: float
 
     @property
     def mean(self) -> float:
@@ -107,7 +103,7 @@ class Gain:
     @property
     def summary(self) -> str:
         """'−3.1 points (−4.2 to −2.0 over 3 seeds)'."""
-        return f"{_format_points(self.written_mean)} ({self.spread})"
+        return f"{_format_points(self.mean)} ({self.spread})"
 
     @property
     def certainty(self) -> str:
@@ -122,11 +118,7 @@ class Gain:
 def compute_gain(changed: Variant, base: Variant) -> Gain | None:
     """Return the effect of a change, paired by seed; None if no seed has both."""
     seeds = sorted(changed.test.keys() & base.test.keys())
-    if not seeds:
-        return None
-    after, before = ([variant.test[seed] for seed in seeds] for variant in (changed, base))
-    points = tuple(100 * (new - old) for new, old in zip(after, before, strict=True))
-    return Gain(points, percent_difference(mean(after), mean(before)))
+    return Gain(tuple(100 * (changed.test[seed] - base.test[seed]) for seed in seeds)) if seeds else None
 
 
 def describe_bug(with_bug: Variant, without_bug: Variant) -> str:
@@ -144,14 +136,14 @@ def describe_bug(with_bug: Variant, without_bug: Variant) -> str:
         for seed in without_bug.test.keys() & with_bug.test.keys()
     ]
     without, with_it = (mean(side) for side in zip(*pairs, strict=True))
-    ends = f"{percent(without)} without it, {percent(with_it)} with it"
+    ends = f"{percent(without, 2)} without it, {percent(with_it, 2)} with it"
     if not any(gain.points):
         return f"The bug makes no difference ({gain.spread}, {gain.certainty}): {ends}.{diverged}"
     if not gain.clear and len(gain.points) > 1:
         return f"The bug makes no consistent difference across seeds: {ends}; {gain.summary}.{diverged}"
     effect = "costs" if gain.mean < 0 else "unexpectedly adds"
     seeds = gain.spread if len(gain.points) == 1 else f"{gain.spread}, {gain.certainty}"
-    return f"The bug {effect} {abs(gain.written_mean):.1f} points ({seeds}): {ends}.{diverged}"
+    return f"The bug {effect} {abs(gain.mean):.1f} points ({seeds}): {ends}.{diverged}"
 
 
 def describe_hyperparameter(variants: Sequence[Variant], base: str) -> str:
@@ -169,7 +161,7 @@ def describe_hyperparameter(variants: Sequence[Variant], base: str) -> str:
     ends = (pick(variant.mean for variant in finished) for pick in (max, min))
     best, worst = ([variant for variant in finished if variant.mean == end] for end in ends)
     if len(best) == len(finished):
-        return f"All {len(finished)} values reach {percent(best[0].mean)}. {diverged}".rstrip()
+        return f"All {len(finished)} values reach {percent(best[0].mean, 2)}. {diverged}".rstrip()
     text = f"Best of {len(finished)} options: {_name_level(best)}; worst: {_name_level(worst)}."
     reference = next((variant for variant in finished if variant.name == base), worst[0])
     for variant in (*best, *worst):
@@ -180,7 +172,7 @@ def describe_hyperparameter(variants: Sequence[Variant], base: str) -> str:
 
 
 def _name_level(level: Sequence[Variant]) -> str:
-    return f"{' and '.join(variant.title for variant in level)} with {percent(level[0].mean)}"
+    return f"{' and '.join(variant.title for variant in level)} with {percent(level[0].mean, 2)}"
 
 
 def _format_points(difference: float) -> str:
