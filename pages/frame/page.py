@@ -72,7 +72,6 @@ def header(slug: str, title: str = "", question: str = "") -> DeltaGenerator:
         title, question: replace those of the registry; a title may stand alone.
     """
     entry = registry.BY_SLUG[slug]
-    st.html(Path(__file__).with_name("page.css"))
     glossary_terms.reset_terms()
     get_messages().clear()
     widgets.reset_row()

@@ -39,8 +39,8 @@ _EVERYWHERE = (
 )
 # Until the sidebar comes, which is before the title.
 _RESERVED_SIDEBAR = (
-    "@media (min-width: 768px) { [data-testid='stAppViewContainer']:not(:has([data-testid='stSidebar'], h1))"
-    " { padding-left: 280px; } }"
+    "@media (min-width: 768px) { html:not([data-vitviz-turned])"
+    " [data-testid='stAppViewContainer']:not(:has([data-testid='stSidebar'], h1)) { padding-left: 280px; } }"
 )
 _IMPORT = re.compile(r"""\b(?:from|import)\s*["'](\.{1,2}/[^"']+\.js)["']""")
 # Read by Streamlit's client as its module begins; where a policy forbids it the client looks for itself.

@@ -43,6 +43,8 @@ class Entries {
   }
 
   stand() {
+    const isTurned = this.here && this.here.pathname !== location.pathname;
+    if (isTurned) document.documentElement.dataset.vitvizTurned = ''; // what was reserved for a first visit ends
     this.here = { pathname: location.pathname, search: location.search };
     window.dispatchEvent(new Event(CHANGED));
   }

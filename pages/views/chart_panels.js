@@ -83,7 +83,11 @@ export function arrange(ctx, chart) {
   const spans = spread(ctx, chart, scaled);
   const room = (isAbove) => {
     const own = spans.filter(({ x }) => (x.layout.side === 'top') === isAbove);
-    return Math.max(EDGE_PX, isAbove ? (chart.layout.margin?.t ?? 0) : 0, ...own.map(({ below }) => below.room));
+    return Math.max(
+      EDGE_PX,
+      isAbove ? (chart.layout.margin?.t ?? 0) - chart.legend.offsetHeight : 0,
+      ...own.map(({ below }) => below.room),
+    );
   };
   const [top, bottom] = [room(true), chart.view.height - room(false) - (isFlat ? FLAT_BAR_PX : 0)];
   return spans.map((span) => {

@@ -115,7 +115,7 @@ def get_messages() -> dict[str, bytes | Callable[[], bytes]]:
 def get_reserved_height(key: str) -> Height:
     """Return the height in px that is reserved for a view until it has drawn, 'content' if unknown.
 
-    benchmarks/layout_shift.py measures the heights, on a screen of 1280 px and on a phone.
+    benchmarks/layout_shift.py measures the heights, on a screen of 1440 px and on a phone.
     """
     measured = load_heights().get(re.sub(r"[^\w-]", "-", key))
     if measured is None:

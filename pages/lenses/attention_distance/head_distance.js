@@ -25,6 +25,7 @@ export default class HeadDistance {
       words: (at) => `step ${counted(this.message.header.steps[at])}`,
       show: () => this.draw(),
       dwell: 50,
+      first: 500,
       ms: 450,
       file: 'attention_distance_training',
       faces: { play: ['▶ Play', 'Play through training'], pause: ['❚❚ Pause', 'Pause'] },

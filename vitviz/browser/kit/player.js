@@ -90,8 +90,8 @@ class Player {
 
 /**
  * Create a timeline: play button, slider and the description of the moment.
- *   options: {class, last(), words(at), show(): draw the moment, dwell, file, label: of the slider (default: a training's),
- *             ms: of the motion to a moment (default: 0), faces: of the button, which then stays with reduced motion,
+ *   options: {class, last(), words(at), show(): draw the moment, dwell, first: pause on the first moment, file, label: of the slider (default: a training's),
+ *             ms: of the motion to a moment (default: 0; with one the button stays with reduced motion), faces: of the button,
  *             fine: the slider's step if it may rest between two moments, as may a motion that is stopped}
  * Returns {node, at (settable), place (on the way to `at`), draw(), move(at), jump(at): stop and move, stop()}.
  */
@@ -109,10 +109,10 @@ class Timeline {
     this.slider = el(this.node, 'input', range);
     this.words = el(this.node, 'span');
     this.player = player(this.play, {
-      at: () => this.at,
+      at: () => (options.fine ? this.place : this.at),
       last: options.last,
       dwell: options.dwell,
-      first: options.ms ? 0 : options.dwell,
+      first: options.first ?? (options.ms ? 0 : options.dwell),
       file: options.file,
       faces: options.faces ?? FACES,
       rewind: () => {
@@ -123,7 +123,7 @@ class Timeline {
       ended: () => options.fine && this.stop(),
     });
     this.slider.oninput = () => {
-      this.stop();
+      this.player.stop();
       if (options.fine) this.place = Number(this.slider.value);
       this.move(Number(this.slider.value));
     };
@@ -149,13 +149,13 @@ class Timeline {
   }
 
   jump(at) {
-    this.stop();
+    this.player.stop();
     this.move(at);
   }
 
   draw() {
     const last = this.options.last();
-    this.play.style.display = reducedMotion() && !this.options.faces ? 'none' : '';
+    this.play.style.display = reducedMotion() && !this.options.ms ? 'none' : '';
     this.node.style.display = last > 0 ? '' : 'none';
     this.slider.max = String(last);
     this.slider.value = String(this.options.fine ? this.place : this.at);
