@@ -251,7 +251,7 @@ def test_the_positions_race_is_a_knob(open_app: OpenApp, executor: FakeExecutor)
     assert [whole for whole, _ in measured] == pytest.approx(reached)
     assert measured[0][1] == pytest.approx(reached[0], abs=0.01), "no positions, no order of patches"
     text = captions(app).replace(FOREIGN, "")
-    assert f"No positions {spaced(reached[0])}, Learned {spaced(reached[1])}" in text
+    assert f"No positions {spaced(reached[0], 1)}, Learned {spaced(reached[1], 1)}" in text
     assert "2 seeds" in text
     going = list_racers(run)
     going[1] = replace(going[1], measured=None)
