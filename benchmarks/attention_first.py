@@ -25,7 +25,7 @@ from PIL import Image
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from vitviz.analysis import faithfulness  # noqa: E402
-from vitviz.analysis.rollout import rollout  # noqa: E402
+from vitviz.analysis.explanation_methods import rollout  # noqa: E402
 from vitviz.data.image_decoding import decode_image  # noqa: E402
 from vitviz.data.image_preprocessing import prepare  # noqa: E402
 from vitviz.models.presets import PRESETS  # noqa: E402

@@ -17,7 +17,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from vitviz.analysis.window_attention import log_slope  # noqa: E402
-from vitviz.probe.window_cost import measure  # noqa: E402
+from vitviz.probe.swin import measure  # noqa: E402
 from vitviz.shifted_windows import global_attention_cost, window_attention_cost  # noqa: E402
 
 PATCH_PX = 4

@@ -1,4 +1,4 @@
-"""Measure a checkpoint again: python -m vitviz.evaluate checkpoints/digits_vit.safetensors."""
+"""Measure a checkpoint again, `python -m vitviz.evaluate FILE`, and write the model cards in checkpoints/README.md."""
 
 import argparse
 import json
@@ -6,13 +6,25 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from vitviz.checkpoint_header import CheckpointError
+from vitviz.checkpoint_header import CheckpointError, Header, read_header
 from vitviz.checkpoints import load_checkpoint
-from vitviz.model_cards import write_cards
 from vitviz.training.checkpoint_export import measure
 
 CHECKPOINTS = Path(__file__).resolve().parents[1] / "checkpoints"
 TOLERANCE = 5e-4  # accuracy differs slightly between processors
+_SHOWN = 6  # validations listed per training
+INTRODUCTION = """# Checkpoints
+
+This project trained these checkpoints. Each file contains its configs, its training history and snapshots of its
+training. `python -m vitviz.evaluate --cards` writes this page from the files' headers; `python -m
+vitviz.evaluate FILE` measures the accuracy of a file again.
+
+`cifar10_few.png` and `.json` hold 200 CIFAR-10 test images (Krizhevsky 2009), the first 20 of each class. They
+let models that were trained on CIFAR-10 open on images of their training distribution without a network. The JSON
+file holds their source, citation, licence and selection rule; they are not under this project's licence.
+`python -m vitviz.data.cifar10_few` writes both files again. `python -m vitviz.clearest_image` writes the index of
+the image that a model opens on.
+"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -63,6 +75,61 @@ def _measure(file: Path, device: str) -> dict[str, Any]:
         "stated": stated,
         "differs": differs,
     }
+
+
+def write_cards(folder: Path) -> str:
+    """Return the cards of every checkpoint in a folder, as Markdown."""
+    files = sorted(folder.glob("*.safetensors"))
+    headers = [(file, read_header(file)) for file in files]
+    lines = ["| file | test accuracy | parameters | size |", "|---|---|---|---|"]
+    for file, header in headers:
+        card, size = header.card, file.stat().st_size / 2**20
+        lines.append(
+            f"| [{file.stem}](#{file.stem}) | {card['test_accuracy']:.2%} | {card['parameters']:,} | {size:.1f} MB |"
+        )
+    return "\n".join([INTRODUCTION, *lines, "", *(_card(file, header) for file, header in headers)])
+
+
+def _card(file: Path, header: Header) -> str:
+    card = header.card
+    evaluations = [record for record in header.history if record["kind"] == "evaluation"]
+    validated = [record for record in evaluations if record["split"] == "validation"]
+    facts = {
+        "data": f"{card['dataset']} ({card['source']})",
+        "model": f"{header.config.kind}, {card['parameters']:,} parameters, images of {header.config.image_size} px",
+        "test accuracy": f"{card['test_accuracy']:.2%} of {card['test_images']:,} images, with the stored fp16 weights",
+        "validation accuracy": " → ".join(
+            f"{record['accuracy']:.1%} (epoch {record['epoch']:.1f})" for record in _thinned(validated)
+        ),
+        "command": f"`{card['command']}`",
+        "seed": str(card["seed"]),
+        "time and machine": f"{card['seconds']:.0f} s on {card['machine']}",
+        "code": f"commit {card['commit']}, {card['date']}",
+        **({"teacher": f"`{card['teacher'][:16]}`"} if card.get("teacher") else {}),
+        "snapshots": "steps " + ", ".join(map(str, header.steps)),
+        "licence": card["licence"],
+        "use": card["not_for"].replace("anything but teaching:", "teaching only, because"),
+        "digest": f"`{header.digest[:16]}`",
+    }
+    body = "\n".join(f"- {name}: {text}" for name, text in facts.items())
+    return f"## {file.stem}\n\n{card['title']}. {card['summary']}\n\n{body}\n\n{_confusion(header)}\n"
+
+
+def _thinned(records: list[dict[str, object]]) -> list[dict[str, object]]:
+    if len(records) <= _SHOWN:
+        return records
+    return [records[round(i * (len(records) - 1) / (_SHOWN - 1))] for i in range(_SHOWN)]
+
+
+def _confusion(header: Header) -> str:
+    """Write true classes in rows, predicted ones in columns."""
+    names = header.classes
+    head = f"| true \\ predicted | {' | '.join(names)} |\n|{'---|' * (len(names) + 1)}"
+    rows = [
+        f"| {name} | {' | '.join(map(str, row))} |"
+        for name, row in zip(names, header.card["confusion"], strict=True)
+    ]
+    return "\n".join([head, *rows])
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from vitviz.analysis.readout import predict_from_stream
 from vitviz.models.abilities import as_vit
 from vitviz.plots.chart import Chart
 from vitviz.plots.theme import DASHES, DIVERGING, PALETTES, SEQUENTIAL, colorscale
-from vitviz.probe.logit_lens import readout_weights
+from vitviz.probe.logits import readout_weights
 from vitviz.text import percent, plain, signed
 
 SHOWN_TOKENS, SHOWN_CHANNELS = 50, 64

@@ -24,8 +24,7 @@ from vitviz.analysis.opened_part import PartRequest
 from vitviz.pin import Pin
 from vitviz.plots.blob import open_blob, unpack_arrays
 from vitviz.plots.map_contents import MOST_PAIRS
-from vitviz.plots.map_part import pack_part
-from vitviz.plots.model_map import pack_map
+from vitviz.plots.model_map import pack_map, pack_part
 
 if TYPE_CHECKING:
     from vitviz.analysis.forward_pass import Journey

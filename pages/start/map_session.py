@@ -21,9 +21,8 @@ from vitviz.data.datasets import default_pictures
 from vitviz.data.drawings import Frame, find_frame
 from vitviz.models.token_layout import TokenLayout
 from vitviz.pin import Pin
-from vitviz.plots import map_part
 from vitviz.plots.blob import open_blob
-from vitviz.plots.model_map import Links, MapSession, add_session
+from vitviz.plots.model_map import Links, MapSession, add_part_session, add_session, pack_closed
 
 _map = register(__file__, "map", "map", "map_panel")
 _part = register(__file__, "map_part")
@@ -107,9 +106,9 @@ class MapFrame:
     ) -> bytes:
         message = None if request is None else map_messages.load_part(self.choice, self.current, request)
         if request is None or message is None:
-            return map_part.pack_closed(self.key)
+            return pack_closed(self.key)
         title = next(part["title"] for part in parts if part["id"] == request.part)
-        return map_part.add_session(message, title, links.get(request.part), self.key)
+        return add_part_session(message, title, links.get(request.part), self.key)
 
     def _build_session(self, message: bytes, links: Links) -> MapSession:
         header, _ = open_blob(message)

@@ -19,7 +19,7 @@ from vitviz.analysis.opened_part import PartRequest
 from vitviz.data.datasets import default_picture
 from vitviz.data.image_preprocessing import Prepared, prepare
 from vitviz.plots.blob import open_blob, pack, seal
-from vitviz.plots.map_part import pack_part
+from vitviz.plots.model_map import pack_part
 
 if TYPE_CHECKING:
     from vitviz.analysis.forward_pass import Journey

@@ -6,13 +6,13 @@ import threading
 from collections.abc import Callable, Hashable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from vitviz.fair_lock import FairLock
+from vitviz.locks import FairLock
 
 if TYPE_CHECKING:
     from torch import nn
 
     from vitviz.analysis.scoreboard import Shape, Timing
-    from vitviz.probe.window_cost import Measurement
+    from vitviz.probe.swin import Measurement
 
 T = TypeVar("T")
 MEASURED_WINDOWS = (2, 4, 6, 8)  # windows per side; 56 x 56 tokens at M = 7
@@ -56,9 +56,9 @@ def time_attention(window: int, dim: int) -> list[Measurement]:
     """Time global and windowed attention at a few sizes."""
 
     def measure() -> list[Measurement]:
-        from vitviz.probe import window_cost
+        from vitviz.probe import swin
 
-        return window_cost.measure(list_sides(window), dim, window)
+        return swin.measure(list_sides(window), dim, window)
 
     return _measure_once(_attention, (window, dim), measure)
 

@@ -9,7 +9,7 @@ from pages.questions.prediction_gate import create_choice
 from pages.studies.study import Evidence, Study, Table, View
 from vitviz.experiments.conv_attention import MODELS, NAME, TITLES
 from vitviz.experiments.result_file import Result
-from vitviz.lessons.convolution_measures import (
+from vitviz.lessons.experiment_measures import (
     KIND,
     AttentionOverConvolutions,
     find_most_accurate,

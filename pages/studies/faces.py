@@ -13,7 +13,7 @@ from vitviz.data.dataset import DatasetError
 from vitviz.data.faces import EACH, TEST, arranged, faces_dataset
 from vitviz.experiments.faces import BACKGROUND, MODELS, NAME, TITLES, TRAIN
 from vitviz.experiments.result_file import Result, read_result_if_any
-from vitviz.plots.faces import faces_figure
+from vitviz.plots.robustness import faces_figure
 from vitviz.plots.theme import Mode
 from vitviz.text import percent
 

@@ -7,8 +7,7 @@ import numpy as np
 from pages.questions.prediction_gate import Prediction, ask_options
 from pages.stores import catalogue
 from pages.studies.study import Choice, Study, Table, View
-from vitviz.analysis.recipe_differences import describe_recipe_differences
-from vitviz.analysis.time_to_accuracy import time_to_accuracy
+from vitviz.analysis.run_comparison import describe_recipe_differences, time_to_accuracy
 from vitviz.checkpoint_header import Header
 from vitviz.plots.hybrids import Course, courses_figure
 from vitviz.plots.theme import Mode

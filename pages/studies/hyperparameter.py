@@ -28,8 +28,14 @@ from vitviz.analysis.race import format_epochs
 from vitviz.csv_table import Columns
 from vitviz.data.datasets import available_titles
 from vitviz.experiments import hyperparameters
-from vitviz.experiments.hyperparameter import BASES, MOST_VALUES, Hyperparameter, Value
-from vitviz.experiments.hyperparameters import HYPERPARAMETERS, SUBJECT_OF
+from vitviz.experiments.hyperparameters import (
+    BASES,
+    HYPERPARAMETERS,
+    MOST_VALUES,
+    SUBJECT_OF,
+    Hyperparameter,
+    Value,
+)
 from vitviz.experiments.result_file import describe_recipe, read_result_if_any
 from vitviz.lessons.experiment_measures import (
     BestHyperparameterValue,

@@ -20,11 +20,10 @@ from vitviz.analysis.race import Racer
 from vitviz.config import name_fields
 from vitviz.models import parameter_count
 from vitviz.plots import race as plots
-from vitviz.plots.one_change import payload
 from vitviz.text import of_each, plain, plural, reason
 
 if TYPE_CHECKING:
-    from vitviz.experiments.hyperparameter import Hyperparameter
+    from vitviz.experiments.hyperparameters import Hyperparameter
     from vitviz.training.run_config import RunConfig
     from vitviz.training.run_directory import Run, Status
 
@@ -123,7 +122,7 @@ def build_seed_panels(describe: DescribeVariants, run: Run, waiting: str) -> Run
     """Build curves and a dot per seed; `describe` writes the caption, `waiting` replaces a curve."""
     config, variants = run.config(), group_variants(run)
     chance, note = 1 / config.model.num_classes, "on the test images, evaluated once at the end"
-    message = payload(variants, chance, config.longest or 1.0, note, waiting)
+    message = plots.pack_variants(variants, chance, config.longest or 1.0, note, waiting)
     return RunPanels(message, describe(variants), any(variant.test for variant in variants))
 
 

@@ -12,7 +12,6 @@ from pages.views.race import draw_race
 from vitviz.experiments.result_file import describe_provenance
 from vitviz.plots import race
 from vitviz.plots.hidden_curves import conceal
-from vitviz.plots.one_change import payload
 from vitviz.text import plain, plural, split_sentence
 
 
@@ -71,10 +70,10 @@ def draw_picture(view: View, key: str, answered: bool) -> None:
         if picture.racers and answered:
             message = race.payload(picture.racers, *shape)
         elif answered or not view.conceals:
-            message = payload(picture.variants, *shape, picture.note)
+            message = race.pack_variants(picture.variants, *shape, picture.note)
         else:
             variants = picture.list_known() if picture.known else picture.variants
-            message = payload(variants, *shape, picture.note, concealed=not picture.known)
+            message = race.pack_variants(variants, *shape, picture.note, concealed=not picture.known)
         draw_race(message, key=f"{key}.race")
     elif callable(picture):
         picture()

@@ -9,9 +9,15 @@ from pages.questions.prediction_gate import ask_highest
 from pages.selection import selection
 from pages.stores import catalogue
 from pages.studies.study import Choice, Evidence, Study, Table, View
-from vitviz.analysis.image_changes import CHANGES
-from vitviz.analysis.recipe_differences import describe_recipe_differences
-from vitviz.analysis.robustness import NAME, NONE, Losses, collect_losses, describe_error
+from vitviz.analysis.image_changes import (
+    CHANGES,
+    ROBUSTNESS,
+    UNCHANGED,
+    Losses,
+    collect_losses,
+    describe_error,
+)
+from vitviz.analysis.run_comparison import describe_recipe_differences
 from vitviz.experiments.result_file import read_result, read_result_if_any
 from vitviz.plots.image_changes import strength_words
 from vitviz.plots.robustness import robustness_figure
@@ -31,7 +37,7 @@ DEFAULT = "noise"  # it separates the models most
 
 
 def list_changes() -> dict[str, str]:
-    stored = read_result_if_any(NAME)
+    stored = read_result_if_any(ROBUSTNESS)
     return {
         name: change.title
         for name, change in CHANGES.items()
@@ -40,7 +46,7 @@ def list_changes() -> dict[str, str]:
 
 
 def build(mode: Mode, change: str) -> View:
-    stored = read_result(NAME)
+    stored = read_result(ROBUSTNESS)
     losses, images = collect_losses(stored, change, FAMILIES), int(stored.settings["pictures"])
     names = [strength_words(change, strength, IMAGE_PX) for strength in losses.strengths]
     shares = np.array([*losses.accuracy.values()])
@@ -57,7 +63,7 @@ def build(mode: Mode, change: str) -> View:
         evidence=(
             Evidence(
                 stored,
-                [*stored.where(change=NONE), *stored.where(change=change)],
+                [*stored.where(change=UNCHANGED), *stored.where(change=change)],
                 f"the first {images:,} test images of CIFAR-10, one run per model",
             ),
         ),
@@ -108,7 +114,7 @@ STUDY = Study(
     "Changed test images",
     "Which model keeps its accuracy when images change?",
     3,
-    (NAME,),
+    (ROBUSTNESS,),
     build=build,
     choices=(Choice("studies.robust_change", "Change", list_changes, DEFAULT, widgets.select),),
     keys=(GUESS,),

@@ -10,7 +10,7 @@ from vitviz.analysis.window_attention import log_slope
 from vitviz.models import parameter_count
 from vitviz.models.published_results import Transfer
 from vitviz.plots.scoreboard import Point
-from vitviz.probe.window_cost import Measurement
+from vitviz.probe.swin import Measurement
 from vitviz.text import percent, plain, plural
 
 MOST_NAMED = 4  # models of the Pareto front

@@ -17,7 +17,7 @@ from pages.which_model import captions
 from vitviz.models import published_results
 from vitviz.plots import cost as plots
 from vitviz.plots.theme import HEADS
-from vitviz.probe.window_cost import measure
+from vitviz.probe.swin import measure
 
 SIDES = (4, 7, 14, 28, 56, 112, 224)  # tokens along a side
 PATCHES_PX = (8, 14, 16, 32)

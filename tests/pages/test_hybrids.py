@@ -18,8 +18,7 @@ from tests.messages import charts
 from tests.pages.conftest import OpenApp
 from tests.pages.test_drawers import CODE, MATH, NUMBERS, open_drawers
 from tests.pages.told import words
-from vitviz.analysis.recipe_differences import describe_recipe_differences
-from vitviz.analysis.time_to_accuracy import time_to_accuracy
+from vitviz.analysis.run_comparison import describe_recipe_differences, time_to_accuracy
 from vitviz.checkpoint_header import Header, read_header
 from vitviz.experiments.conv_attention import TITLES
 from vitviz.experiments.result_file import RESULTS, read_result

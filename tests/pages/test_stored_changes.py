@@ -14,8 +14,7 @@ from pages.studies import hyperparameter as knob_section
 from tests.pages.told import written
 from vitviz.analysis.one_change import Variant, describe_bug, describe_hyperparameter
 from vitviz.experiments.bugs import BUGS, SEEDS
-from vitviz.experiments.hyperparameter import BASES
-from vitviz.experiments.hyperparameters import HYPERPARAMETERS
+from vitviz.experiments.hyperparameters import BASES, HYPERPARAMETERS
 from vitviz.experiments.result_file import read_result
 from vitviz.lessons.experiment_measures import list_hyperparameter_variants
 

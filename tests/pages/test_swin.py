@@ -152,7 +152,7 @@ def test_a_swin_of_the_lab_shows_its_bias_over_its_snapshots(
 
 def test_cost_is_measured_on_click(open_app: OpenApp, monkeypatch: pytest.MonkeyPatch) -> None:
     from pages.stores import timings
-    from vitviz.probe.window_cost import Measurement
+    from vitviz.probe.swin import Measurement
 
     def known(window: int, dim: int) -> list[Measurement]:
         return [Measurement(s, 1e-9 * s**4, 1e-6 * s**2, s**4, 10 * s**2) for s in timings.list_sides(window)]

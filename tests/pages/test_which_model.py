@@ -201,7 +201,7 @@ def test_slopes_read_two_and_one(open_app: OpenApp, monkeypatch: pytest.MonkeyPa
     products = 2 * 784**2 * config.embed_dim
     assert float(shares[1]) == pytest.approx(100 * products / (products + layer), abs=0.06)
 
-    from vitviz.probe.window_cost import Measurement
+    from vitviz.probe.swin import Measurement
 
     def known(window: int, dim: int) -> list[Measurement]:
         return [Measurement(s, 1e-9 * s**4, 1e-6 * s**2, s**4, 10 * s**2) for s in timings.list_sides(window)]

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from vitviz.analysis import logit_lens
+from vitviz.analysis import logits
 from vitviz.analysis.block import BlockForm, add_branch_outputs, list_block_steps, measure_norm_statistics
-from vitviz.analysis.explanation_methods import METHODS, method_maps
+from vitviz.analysis.explanation_methods import METHODS, method_maps, rollout
 from vitviz.analysis.faithfulness import (
     Score,
     area,
@@ -18,8 +18,7 @@ from vitviz.analysis.faithfulness import (
     describe_scores,
     random_orders,
 )
-from vitviz.analysis.logit_lens import ReadoutWeights
-from vitviz.analysis.rollout import rollout
+from vitviz.analysis.logits import ReadoutWeights
 from vitviz.config import ViTConfig
 from vitviz.models.zoo import create_model
 from vitviz.probe.capture import as_array, capture
@@ -164,25 +163,25 @@ def test_the_lens_ends_at_the_models_own_answer(name: str) -> None:
         None if dist is None else as_array(dist.bias),
     )
     tokens = np.stack([found[n][0] for n in names])
-    lens = logit_lens.lens_of_readout(tokens, weights, config.readout, config.prefix_tokens)
+    lens = logits.lens_of_readout(tokens, weights, config.readout, config.prefix_tokens)
     expected = torch.softmax(torch.from_numpy(found.logits), dim=-1)[0].numpy()
     np.testing.assert_allclose(lens[-1], expected, rtol=1e-4)
     assert lens.shape == (4, 5)
     if config.readout == "cls" and dist is None:
-        np.testing.assert_allclose(logit_lens.lens_of_token(tokens[:, 0], weights), lens, rtol=1e-5)
+        np.testing.assert_allclose(logits.lens_of_token(tokens[:, 0], weights), lens, rtol=1e-5)
 
 
 def test_a_model_without_a_second_head_says_so() -> None:
     weights = ReadoutWeights(None, None, 1e-6, np.eye(2), np.zeros(2))
     with pytest.raises(ValueError, match="no distillation head"):
-        logit_lens.lens_of_token(np.zeros((1, 2)), weights, "dist")
-    np.testing.assert_allclose(logit_lens.lens_of_token(np.zeros((1, 2)), weights), [[0.5, 0.5]])
+        logits.lens_of_token(np.zeros((1, 2)), weights, "dist")
+    np.testing.assert_allclose(logits.lens_of_token(np.zeros((1, 2)), weights), [[0.5, 0.5]])
 
 
 def test_from_which_layer_the_answer_stands() -> None:
     rows = np.eye(3)[[1, 2, 0, 2, 2]]
-    assert logit_lens.settling_layer(rows) == 3
-    assert logit_lens.settling_layer(np.eye(3)[[1, 1]]) == 0
+    assert logits.settling_layer(rows) == 3
+    assert logits.settling_layer(np.eye(3)[[1, 1]]) == 0
 
 
 @pytest.mark.parametrize(

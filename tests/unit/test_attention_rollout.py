@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from vitviz.analysis.rollout import discard_lowest, rollout
+from vitviz.analysis.explanation_methods import discard_lowest, rollout
 
 
 def _attention(*shape: int, seed: int = 0) -> np.ndarray:

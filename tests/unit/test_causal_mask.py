@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from tests.messages import unpack
-from vitviz.analysis.attention import restore_rows
-from vitviz.analysis.causal_mask import MEANINGS, SENTENCE, causal_attention, sentence_attention
-from vitviz.plots.attention_matrix import encode_words_matrix, scale_end
+from vitviz.analysis.attention import MEANINGS, SENTENCE, causal_attention, restore_rows, sentence_attention
+from vitviz.plots.attention_message import encode_words_matrix, scale_end
 from vitviz.softmax import softmax
 
 

@@ -12,17 +12,17 @@ import pytest
 from tests.colours import by_colour_alone
 from tests.messages import chart_of
 from vitviz.plots import (
-    block,
     cost,
     data_size,
     distance,
     distillation,
-    equivariance,
     faithfulness,
     hybrids,
-    logit_lens,
+    logits,
+    normalisation,
     positions,
     probes,
+    robustness,
     scoreboard,
     theme,
 )
@@ -32,8 +32,8 @@ Build = Callable[[theme.Mode], Chart]
 LINE = np.array([1.0, 0.5, 0.25])
 STEPS = np.linspace(0, 1, 5)
 FIGURES: dict[str, Build] = {
-    "norm": lambda mode: block.norm_figure(np.arange(12.0).reshape(3, 4), 1, 2, mode),
-    "stream": lambda mode: block.stream_figure(np.arange(12.0).reshape(3, 4), 1, mode),
+    "norm": lambda mode: normalisation.norm_figure(np.arange(12.0).reshape(3, 4), 1, 2, mode),
+    "stream": lambda mode: normalisation.stream_figure(np.arange(12.0).reshape(3, 4), 1, mode),
     "distribution": lambda mode: distance.distribution_figure(
         np.arange(4.0), np.array([0.2, 0.5, 0.3]), 1.6, theme.HEADS[0], mode
     ),
@@ -50,11 +50,11 @@ FIGURES: dict[str, Build] = {
         "cat",
         mode,
     ),
-    "lens": lambda mode: logit_lens.lens_figure(np.full((3, 4), 0.25), list("abcd"), (2, 0), mode),
+    "lens": lambda mode: logits.lens_figure(np.full((3, 4), 0.25), list("abcd"), (2, 0), mode),
     "by distance": lambda mode: positions.by_distance_figure({name: (LINE, LINE) for name in "ab"}, mode),
     "resize": lambda mode: positions.resize_figure([24, 32], {"a": [0.5, 0.9], "b": [0.4, 0.9]}, 32, mode),
     "slip": lambda mode: positions.slip_figure(np.eye(5), np.eye(5), (1, 2), mode),
-    "moving along": lambda mode: equivariance.shift_figure(
+    "moving along": lambda mode: robustness.shift_figure(
         {name: [("stem", 0.5)] for name in "abcde"}, ["vit"] * 5, mode
     ),
     "in the papers": lambda mode: data_size.pretraining_figure(

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from vitviz.config import Preparation, TrainConfig
-from vitviz.data import photos, samples
+from vitviz.data import samples
 from vitviz.data.dataset import Dataset, DatasetError
 from vitviz.data.dataset_cache import write_dataset
 from vitviz.data.datasets import DATASETS, DISPLAY_ONLY, find_note, load_dataset
@@ -26,7 +26,7 @@ def crops() -> Dataset:
 
 
 def test_the_note_counts_its_sources_and_crops(crops: Dataset) -> None:
-    assert crops.test_images.shape == (240, 224, 224, 3) and len(photos.SOURCES) == 8
+    assert crops.test_images.shape == (240, 224, 224, 3) and len(samples.SOURCES) == 8
     assert find_note("photos").summary.startswith("240 overlapping crops of 8 free photographs, 224 × 224")
     assert crops.classes == () and crops.train_labels is None and crops.test_labels is None
     assert "photos" in DISPLAY_ONLY and "photos" not in DATASETS
@@ -34,20 +34,20 @@ def test_the_note_counts_its_sources_and_crops(crops: Dataset) -> None:
 
 
 def test_every_source_is_in_colour_and_free() -> None:
-    for name in photos.SOURCES:
+    for name in samples.SOURCES:
         picture = load_sample(name).astype(int)
         assert np.abs(picture[..., 0] - picture[..., 2]).mean() > 5
         assert any(word in sample(name).source for word in ("CC0", "public domain", "no known restrictions"))
 
 
 def test_the_first_crops_show_every_photograph_and_none_is_there_twice(crops: Dataset) -> None:
-    titles = [sample(name).title for name in photos.SOURCES]
+    titles = [sample(name).title for name in samples.SOURCES]
     assert [crops.test_name(index) for index in range(16)] == titles * 2
     assert len({picture.tobytes() for picture in crops.test_images}) == len(crops.test_images)
 
 
 def test_crops_are_always_the_same(crops: Dataset) -> None:
-    again = photos.photos_dataset()
+    again = samples.photos_dataset()
     np.testing.assert_array_equal(again.test_images, crops.test_images)
     cat = (
         Image.fromarray(load_sample("cat"))
@@ -65,8 +65,8 @@ def test_crops_are_always_the_same(crops: Dataset) -> None:
         (0.4, 3, [(0, 0, 40), (80, 0, 40), (160, 0, 40)]),
     ],
 )
-def test_windows_go_from_edge_to_edge(share: float, per_side: int, boxes: list[photos.Box]) -> None:
-    found = [photos.window(100, 200, share, per_side, place) for place in range(per_side**2)]
+def test_windows_go_from_edge_to_edge(share: float, per_side: int, boxes: list[samples.Box]) -> None:
+    found = [samples.window(100, 200, share, per_side, place) for place in range(per_side**2)]
     assert found[: len(boxes)] == boxes
     assert all(left + side <= 200 and top + side <= 100 for left, top, side in found)
 
@@ -86,4 +86,4 @@ def test_what_needs_labels_says_so(crops: Dataset, tmp_path: Path) -> None:
 def test_without_scikit_image_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(samples, "samples", tuple)
     with pytest.raises(DatasetError, match="'photos' needs scikit-image's photographs: There is no sample"):
-        photos.photos_dataset()
+        samples.photos_dataset()

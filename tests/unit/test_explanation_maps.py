@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from vitviz.analysis.logit_lens import lens_of_readout
+from vitviz.analysis.logits import lens_of_readout
 from vitviz.config import ModelConfig, SwinConfig, ViTConfig
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.presets import GREY_32
 from vitviz.models.zoo import create_model
 from vitviz.probe.capture import capture
 from vitviz.probe.explanation_maps import Recipe, method_maps_of, order_curve, predict_ablated
-from vitviz.probe.logit_lens import readout_weights, stream, stream_names
+from vitviz.probe.logits import readout_weights, stream, stream_names
 
 VIT = ViTConfig(image_size=32, patch_size=8, in_chans=1, embed_dim=24, depth=2, num_heads=2, num_classes=5)
 SWIN = SwinConfig(in_chans=1, embed_dim=12, depths=(1, 1), num_heads=(2, 2), num_classes=5)

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from vitviz.file_lock import locked
+from vitviz.locks import locked
 
 COUNTS = """
 import sys
 from pathlib import Path
-from vitviz.file_lock import locked
+from vitviz.locks import locked
 folder = Path(sys.argv[1])
 for _ in range(100):
     with locked(folder / "lock"):
@@ -24,7 +24,7 @@ for _ in range(100):
 HOLDS = """
 import sys
 from pathlib import Path
-from vitviz.file_lock import locked
+from vitviz.locks import locked
 with locked(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()

@@ -12,7 +12,7 @@ import torch
 from vitviz.analysis.receptive_fields import enlarging, stem_field_box, stem_fields_px
 from vitviz.config import FlatAttentionConfig, ViTConfig
 from vitviz.experiments import conv_attention
-from vitviz.lessons.convolution_measures import COMPARED_MODELS, list_accuracies, load_stored_result
+from vitviz.lessons.experiment_measures import COMPARED_MODELS, list_accuracies, load_stored_result
 from vitviz.models import parameter_count
 from vitviz.models.hybrid import ConvStem
 from vitviz.models.zoo import create_model

@@ -12,8 +12,7 @@ from torch import Tensor
 from vitviz.config import ModelConfig, TrainConfig, ViTConfig
 from vitviz.data.datasets import load_dataset
 from vitviz.experiments import hyperparameters
-from vitviz.experiments.hyperparameter import BASES
-from vitviz.experiments.hyperparameters import HYPERPARAMETERS, SUBJECT_OF
+from vitviz.experiments.hyperparameters import BASES, HYPERPARAMETERS, SUBJECT_OF
 from vitviz.training.batches import TrainingData, prepare_training_data
 from vitviz.training.device import bf16_is_fast
 from vitviz.training.loop import Trainer

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from vitviz.analysis.confusion import confusion_counts, confusion_shares, most_confused, most_wrong
-from vitviz.analysis.recipe_differences import find_varying_names
-from vitviz.analysis.time_to_accuracy import parameters_by_part, time_to_accuracy
+from vitviz.analysis.mistakes import confusion_counts, confusion_shares, most_confused, most_wrong
+from vitviz.analysis.run_comparison import find_varying_names, parameters_by_part, time_to_accuracy
 from vitviz.config import ViTConfig
 from vitviz.models.zoo import create_model
 

@@ -13,7 +13,7 @@ from pages.frame import registry
 from pages.stores import lessons
 from vitviz.checkpoint_header import read_header
 from vitviz.experiments.result_file import Made, Result
-from vitviz.lessons import convolution_measures, experiment_measures, model_measures, weight_measures
+from vitviz.lessons import experiment_measures, model_measures, weight_measures
 from vitviz.lessons.formula_measures import (
     BlocksToReach,
     PatchCount,
@@ -86,11 +86,11 @@ def test_a_race_that_lacks_a_set_or_a_code_is_not_asked_about(
 def test_seeds_are_counted_net_by_net(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [
         {"model": name, "seed": seed, "test": 0.5}
-        for name in convolution_measures.COMPARED_MODELS
+        for name in experiment_measures.COMPARED_MODELS
         for seed in range(2)
     ]
-    monkeypatch.setattr(convolution_measures, "read_result_if_any", lambda _: result(*rows[:-1]))
-    assert convolution_measures.AttentionOverConvolutions().measure_answer(AT).words.endswith("1 to 2 seeds.")
+    monkeypatch.setattr(experiment_measures, "read_result_if_any", lambda _: result(*rows[:-1]))
+    assert experiment_measures.AttentionOverConvolutions().measure_answer(AT).words.endswith("1 to 2 seeds.")
 
 
 def test_the_gradient_s_question_has_the_numbers_of_its_figure(monkeypatch: pytest.MonkeyPatch) -> None:

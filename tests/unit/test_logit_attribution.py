@@ -10,14 +10,14 @@ import pytest
 import torch
 
 from tests.unit.test_models_properties import MODELS, SWIN, VIT
-from vitviz.analysis.logit_attribution import Attribution
+from vitviz.analysis.logits import Attribution
 from vitviz.config import ModelConfig, SwinConfig, ViTConfig
 from vitviz.models.abilities import REASONS, abilities
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.presets import GREY_32
 from vitviz.models.zoo import create_model
 from vitviz.probe.capture import Capture, capture
-from vitviz.probe.logit_attribution import attribute, list_records
+from vitviz.probe.logits import attribute, list_records
 
 TARGET = 3
 DEEP = replace(VIT, depth=3, num_registers=2, layer_scale=0.5)

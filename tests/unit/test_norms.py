@@ -7,8 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from vitviz.analysis.gradients import Norms
-from vitviz.analysis.norms import NORMS, batch_influence, normalise
+from vitviz.analysis.norms import NORMS, Norms, batch_influence, normalise
 from vitviz.plots.normalisation import gradient_figure, norms_figure
 
 RNG = np.random.default_rng(0)

@@ -14,8 +14,8 @@ import torch
 
 from pages.studies.hyperparameter import describe_run
 from tests.messages import unpack
-from vitviz.analysis.gradients import Norms, select_norms
-from vitviz.analysis.gradients import describe_gradient_shares as gradients_said
+from vitviz.analysis.norms import Norms, select_norms
+from vitviz.analysis.norms import describe_gradient_shares as gradients_said
 from vitviz.analysis.one_change import (
     Variant,
     compute_gain,
@@ -27,14 +27,13 @@ from vitviz.config import ViTConfig
 from vitviz.data.datasets import load_dataset
 from vitviz.experiments import bugs, gradients, hyperparameters, one_change
 from vitviz.experiments.bugs import BUGS
-from vitviz.experiments.hyperparameter import BASES
-from vitviz.experiments.hyperparameters import HYPERPARAMETERS
+from vitviz.experiments.hyperparameters import BASES, HYPERPARAMETERS
 from vitviz.experiments.result_file import Result, Row, read_result
 from vitviz.lessons import experiment_measures
 from vitviz.lessons.question_kinds import MeasuredAnswer
 from vitviz.models.vit import VisionTransformer
 from vitviz.models.zoo import create_model
-from vitviz.plots.one_change import payload, scale
+from vitviz.plots.race import pack_variants, scale
 from vitviz.probe.gradients import measure_gradient_norms
 from vitviz.training.batches import prepare_training_data
 from vitviz.training.loop import Trainer
@@ -117,7 +116,7 @@ def test_values_that_are_level_are_named_together() -> None:
 
 
 def test_the_message_holds_every_seed_and_a_scale_around_them() -> None:
-    header, arrays = unpack(payload([of("a", 0.91, 0.93), of("b", None)], 0.1, 4.0, "here"))
+    header, arrays = unpack(pack_variants([of("a", 0.91, 0.93), of("b", None)], 0.1, 4.0, "here"))
     assert [racer["dots"] for racer in header["racers"]] == [[0.91, 0.93], []]
     assert header["rows"]["range"] == [0.85, 0.95] and header["rows"]["note"] == "here"
     assert arrays["curve0"].shape == (2, 2) and arrays["curve1"].shape == (2, 0)

@@ -16,8 +16,7 @@ from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
 from vitviz.pin import Pin
-from vitviz.plots.map_part import add_session, pack_part
-from vitviz.plots.model_map import is_openable
+from vitviz.plots.model_map import add_part_session, is_openable, pack_part
 from vitviz.probe.capture import capture
 from vitviz.probe.forward_pass import record_journey
 from vitviz.probe.map_part import open_part
@@ -57,7 +56,7 @@ def test_every_part_that_says_so_opens_and_travels(subject) -> None:
             continue
         found = answer(subject, part.id)
         link = {"slug": "block", "label": "x", "href": "block?y"}
-        message = add_session(pack_part(found), "Title", link, "home.map")
+        message = add_part_session(pack_part(found), "Title", link, "home.map")
         header, arrays = unpack(message)
         assert (header["title"], header["link"], header["map"]) == ("Title", link, "home.map")
         assert len(message) < 150_000 and header["part"] == part.id and header["steps"]

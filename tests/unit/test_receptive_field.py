@@ -9,7 +9,7 @@ import torch
 from vitviz.analysis.receptive_fields import Field, block_fields
 from vitviz.config import CNNConfig, SwinConfig
 from vitviz.models.zoo import create_model
-from vitviz.probe.receptive_field import gradient_maps, mean_reach_px
+from vitviz.probe.gradients import gradient_maps, mean_reach_px
 
 SIDE_PX = 128
 

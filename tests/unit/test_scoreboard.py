@@ -9,7 +9,7 @@ from vitviz.models import parameter_count, published_results
 from vitviz.models.presets import PRESETS
 from vitviz.models.pretrained_list import PRETRAINED
 from vitviz.plots import scoreboard as plots
-from vitviz.plots.ticks import log_axis, log_ticks, short
+from vitviz.plots.chart import log_axis, log_ticks, short
 
 
 def test_the_front_by_hand() -> None:

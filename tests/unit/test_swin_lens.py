@@ -15,8 +15,15 @@ from vitviz.config import SwinConfig
 from vitviz.models.zoo import create_model
 from vitviz.pin import Pin
 from vitviz.plots import swin as plots
-from vitviz.probe.swin_parts import NOTHING, block_window, merging_norm, patch_gradients, position_bias_table
-from vitviz.probe.window_cost import attention_layer, measure
+from vitviz.probe.swin import (
+    NOTHING,
+    attention_layer,
+    block_window,
+    measure,
+    merging_norm,
+    patch_gradients,
+    position_bias_table,
+)
 
 SMALL = SwinConfig(image_size=16, in_chans=1, embed_dim=8, depths=(2, 2), num_heads=(1, 2), window_size=2)
 UNEVEN = SwinConfig(image_size=20, in_chans=1, embed_dim=8, depths=(2, 2), num_heads=(1, 2), window_size=4)

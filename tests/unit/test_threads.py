@@ -23,15 +23,15 @@ from vitviz.models.abilities import abilities
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
 from vitviz.pin import Pin
-from vitviz.probe import logit_attribution, robustness, stopwatch
+from vitviz.probe import logits, robustness, stopwatch
 from vitviz.probe.capture import capture
+from vitviz.probe.embedding import read_position_table, stretch_positions
 from vitviz.probe.explanation_maps import Recipe, method_maps_of, predict_ablated
 from vitviz.probe.forward_pass import record_journey
 from vitviz.probe.gradients import measure_gradient_norms
 from vitviz.probe.layers import read_layer_outputs
 from vitviz.probe.map_part import open_part
 from vitviz.probe.one_token import record_one_token
-from vitviz.probe.positions import read_position_table, stretch_positions
 
 CHECKPOINTS = Path(__file__).parents[2] / "checkpoints"
 MODELS = tuple(
@@ -57,7 +57,7 @@ def compute_pages(index: int) -> dict[str, object]:
         shown["maps"] = method_maps_of(model, image, Recipe(1, "mean", 0.5))
         shown["ablated"] = predict_ablated(model, image, [(0, 1)], [2], blanked=False)
     if able.logit_shares:
-        shown["attributed"] = logit_attribution.attribute(model, records, 1)
+        shown["attributed"] = logits.attribute(model, records, 1)
     if able.learned_positions:
         table = read_position_table(model.vit)
         shown["positions"] = stretch_positions(table, model.vit.config.grid, (9, 9))

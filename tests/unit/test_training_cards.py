@@ -12,7 +12,7 @@ from vitviz import evaluate, train
 from vitviz.checkpoint_header import read_header
 from vitviz.checkpoints import load_checkpoint
 from vitviz.config import TrainConfig, ViTConfig
-from vitviz.model_cards import write_cards
+from vitviz.evaluate import write_cards
 from vitviz.models.zoo import create_model
 from vitviz.training.checkpoint_export import measure
 from vitviz.training.presets import TRAINING_PRESETS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from vitviz.fair_lock import FairLock
+from vitviz.locks import FairLock
 
 
 def waiting(turns: FairLock, count: int) -> None:

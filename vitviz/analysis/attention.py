@@ -1,4 +1,4 @@
-"""Fuse heads, quantise attention rows for the browser and mask attention mass; arrays in and out."""
+"""Fuse heads, quantise attention rows for the browser, mask attention mass, and apply a decoder's causal mask."""
 
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -6,8 +6,24 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from vitviz.softmax import softmax
+
 Fusion = Literal["mean", "max", "min"]
 FloatArray = NDArray[np.floating[Any]]
+# The sentence of the lecture, with four hand-set features per word: being, verb, function word, quality.
+SENTENCE = ("Bark", "is", "a", "dog", "and", "he", "is", "cute")
+MEANINGS = np.array(
+    [
+        [2.0, 0.0, 0.0, 0.4],
+        [0.3, 1.6, 0.3, 0.0],
+        [0.4, 0.0, 1.4, 0.0],
+        [2.2, 0.0, 0.0, 0.6],
+        [0.0, 0.3, 1.4, 0.0],
+        [1.9, 0.0, 0.2, 0.3],
+        [0.3, 1.6, 0.3, 0.0],
+        [1.2, 0.0, 0.0, 2.2],
+    ]
+)
 
 
 def fuse_heads(attn: FloatArray, fusion: Fusion = "mean") -> FloatArray:
@@ -173,3 +189,26 @@ def map_onto_token(rows: WindowRows, token: int) -> FloatArray:
     weights = np.zeros((rows.rows.shape[0], len(rows.window_of)), dtype=rows.rows.dtype)
     weights[:, others] = rows.rows[:, others, rows.slot_of[token]]
     return weights
+
+
+def causal_attention(scores: FloatArray) -> FloatArray:
+    """Return softmax(scores + M), M = -inf where the key is after the query (Vaswani et al. 2017, section 3.2.3).
+
+    Rows sum to 1: each is the unmasked attention to the keys so far, renormalised.
+
+    Args:
+        scores: (..., tokens, tokens), the input of the softmax.
+    """
+    tokens = scores.shape[-1]
+    later = np.triu(np.ones((tokens, tokens), dtype=bool), k=1)
+    return softmax(np.where(later, -np.inf, scores))
+
+
+def sentence_attention(causal: bool) -> FloatArray:
+    """Return the attention between the words of `SENTENCE`, A = softmax(X Xt / sqrt(4)), from their features.
+
+    Returns:
+        (8, 8), rows sum to 1.
+    """
+    scores = MEANINGS @ MEANINGS.T / np.sqrt(MEANINGS.shape[1])
+    return causal_attention(scores) if causal else softmax(scores)

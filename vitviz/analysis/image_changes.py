@@ -12,12 +12,15 @@ from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter
 
 from vitviz.analysis.patches import scramble, scrambled_order
+from vitviz.experiments.result_file import Result
 
 Uint8 = NDArray[np.uint8]
 Float64 = NDArray[np.float64]
 PIECES = 4  # a side: what is taken apart has 4 x 4 pieces
 PATCH_PX = 4  # of what is shuffled
 WHOLE = tuple(range(PIECES * PIECES))
+ROBUSTNESS = "robustness"  # of the experiment
+UNCHANGED = "none"  # the row of the unchanged images
 
 
 @dataclass(frozen=True)
@@ -230,3 +233,45 @@ def find_unchanged_range(answers: NDArray[np.int64], start: int) -> tuple[int, i
     first = int(before[-1]) + 1 if len(before) else 0
     last = start + int(after[0]) - 1 if len(after) else len(answers) - 1
     return first, last
+
+
+@dataclass(frozen=True)
+class Losses:
+    """Test accuracies at each strength of a change.
+
+    Attributes:
+        strengths: in order, among them the neutral one.
+        accuracy: by model, in [0, 1], one per strength.
+        neutral: index of the unchanged image.
+    """
+
+    strengths: tuple[float, ...]
+    accuracy: Mapping[str, list[float]]
+    neutral: int
+
+    @property
+    def lost(self) -> dict[str, float]:
+        """The accuracy that each model loses at the strongest change."""
+        return {name: shares[self.neutral] - shares[-1] for name, shares in self.accuracy.items()}
+
+
+def collect_losses(stored: Result, change: str, titles: Mapping[str, str]) -> Losses:
+    """Return the stored accuracies of the models that were measured at every strength, by their titles."""
+    neutral = CHANGES[change].neutral
+    measured: dict[str, dict[float, float]] = {title: {} for title in titles.values()}
+    for row in (*stored.where(change=UNCHANGED), *stored.where(change=change)):
+        strength = neutral if row["change"] == UNCHANGED else float(row["value"])
+        measured[titles[row["model"]]][strength] = float(row["right"])
+    strengths = tuple(sorted({strength for shares in measured.values() for strength in shares}))
+    accuracy = {
+        title: [shares[strength] for strength in strengths]
+        for title, shares in measured.items()
+        if len(shares) == len(strengths)
+    }
+    return Losses(strengths, accuracy, strengths.index(neutral))
+
+
+def describe_error(shares: NDArray[np.floating], images: int) -> str:
+    """Return a sentence with the sampling error of shares counted over this many images."""
+    error = 2 * float(np.sqrt(shares * (1 - shares) / images).max())
+    return f"Two standard errors are at most {100 * error:.1f} points; one run per model."

@@ -1,4 +1,4 @@
-"""Track each validation image through training: learned, forgotten or never classified correctly."""
+"""Count confusions of classes, and track each validation image through training: learned, forgotten or never."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from vitviz.text import plural
 
 Booleans = NDArray[np.bool_]
+Integers = NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True)
@@ -71,3 +72,45 @@ def describe_forgotten(right: Booleans, labels: NDArray[np.integer[Any]], classe
     worst = int(times.argmax())
     often = f", one of them ({classes[labels[worst]]}) {times[worst]:,} times" if times[worst] > 1 else ""
     return f"Learned and forgotten: {plural(int((times > 0).sum()), 'image')}{often}."
+
+
+def confusion_counts(labels: Integers, guesses: Integers, classes: int) -> NDArray[np.int64]:
+    """Return C[t, g], the number of images of class t predicted as g.
+
+    Args:
+        labels: (N,) true classes.
+        guesses: (N,) predicted classes.
+
+    Returns:
+        (classes, classes), its sum is N.
+    """
+    flat = np.bincount(labels * classes + guesses, minlength=classes**2)
+    return flat.reshape(classes, classes).astype(np.int64)
+
+
+def confusion_shares(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return each row of the counts over its sum; a class without images has a row of zeros."""
+    shares: NDArray[np.float64] = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    return shares
+
+
+def most_confused(counts: NDArray[np.int64]) -> tuple[int, int, int] | None:
+    """Return (true class, predicted class, count) of the most frequent confusion; None without mistakes."""
+    wrong = counts.copy()
+    np.fill_diagonal(wrong, 0)
+    if not wrong.any():
+        return None
+    true, guess = np.unravel_index(int(wrong.argmax()), wrong.shape)
+    return int(true), int(guess), int(wrong[true, guess])
+
+
+def most_wrong(probabilities: NDArray[np.floating[Any]], labels: Integers, count: int) -> NDArray[np.int64]:
+    """Return the indices of the images whose true class gets the least probability, worst first.
+
+    Args:
+        probabilities: (N, classes).
+        labels: (N,).
+        count: at most so many.
+    """
+    given = probabilities[np.arange(len(labels)), labels]
+    return np.argsort(given, kind="stable")[:count].astype(np.int64)

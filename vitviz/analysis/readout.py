@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitviz.analysis.block import Step, as_row
-from vitviz.analysis.logit_lens import ReadoutWeights, layer_norm, read_features
+from vitviz.analysis.logits import ReadoutWeights, layer_norm, read_features
 from vitviz.softmax import softmax
 from vitviz.text import percent, plural, signed
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitviz import shifted_windows
-from vitviz.analysis.logit_lens import layer_norm
+from vitviz.analysis.logits import layer_norm
 from vitviz.shifted_windows import FloatArray, IntArray, Pair
 from vitviz.softmax import softmax
 

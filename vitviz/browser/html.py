@@ -1,11 +1,13 @@
-"""Write views as one self-contained HTML file: code, styles and data in it, no server and no network."""
+"""Write views as one self-contained HTML file, and collect the modules and styles that they need without a server."""
 
 import base64
 import gzip
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Iterable, Sequence
 from html import escape
+from pathlib import Path
 
-from vitviz.browser.modules import collect_modules, read_linker, read_styles
 from vitviz.plots.blob import read_files
 
 _PAGE = """<!doctype html>
@@ -33,6 +35,9 @@ await start(urls);
 </body>
 </html>
 """
+BROWSER = Path(__file__).parent
+ROOT = BROWSER.parents[1]  # holds vitviz, and pages in a checkout
+_IMPORT = re.compile(r"(?<=\bfrom ')(\.[^']+)(?=')")
 
 
 def render_html(title: str, messages: Sequence[bytes], lead: str = "") -> str:
@@ -67,3 +72,35 @@ def render_index(title: str, links: Sequence[tuple[str, str, str]]) -> str:
 def _embed_message(message: bytes) -> str:
     packed = base64.b64encode(gzip.compress(message, mtime=0)).decode()
     return f'<section><div><script type="text/plain" data-message>{packed}</script></div></section>'
+
+
+def collect_modules(files: Iterable[str]) -> str:
+    """Return modules and all that they import as JSON [[name, source], …] for link.js, an imported one first.
+
+    Args:
+        files: addresses below the folder that holds `vitviz`.
+    """
+    sources: dict[str, str] = {}
+
+    def visit(file: Path) -> str:
+        name = file.relative_to(ROOT).as_posix()
+        if name not in sources:
+            source = _IMPORT.sub(
+                lambda match: visit((file.parent / match[1]).resolve()), file.read_text("utf-8")
+            )
+            sources[name] = source
+        return name
+
+    for name in files:
+        visit((ROOT / name).resolve())
+    return json.dumps([*sources.items()]).replace("<", "\\u003c")  # no source may end a script element
+
+
+def read_styles(files: Iterable[str]) -> str:
+    """Return the text of style sheets, each once."""
+    return "\n".join((ROOT / name).read_text("utf-8") for name in dict.fromkeys(files))
+
+
+def read_linker() -> str:
+    """Return the source of link.js."""
+    return (BROWSER / "module_loader.js").read_text("utf-8")

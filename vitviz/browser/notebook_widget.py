@@ -1,6 +1,6 @@
 """Show the attention explorer in a notebook."""
 
-from vitviz.browser.modules import collect_modules, read_linker, read_styles
+from vitviz.browser.html import collect_modules, read_linker, read_styles
 from vitviz.plots.attention_message import EXPLORER_FILES
 
 try:

@@ -17,7 +17,7 @@ import numpy as np
 
 from vitviz.data.dataset import Dataset, DatasetError, Images, Labels
 from vitviz.data.dataset_cache import data_file, read_dataset, write_dataset
-from vitviz.file_lock import locked
+from vitviz.locks import locked
 from vitviz.torchvision_fix import import_torchvision
 
 Progress = Callable[[float, str], None]  # (share done in [0, 1], what is being done)

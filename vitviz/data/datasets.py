@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from vitviz.data import cifar10_few, drawings, photos
+from vitviz.data import cifar10_few, drawings, samples
 from vitviz.data.dataset import Dataset, DatasetError, Images, stratified_split
 from vitviz.data.dataset_cache import data_file, is_whole, read_dataset
 from vitviz.data.samples import NOTES
@@ -41,8 +41,8 @@ DATASETS: dict[str, DatasetNote] = {name: DatasetNote(**entry) for name, entry i
 DISPLAY_ONLY: dict[str, DatasetNote] = {
     "photos": DatasetNote(
         "Photos",
-        f"{photos.COUNT} overlapping crops of {len(photos.SOURCES)} free photographs,"
-        f" {photos.CROP_PX} × {photos.CROP_PX}, RGB, without labels.",
+        f"{samples.COUNT} overlapping crops of {len(samples.SOURCES)} free photographs,"
+        f" {samples.CROP_PX} × {samples.CROP_PX}, RGB, without labels.",
         "NASA, SpaceX and others, CC0 or public domain; as scikit-image installs them",
         False,
     ),
@@ -222,6 +222,6 @@ def _enlarge(small: Images) -> Images:
 _ALWAYS_HERE: dict[str, Callable[[], Dataset]] = {
     "digits": cache(_digits),
     "shapes": cache(shapes_dataset),
-    "photos": cache(photos.photos_dataset),
+    "photos": cache(samples.photos_dataset),
     cifar10_few.NAME: cache(cifar10_few.few_dataset),
 }

@@ -27,7 +27,7 @@ from PIL import (
 
 from vitviz import upload_limits as limits
 from vitviz.data.image_structure import ImageStructureError, check_structure, is_avif, webp_size
-from vitviz.fair_lock import FairLock
+from vitviz.locks import FairLock
 from vitviz.text import cut
 
 DRAFT_PIXELS = 2 * 2**20  # a JPEG above IMAGE_PIXELS is decoded at 1/2, 1/4 or 1/8, with at least as many

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitviz.data.image_decoding import ImageError, check_bytes, decode_image, picture_size, shrink_image
-from vitviz.fair_lock import FairLock
+from vitviz.locks import FairLock
 from vitviz.upload_limits import IMAGE_BYTES
 
 WORKERS = 2

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from vitviz.config import ModelConfig, SwinConfig, TrainConfig, ViTConfig
-from vitviz.experiments.hyperparameter import BASES
+from vitviz.experiments.hyperparameters import BASES
 from vitviz.training.position_race import Race
 from vitviz.training.run_config import Member, RunConfig
 

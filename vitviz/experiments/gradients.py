@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.experiments.experiment import Cell, Experiment
-from vitviz.experiments.hyperparameter import BASES
+from vitviz.experiments.hyperparameters import BASES
 
 if TYPE_CHECKING:
     from vitviz.training.batches import TrainingData

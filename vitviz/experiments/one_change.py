@@ -10,8 +10,7 @@ from vitviz.config import ModelConfig, TrainConfig
 from vitviz.experiments.bugs import BUGS, FIXED, configure_fixed, configure_with_bug
 from vitviz.experiments.bugs import SEEDS as SLIP_SEEDS
 from vitviz.experiments.experiment import Cell, Experiment
-from vitviz.experiments.hyperparameter import BASES
-from vitviz.experiments.hyperparameters import HYPERPARAMETERS, SEEDS
+from vitviz.experiments.hyperparameters import BASES, HYPERPARAMETERS, SEEDS
 from vitviz.experiments.single_run import prepare_data, trained
 from vitviz.models import parameter_count
 

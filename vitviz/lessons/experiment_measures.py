@@ -1,18 +1,24 @@
-"""Measure answers from stored experiments on one hyperparameter, one bug and the gradients of deep models."""
+"""Measure answers from stored experiments: hyperparameters, bugs, gradients, convolutions, and few images."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from math import isnan
+from statistics import mean
 from typing import Annotated
 
-from vitviz.analysis.gradients import format_share, select_norms
+from vitviz.analysis.data_size import find_leads, group_curves
+from vitviz.analysis.norms import format_share, select_norms
 from vitviz.analysis.one_change import Gain, Variant, compute_gain, create_variant
+from vitviz.analysis.transfer import describe_lead, group_method_curves
 from vitviz.experiments.bugs import BUGS, FIXED
+from vitviz.experiments.conv_attention import NAME as CONV_ATTENTION
+from vitviz.experiments.conv_attention import TITLES as CONV_TITLES
+from vitviz.experiments.data_size import GRIDS, TITLES
 from vitviz.experiments.gradients import NAME as GRADIENTS
 from vitviz.experiments.gradients import VARIANTS
-from vitviz.experiments.hyperparameter import BASES, Hyperparameter
-from vitviz.experiments.hyperparameters import HYPERPARAMETERS
+from vitviz.experiments.hyperparameters import BASES, HYPERPARAMETERS, Hyperparameter
 from vitviz.experiments.result_file import Result, Row, read_result_if_any
+from vitviz.experiments.transfer_plan import PLAN_OF
 from vitviz.lessons.question_kinds import AnswerKind, Choose, MeasuredAnswer, QuestionSubject, StoredMeasure
 from vitviz.text import join_words, percent, plural
 
@@ -23,6 +29,9 @@ COST_OPTIONS = (
     "raises it by more than 2 points",
 )
 EARLY_UPDATES = 10  # after which the gradients are compared
+COMPARED_MODELS = ("written", "control", "cnn")
+KIND = Choose(tuple(CONV_TITLES[name] for name in COMPARED_MODELS))
+MODELS = tuple(TITLES)
 
 
 def select_hyperparameter_rows(stored: Result, name: str) -> dict[Hashable, list[Row]]:
@@ -143,3 +152,85 @@ class WeakestGradient(StoredMeasure):
             f"Gradient of the first block divided by that of the last after {plural(EARLY_UPDATES, 'update')}"
             f" (geometric mean over seeds): {numbers}.",
         )
+
+
+@dataclass(frozen=True)
+class AttentionOverConvolutions(StoredMeasure):
+    """The most accurate of the lecture's attention over convolutions, its control without attention, and a CNN."""
+
+    kind = KIND
+
+    def find_answer(self) -> MeasuredAnswer | None:
+        stored = load_stored_result()
+        return None if stored is None else find_most_accurate(stored)
+
+
+def find_most_accurate(stored: Result) -> MeasuredAnswer | None:
+    """Return the index of the most accurate of `COMPARED_MODELS`; None if one was not measured."""
+    tests = [list_accuracies(stored, name) for name in COMPARED_MODELS]
+    if not all(tests):
+        return None
+    means = [mean(seeds) for seeds in tests]
+    numbers = ", ".join(
+        f"{CONV_TITLES[name]}: {percent(accuracy)}"
+        for name, accuracy in zip(COMPARED_MODELS, means, strict=True)
+    )
+    counts = sorted({len(seeds) for seeds in tests})
+    spread = plural(counts[0], "seed") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
+    condition = "one seed each" if counts == [1] else f"each the mean over {spread}"
+    return MeasuredAnswer(means.index(max(means)), f"{numbers}, {condition}.")
+
+
+def load_stored_result() -> Result | None:
+    """Return the experiment's stored result; None if it is missing."""
+    return read_result_if_any(CONV_ATTENTION)
+
+
+def list_accuracies(stored: Result, model: str) -> list[float]:
+    """Return a model's test accuracies, one per seed."""
+    return [float(row["test"]) for row in stored.where(model=model) if "test" in row]
+
+
+@dataclass(frozen=True)
+class DataLeader(StoredMeasure):
+    """The model with the highest mean test accuracy at the smallest dataset size of an experiment."""
+
+    kind = Choose(tuple(TITLES.values()))
+    missing = "No results for this dataset are stored on this server."
+    dataset: Annotated[str, GRIDS]
+    augmented: bool = True
+
+    def find_answer(self) -> MeasuredAnswer | None:
+        stored = read_result_if_any(f"data_size_{self.dataset}")
+        by_size = find_leads(group_curves(stored.rows, TITLES, self.augmented)) if stored else []
+        if not by_size:
+            return None
+        lead = by_size[0]
+        first, second = lead.first, lead.second
+        best, next_best = (float(curve.mean[curve.pictures == lead.pictures][0]) for curve in (first, second))
+        return MeasuredAnswer(
+            MODELS.index(first.name),
+            f"With {plural(lead.pictures, 'training image')} {first.title} reaches {percent(best)} test accuracy,"
+            f" {second.title} is next with {percent(next_best)}: {lead.certainty}.",
+        )
+
+
+@dataclass(frozen=True)
+class TransferLeader(StoredMeasure):
+    """The fine-tuning method with the highest mean test accuracy with the fewest images per class, or the most."""
+
+    missing = "No results for this backbone are stored on this server."
+    source: Annotated[str, PLAN_OF]
+    fewest: bool = True
+
+    def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
+        return Choose(tuple(PLAN_OF[self.source].methods.values()))
+
+    def find_answer(self) -> MeasuredAnswer | None:
+        plan = PLAN_OF[self.source]
+        stored = read_result_if_any(plan.name)
+        by_size = find_leads(group_method_curves(stored.rows, self.source, plan.methods)) if stored else []
+        if not by_size:
+            return None
+        lead = by_size[0 if self.fewest else -1]
+        return MeasuredAnswer(list(plan.methods).index(lead.first.name), describe_lead(lead))

@@ -9,12 +9,10 @@ from typing import Any
 
 from vitviz.lessons import (
     authored_questions,
-    convolution_measures,
     cost_measures,
     experiment_measures,
     formula_measures,
     model_measures,
-    small_data_measures,
     weight_measures,
 )
 from vitviz.lessons.question_kinds import Measure
@@ -24,10 +22,10 @@ from vitviz.text import cut
 MEASURES: dict[str, type[Any]] = {
     "accuracy": weight_measures.Accuracy,
     "answer": model_measures.PredictedClass,
-    "attention_over_convolutions": convolution_measures.AttentionOverConvolutions,
+    "attention_over_convolutions": experiment_measures.AttentionOverConvolutions,
     "blocks_to_reach": formula_measures.BlocksToReach,
     "choice": authored_questions.Choice,
-    "data_leader": small_data_measures.DataLeader,
+    "data_leader": experiment_measures.DataLeader,
     "knob_best": experiment_measures.BestHyperparameterValue,
     "longer_branch": model_measures.LongerBranch,
     "looks_at": model_measures.MostAttendedPatch,
@@ -51,7 +49,7 @@ MEASURES: dict[str, type[Any]] = {
     "slower_here": cost_measures.SlowerModel,
     "text": authored_questions.FreeText,
     "tokens_share": model_measures.SharedAttention,
-    "transfer_leader": small_data_measures.TransferLeader,
+    "transfer_leader": experiment_measures.TransferLeader,
     "truest_map": model_measures.MostFaithfulMap,
     "variance_held": weight_measures.ExplainedVariance,
     "weakest_gradient": experiment_measures.WeakestGradient,

@@ -157,7 +157,7 @@ class LongerBranch(_LayerMeasure):
     kind = Choose(("attention", "the MLP"))
 
     def measure_answer(self, subject: MeasuredSubject) -> MeasuredAnswer:
-        from vitviz.probe.block_record import block_record, patterns_of
+        from vitviz.probe.layers import block_record, patterns_of
 
         vit = subject.model.vit
         layer = _resolve_layer(self.layer, len(vit.blocks))
@@ -181,8 +181,8 @@ class SettlingLayer(BaseMeasure):
         return Choose(("before layer 1", *(f"after layer {i + 1}" for i in range(depth))))
 
     def measure_answer(self, subject: MeasuredSubject) -> MeasuredAnswer:
-        from vitviz.analysis.logit_lens import lens_of_readout, settling_layer
-        from vitviz.probe.logit_lens import readout_weights, stream, stream_names
+        from vitviz.analysis.logits import lens_of_readout, settling_layer
+        from vitviz.probe.logits import readout_weights, stream, stream_names
 
         depth, config = subject.model.config.depth, subject.model.config
         tokens = stream(subject.capture(stream_names(depth)), depth)

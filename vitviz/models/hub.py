@@ -17,8 +17,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from vitviz.models.fetch_process import read_arguments, report, run_fetch
-from vitviz.models.file_download import CHUNK_BYTES, MAX_BYTES, Progress
-from vitviz.models.network_errors import (
+from vitviz.models.file_download import (
+    CHUNK_BYTES,
+    MAX_BYTES,
+    Progress,
     describe_failure,
     describe_rate_limit,
     describe_sign_in_page,

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vitviz.models.fetch_process import measure_folder, read_arguments, report, run_fetch
-from vitviz.models.file_download import Progress
-from vitviz.models.network_errors import describe_failure, is_full_disk
+from vitviz.models.file_download import Progress, describe_failure, is_full_disk
 
 if TYPE_CHECKING:
     from vitviz.models.pretrained_list import Package

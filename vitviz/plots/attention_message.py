@@ -1,4 +1,4 @@
-"""Pack attention maps for the browser: stacks of quantised maps beside the image."""
+"""Pack attention for the browser: stacks of quantised maps beside the image, and the attention matrix."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitviz.analysis.attention import FloatArray, Fusion, WindowRows, fuse_heads, quantise_rows
+from vitviz.models.token_layout import TokenLayout
 from vitviz.plots.blob import name_files, pack
 from vitviz.plots.photo import Photo, Uint8, decode_photo
 
@@ -16,6 +17,9 @@ Head = int | Fusion
 # The view of `explorer_layers_view`: its module, then its style sheets.
 EXPLORER_FILES = tuple(
     f"vitviz/browser/{name}" for name in ("explorer_layers.js", "explorer_layers.css", "explorer.css")
+)
+SHOWN_SHARE = (
+    0.995  # of the weights lie below the colour scale's end: a few strong ones would leave the rest pale
 )
 
 
@@ -161,3 +165,40 @@ def maps_view(
         **ground.header,
     }
     return pack(header, photo=ground.array, maps=maps.astype(np.float32))
+
+
+def encode_image_matrix(
+    attn: FloatArray, photo: Photo, layout: TokenLayout, pin: str, *, causal: bool
+) -> bytes:
+    """Return one head's (tokens, tokens) attention over its image, packed for `matrix.js`."""
+    header = {
+        "words": None,
+        "prefix": list(layout.prefix),
+        "grid": list(layout.grid),
+        "pin": pin,
+        "causal": causal,
+        "top": scale_end(attn),
+        **photo.header,
+    }
+    codes, maxima = quantise_rows(attn)
+    return pack(header, codes=codes, max=maxima, photo=photo.array)
+
+
+def encode_words_matrix(attn: FloatArray, words: Sequence[str], *, causal: bool) -> bytes:
+    """Return the attention between the words of a sentence, packed for `matrix.js`."""
+    codes, maxima = quantise_rows(attn)
+    header = {
+        "words": list(words),
+        "prefix": [],
+        "grid": [1, len(words)],
+        "pin": "",
+        "causal": causal,
+        "top": float(attn.max()),
+    }
+    return pack(header, codes=codes, max=maxima)
+
+
+def scale_end(attn: FloatArray) -> float:
+    """Return the weight at the end of the colour scale, above nearly all weights."""
+    seen: NDArray[np.floating] = attn[attn > 0]
+    return float(np.quantile(seen, SHOWN_SHARE)) if seen.size else 1.0

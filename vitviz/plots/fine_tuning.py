@@ -12,9 +12,8 @@ from vitviz.analysis.data_size import Curve
 from vitviz.analysis.fine_tuning import Group, mean_curve, sort_parts
 from vitviz.plots import theme
 from vitviz.plots.blob import describe, pack
-from vitviz.plots.chart import Chart
+from vitviz.plots.chart import Chart, log_axis
 from vitviz.plots.data_size import full_axis, sizes_axis
-from vitviz.plots.ticks import log_axis
 from vitviz.text import percent
 
 COLOURS = {

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitviz.plots import theme
-from vitviz.plots.block import draw_tokens
 from vitviz.plots.chart import Chart
+from vitviz.plots.normalisation import draw_tokens
 from vitviz.plots.scoreboard import FAMILY
 
 STAGE_PX = 500  # height of the figures of the stem

@@ -1,11 +1,13 @@
-"""Pack a recorded forward pass into the map's message."""
+"""Pack a recorded forward pass into the map's message, and an opened part into its second message."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vitviz.analysis.forward_pass import ClassScores, Journey, Part
+from vitviz.analysis.opened_part import OpenedPart, Operation
 from vitviz.plots.blob import describe, open_blob, pack, seal
 from vitviz.plots.map_contents import Arrays, Facts, MapModel, encode_classes, encode_content
 from vitviz.plots.map_equations import build_equations
@@ -117,3 +119,44 @@ def _describe_part(part: Part, model: MapModel) -> Facts:
         "link": None,
         "opens": is_openable(part),
     }
+
+
+def pack_part(opened: OpenedPart) -> bytes:
+    """Pack the operations and tables of an opened part, without the fields of a session."""
+    arrays: dict[str, NDArray[Any]] = {
+        **{f"s{i}": np.asarray(step.values, np.float32) for i, step in enumerate(opened.operations)},
+        **{f"t{i}": np.asarray(table.values, np.float32) for i, table in enumerate(opened.tables)},
+    }
+    chosen = (opened.token, opened.head, opened.chosen_class, opened.channel)
+    header = {
+        **describe(opened, "part", "token", "token_name", "head", "channel"),
+        "class": opened.chosen_class,
+        "steps": [_encode_operation(step) | {"array": f"s{i}"} for i, step in enumerate(opened.operations)],
+        "tables": [
+            {**describe(table), "rows": table.rows or None, "array": f"t{i}"}
+            for i, table in enumerate(opened.tables)
+        ],
+        "key": "|".join("" if index is None else str(index) for index in (opened.part, *chosen)),
+    }
+    return pack(header, **arrays)
+
+
+def pack_closed(name: str) -> bytes:
+    return pack({"part": "", "map": name})
+
+
+def add_part_session(message: bytes, title: str, link: dict[str, str] | None, name: str) -> bytes:
+    """Return the message of `pack_part` with the fields of one session.
+
+    Args:
+        title: the part's title on this map.
+        link: {slug, label, href} of the lens about the part.
+        name: the map's name; a page may show two maps.
+    """
+    header, buffers = open_blob(message)
+    return seal(header | {"title": title, "link": link, "map": name}, buffers)
+
+
+def _encode_operation(operation: Operation) -> dict[str, Any]:
+    named = describe(operation, "kind", "title", "formula", "numbers", "say", "labels", "shape")
+    return named | operation.facts

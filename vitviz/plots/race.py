@@ -1,12 +1,19 @@
-"""Pack a race for the browser: accuracy over time, and whole against shuffled images."""
+"""Pack a race for the browser: accuracy over time, whole against shuffled images, and every seed of variants."""
 
 from collections.abc import Sequence
+from math import ceil, floor
 
 import numpy as np
+from numpy.typing import NDArray
 
+from vitviz.analysis.one_change import Variant
 from vitviz.analysis.race import Racer, align_racers, measured_span
 from vitviz.plots.blob import pack
 from vitviz.plots.theme import variant_colors
+
+ROOM = 0.02  # of the scale beside the outermost dots
+CONCEALED = "#8A8A8A"
+STEP = 0.05  # the scale's ends are multiples of it
 
 
 def payload(racers: Sequence[Racer], chance: float, epochs: float, waiting: str = "") -> bytes:
@@ -40,3 +47,74 @@ def payload(racers: Sequence[Racer], chance: float, epochs: float, waiting: str 
     }
     arrays = {f"curve{i}": racer.curve.astype(np.float32) for i, racer in enumerate(racers)}
     return pack(header, **arrays)
+
+
+def pack_variants(
+    variants: Sequence[Variant],
+    chance: float,
+    epochs: float,
+    note: str,
+    waiting: str = "",
+    *,
+    concealed: bool = False,
+) -> bytes:
+    """Return the message of `pages.views.race`, with seeds beside the curves.
+
+    Args:
+        variants: in the order of their colours, eight at most; variants of one family have a grey first.
+        chance: accuracy of guessing, in [0, 1].
+        epochs: length of a training.
+        concealed: True draws the lowest and the highest curve in grey and no seeds.
+    """
+    racers = [
+        {
+            "name": variant.name,
+            "title": variant.title,
+            "color": colour,
+            "measured": None,
+            "dots": [round(accuracy, 4) for accuracy in variant.test.values()],
+            "told": variant.summary,
+        }
+        for variant, colour in zip(variants, variant_colors([v.family for v in variants]), strict=True)
+    ]
+    curves: list[NDArray[np.floating]] = [variant.curve for variant in variants]
+    if concealed:
+        curves = find_extremes(curves)
+        racers = [
+            {"name": title, "title": title, "color": CONCEALED, "measured": None, "dots": [], "told": ""}
+            for title in ("Lowest of all", "Highest of all")
+        ]
+    header = {
+        "racers": racers,
+        "chance": chance,
+        "epochs": epochs,
+        "split": "test",
+        "at": [epochs, epochs],
+        "images": 0,
+        "waiting": waiting,
+        "rows": {
+            "title": "Accuracy, time and parameters",
+            "note": note,
+            "axis": "test accuracy, %     ● one seed     | mean",
+            "range": scale([accuracy for variant in variants for accuracy in variant.test.values()]),
+        },
+    }
+    return pack(header, **{f"curve{i}": curve.astype(np.float32) for i, curve in enumerate(curves)})
+
+
+def find_extremes(curves: Sequence[NDArray[np.floating]]) -> list[NDArray[np.floating]]:
+    """Return the lowest and the highest of curves (2, points) at every position of any of them."""
+    positions = np.unique(np.concatenate([curve[0] for curve in curves]))
+    values = np.array(
+        [np.interp(positions, curve[0], curve[1], np.nan, np.nan) for curve in curves if curve.shape[1]]
+    )
+    return [np.stack([positions, ends(values, 0)]) for ends in (np.nanmin, np.nanmax)]
+
+
+def scale(values: Sequence[float]) -> tuple[float, float]:
+    """Return a range in multiples of 5 % that holds all accuracies; (0, 1) without any."""
+    if not values:
+        return 0.0, 1.0
+    low = max(0, floor((min(values) - ROOM) / STEP))
+    high = min(round(1 / STEP), ceil((max(values) + ROOM) / STEP))
+    return round(low * STEP, 4), round(high * STEP, 4)

@@ -1,11 +1,17 @@
-"""Draw accuracy over the strength of an image change, one line per model."""
+"""Draw accuracy on changed images and on rearranged faces, and the equivariance of each layer to a shift."""
 
 from collections.abc import Mapping, Sequence
 
 from vitviz.plots.chart import Chart
 from vitviz.plots.data_size import HEIGHT_PX
-from vitviz.plots.scoreboard import FAMILY, SYMBOLS
-from vitviz.plots.theme import PALETTES, Mode
+from vitviz.plots.scoreboard import FAMILY
+from vitviz.plots.scoreboard import SYMBOLS as FAMILY_SYMBOLS
+from vitviz.plots.theme import PALETTES, SYMBOLS, Mode, family_colors
+
+HEIGHT = 380
+ROW_PX = 72
+Shares = Sequence[Sequence[float]]
+FACE_SYMBOLS = ("square", "circle", "diamond", "triangle-up")
 
 
 def robustness_figure(
@@ -24,7 +30,7 @@ def robustness_figure(
             family,
             range(len(shares)),
             [100 * share for share in shares],
-            (FAMILY[family], SYMBOLS[family]),
+            (FAMILY[family], FAMILY_SYMBOLS[family]),
             "%{customdata}: %{y:.1f} %",
             customdata=list(strengths),
         )
@@ -36,4 +42,75 @@ def robustness_figure(
             "range": [-0.2, len(strengths) - 0.8],
         },
         yaxis={"title": {"text": "test accuracy, %"}, "range": [0, 102]},
+    )
+
+
+def shift_figure(
+    lines: Mapping[str, Sequence[tuple[str, float]]], families: Sequence[str], mode: Mode = "light"
+) -> Chart:
+    """Draw the equivariance error of each model over relative depth.
+
+    Args:
+        lines: name -> (layer, value), in order of depth: 0 if the map moves with the image, 1 if it stays.
+    """
+    figure = Chart(mode)
+    figure.hline(0.5, {"color": PALETTES[mode].muted, "width": 1, "dash": "dot"})
+    colors = family_colors(families)
+    for i, (name, points) in enumerate(lines.items()):
+        last = max(1, len(points) - 1)
+        figure.curve(
+            name,
+            [at / last for at in range(len(points))],
+            [error for _, error in points],
+            (colors[i], SYMBOLS[i % len(SYMBOLS)]),
+            "%{customdata}: %{y:.3f}",
+            customdata=[layer for layer, _ in points],
+        )
+    return figure.with_legend(
+        HEIGHT,
+        xaxis={
+            "title": {"text": "depth"},
+            "tickvals": [0, 1],
+            "ticktext": ["first layer", "last layer"],
+            "showgrid": False,
+        },
+        yaxis={
+            "range": [-0.02, 1.02],
+            "tickvals": [0, 0.5, 1],
+            "ticktext": ["moves with the image", "neither", "stays"],
+        },
+    )
+
+
+def faces_figure(
+    rows: Sequence[str], shares: Mapping[str, Shares], families: Sequence[str], mode: Mode = "light"
+) -> Chart:
+    """Draw one row per arrangement and one line of dots per model: every seed, and the mean as a bar.
+
+    Args:
+        shares: model -> arrangement -> share predicted as face, one per seed.
+    """
+    figure = Chart(mode)
+    for m, (title, by_row) in enumerate(shares.items()):
+        color, off = family_colors(families)[m], 0.24 * (m - (len(shares) - 1) / 2)
+        for row, values in enumerate(by_row):
+            figure.seeds(
+                [100 * share for share in values],
+                row + off,
+                0.1,
+                (color, FACE_SYMBOLS[m % len(FACE_SYMBOLS)], PALETTES[mode].ink),
+                f"{rows[row]}: %{{x:.1f}} %",
+                name=title,
+                legendgroup=title,
+                showlegend=not row,
+            )
+    return figure.with_legend(
+        ROW_PX * len(rows) + 90,
+        xaxis={"title": {"text": "predicted as face, %"}, "range": [-3, 103]},
+        yaxis={
+            "tickvals": list(range(len(rows))),
+            "ticktext": list(rows),
+            "range": [len(rows) - 0.5, -0.5],
+            "showgrid": False,
+        },
     )

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from vitviz.plots import theme
-from vitviz.plots.chart import Chart
-from vitviz.plots.ticks import log_ticks, short
+from vitviz.plots.chart import Chart, log_ticks, short
 
 FAMILY = {
     "CNN": theme.FAMILIES["cnn"],

@@ -29,7 +29,7 @@ from vitviz.analysis.forward_pass import (
     select_readout_rows,
     select_strongest_keys,
 )
-from vitviz.analysis.logit_lens import lens_of_readout
+from vitviz.analysis.logits import lens_of_readout
 from vitviz.models.abilities import abilities, as_swin, as_vit
 from vitviz.models.cnn import ConvNet
 from vitviz.models.hybrid import ConvStem
@@ -37,11 +37,10 @@ from vitviz.models.layer_order import layout_of_layer, stage_of
 from vitviz.models.layers import PatchEmbed
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.vit import VisionTransformer
-from vitviz.probe.block_record import gains
 from vitviz.probe.capture import Capture, as_array, capture
 from vitviz.probe.embedding import prefix_tokens
-from vitviz.probe.layers import list_layers
-from vitviz.probe.logit_lens import readout_weights, stream, stream_names
+from vitviz.probe.layers import gains, list_layers
+from vitviz.probe.logits import readout_weights, stream, stream_names
 
 FloatArray = NDArray[np.float32]
 BLOCK_PARTS = ("attn", "attn_out", "mid", "mlp_out")

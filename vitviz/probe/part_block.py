@@ -10,7 +10,7 @@ from torch import nn
 
 from vitviz.analysis.attention import map_of_token, rows_of_windows, scaled
 from vitviz.analysis.forward_pass import BlockPass, MergedTokens, Part
-from vitviz.analysis.logit_lens import layer_norm
+from vitviz.analysis.logits import layer_norm
 from vitviz.analysis.opened_part import (
     OpenedPart,
     Operation,
@@ -28,10 +28,10 @@ from vitviz.analysis.window_attention import merge_at
 from vitviz.models.abilities import abilities, as_swin
 from vitviz.models.layer_order import stage_of
 from vitviz.models.loaded_model import LoadedModel
-from vitviz.probe.block_record import block_form, block_record, patterns_of
 from vitviz.probe.capture import as_array, capture
+from vitviz.probe.layers import block_form, block_record, patterns_of
 from vitviz.probe.part_inputs import PartContext, build_opened_part
-from vitviz.probe.swin_parts import merging_norm
+from vitviz.probe.swin import merging_norm
 from vitviz.text import percent
 
 FloatArray = NDArray[np.float32]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis import confusion, position_similarity
+from vitviz.analysis import mistakes, position_similarity
 from vitviz.analysis.attention import readout_row
 from vitviz.analysis.sinks import summarise_norms
 from vitviz.config import ViTConfig
@@ -85,10 +85,10 @@ def judge(subject: LoadedModel, held_out: HeldOut) -> Predictions:
     """Classify held-out images."""
     logits = capture(subject.model, held_out.inputs, record=("logits",), batch_size=64).logits
     given, labels = subject.probabilities(logits), held_out.labels
-    worst = confusion.most_wrong(given, labels, WORST)
+    worst = mistakes.most_wrong(given, labels, WORST)
     words = tuple(f"{subject.classes[labels[i]]} ({percent(given[i, labels[i]], 0)})" for i in worst)
     guesses = given.argmax(axis=1)
-    counts = confusion.confusion_counts(labels, guesses, len(subject.classes))
+    counts = mistakes.confusion_counts(labels, guesses, len(subject.classes))
     true = given[np.arange(len(labels)), labels]
     return Predictions(held_out, guesses, true, counts, np.ascontiguousarray(held_out.pictures[worst]), words)
 

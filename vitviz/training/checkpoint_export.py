@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from vitviz.analysis.confusion import confusion_counts
+from vitviz.analysis.mistakes import confusion_counts
 from vitviz.checkpoints import Checkpoint, load_checkpoint
 from vitviz.data.datasets import DATASETS, load_dataset
 from vitviz.models.parameter_count import parameters

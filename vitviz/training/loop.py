@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from vitviz.analysis.confusion import confusion_counts
+from vitviz.analysis.mistakes import confusion_counts
 from vitviz.config import CNNConfig, ModelConfig, Preparation, TrainConfig
 from vitviz.models.backbone_transfer import create_initialised_model
 from vitviz.models.cnn import ConvNet

@@ -11,7 +11,7 @@ import json
 import secrets
 from pathlib import Path
 
-from vitviz.file_lock import locked
+from vitviz.locks import locked
 from vitviz.training.atomic_files import read_json, write_whole
 from vitviz.training.run_directory import Run
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import torch
 
-from vitviz.analysis.confusion import confusion_counts
+from vitviz.analysis.mistakes import confusion_counts
 from vitviz.config import ModelConfig
 from vitviz.training.batches import PreparedImages, TrainingData
 from vitviz.training.loop import QUICK_VALIDATION, Trainer

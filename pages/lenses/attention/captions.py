@@ -6,10 +6,10 @@ from pages.lenses.attention.ablation_link import Ablation
 from pages.lenses.attention.method_maps import Maps
 from pages.selection.subject import CapturedSubject, capture_attention, name_token
 from pages.stores import catalogue
-from vitviz.analysis import logit_lens
+from vitviz.analysis import logits
 from vitviz.analysis.attention import FloatArray, readout_row
 from vitviz.analysis.explanation_methods import METHODS
-from vitviz.analysis.logit_attribution import Attribution
+from vitviz.analysis.logits import Attribution
 from vitviz.analysis.map_similarity import rank_correlation
 from vitviz.models.layer_order import heads_by_layer
 from vitviz.text import percent, plain, signed
@@ -118,7 +118,7 @@ def describe_lens(
 
     Both arrays are (depth + 1, classes).
     """
-    layer, top = logit_lens.settling_layer(readout_probs), int(readout_probs[-1].argmax())
+    layer, top = logits.settling_layer(readout_probs), int(readout_probs[-1].argmax())
     layer_text = "the input" if layer == 0 else f"layer {layer} of {len(readout_probs) - 1}"
     text = (
         f"The predicted class, {plain(classes[top])}, is the most probable from {layer_text} on:"

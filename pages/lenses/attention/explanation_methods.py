@@ -14,7 +14,7 @@ from pages.lenses.attention.method_maps import Maps
 from pages.selection import selection
 from pages.selection.subject import CapturedSubject
 from pages.views.maps import draw_maps
-from vitviz.analysis import rollout
+from vitviz.analysis import explanation_methods
 from vitviz.analysis.explanation_methods import METHODS
 from vitviz.lessons import model_measures
 from vitviz.lessons.lesson import Question
@@ -67,7 +67,7 @@ def draw(subject: CapturedSubject) -> None:
     page.drawers(
         "attention.methods",
         math=MATHEMATICS,
-        code=(rollout.rollout, gradient_rollout) if able.rollout else (),
+        code=(explanation_methods.rollout, gradient_rollout) if able.rollout else (),
         numbers=partial(draw_downloads, subject, maps, background),
         ask=Question("Which method finds the patches that matter most?", model_measures.MostFaithfulMap()),
     )

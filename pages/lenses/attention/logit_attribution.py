@@ -12,11 +12,11 @@ from pages.lenses.attention.method_controls import read_class
 from pages.selection import selection
 from pages.selection.subject import CapturedSubject
 from pages.views.chart import draw_chart
-from vitviz.analysis import logit_attribution
-from vitviz.analysis.logit_attribution import Attribution
+from vitviz.analysis import logits
+from vitviz.analysis.logits import Attribution
 from vitviz.models.abilities import as_cut
-from vitviz.plots.logit_attribution import attribution_figure
-from vitviz.probe.logit_attribution import attribute, list_records
+from vitviz.plots.logits import attribution_figure
+from vitviz.probe.logits import attribute, list_records
 
 
 def draw(subject: CapturedSubject) -> None:
@@ -39,7 +39,7 @@ def draw(subject: CapturedSubject) -> None:
     page.drawers(
         "attention.logit_shares",
         math=page.read_math(__file__),
-        code=(logit_attribution.attribute_logit, logit_attribution.FixedNorm),
+        code=(logits.attribute_logit, logits.FixedNorm),
         numbers=partial(draw_numbers, shares),
     )
 

@@ -11,14 +11,14 @@ from pages.selection import image_picker, selection
 from pages.selection.subject import CapturedSubject, name_token
 from pages.views.chart import draw_chart
 from pages.views.maps import draw_maps
-from vitviz.analysis import logit_lens
+from vitviz.analysis import logits
 from vitviz.lessons import model_measures
 from vitviz.lessons.lesson import Question
 from vitviz.models.abilities import as_vit
 from vitviz.pin import Pin
 from vitviz.plots.attention_message import maps_view
-from vitviz.plots.logit_lens import lens_figure
-from vitviz.probe.logit_lens import readout_weights, stream, stream_names
+from vitviz.plots.logits import lens_figure
+from vitviz.probe.logits import readout_weights, stream, stream_names
 from vitviz.text import percent, plain
 
 READOUTS = {
@@ -36,18 +36,18 @@ def draw(subject: CapturedSubject) -> None:
             return
     layout, depth = subject.layout, as_vit(subject.model.config).depth
     tokens, weights = stream(subject.capture(stream_names(depth)), depth), readout_weights(subject.model.vit)
-    readout_probs = logit_lens.lens_of_readout(tokens, weights, subject.readout, layout.prefix)
+    readout_probs = logits.lens_of_readout(tokens, weights, subject.readout, layout.prefix)
     token = selection.get_current().pin.token(layout)
     head = "dist" if token < len(layout.prefix) and layout.prefix[token] == "dist" else "cls"
-    token_probs = logit_lens.lens_of_token(tokens[:, token], weights, head)
+    token_probs = logits.lens_of_token(tokens[:, token], weights, head)
     draw_curves(subject, readout_probs, token_probs, name_token(layout, token))
     target = int(readout_probs[-1].argmax())
-    patch_probs = logit_lens.lens_of_token(tokens, weights)[:, layout.num_prefix_tokens :, target]
+    patch_probs = logits.lens_of_token(tokens, weights)[:, layout.num_prefix_tokens :, target]
     draw_patches(subject, patch_probs, subject.classes[target])
     page.drawers(
         "attention.depth",
         math=page.read_math(__file__),
-        code=(logit_lens.lens_of_token, logit_lens.lens_of_readout),
+        code=(logits.lens_of_token, logits.lens_of_readout),
         ask=Question(
             "After which layer does the most probable class no longer change?",
             model_measures.SettlingLayer(),

@@ -13,10 +13,9 @@ from pages.selection import selection
 from pages.selection.attention_maps import name_head
 from pages.selection.subject import CapturedSubject, capture_attention, name_token
 from pages.views.register import register
-from vitviz.analysis.attention import FloatArray, fuse_heads
-from vitviz.analysis.causal_mask import SENTENCE, causal_attention, sentence_attention
+from vitviz.analysis.attention import SENTENCE, FloatArray, causal_attention, fuse_heads, sentence_attention
 from vitviz.models.layers import Attention
-from vitviz.plots import attention_matrix as plots
+from vitviz.plots import attention_message as plots
 from vitviz.plots.attention_message import Head
 from vitviz.text import percent
 

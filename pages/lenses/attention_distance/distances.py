@@ -16,7 +16,7 @@ from vitviz.data.image_preprocessing import prepare_batch
 from vitviz.models.abilities import abilities
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.probe.capture import attention_distances, window_attention_distances
-from vitviz.probe.receptive_field import gradient_maps, mean_reach_px
+from vitviz.probe.gradients import gradient_maps, mean_reach_px
 
 REACH_FUNCTIONS = (gradient_maps, mean_reach_px)
 SELECTED_IMAGE = "picture"  # takes the place of a dataset's name in a link

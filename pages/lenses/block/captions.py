@@ -9,7 +9,7 @@ from vitviz.analysis.block import NormStatistics
 from vitviz.analysis.readout import ReadoutPrediction
 from vitviz.config import ViTConfig
 from vitviz.models import parameter_count
-from vitviz.probe.block_record import Record
+from vitviz.probe.layers import Record
 from vitviz.text import percent, plain, plural, signed
 
 

@@ -11,8 +11,8 @@ from pages.selection.subject import Subject
 from pages.views.chart import draw_chart
 from vitviz.analysis.block import measure_norm_statistics
 from vitviz.config import ViTConfig
-from vitviz.plots.block import norm_figure, stream_figure
-from vitviz.probe.block_record import Record
+from vitviz.plots.normalisation import norm_figure, stream_figure
+from vitviz.probe.layers import Record
 
 
 def draw_norms(config: ViTConfig, record: Record, token: int) -> None:

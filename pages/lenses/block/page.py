@@ -21,7 +21,7 @@ from vitviz.lessons.lesson import Question
 from vitviz.models import parameter_count
 from vitviz.models.abilities import as_vit
 from vitviz.models.layers import Block
-from vitviz.probe.block_record import Record, block_form, block_record, patterns_of
+from vitviz.probe.layers import Record, block_form, block_record, patterns_of
 
 VIEW = "block.flow"
 

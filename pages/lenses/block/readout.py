@@ -9,8 +9,8 @@ from pages.selection.subject import Subject
 from pages.views.bars import draw_bars
 from vitviz.analysis.readout import READS, list_readout_steps, predict_from_stream
 from vitviz.config import ViTConfig
-from vitviz.probe.block_record import Record
-from vitviz.probe.logit_lens import readout_weights
+from vitviz.probe.layers import Record
+from vitviz.probe.logits import readout_weights
 
 MOST_CLASSES = 5
 

@@ -4,8 +4,7 @@ import numpy as np
 
 from pages.lenses.on_your_image.compared_models import Comparison
 from pages.stores.model_choice import ModelChoice
-from vitviz.analysis.image_changes import CHANGES
-from vitviz.analysis.robustness import NAME, NONE
+from vitviz.analysis.image_changes import CHANGES, ROBUSTNESS, UNCHANGED
 from vitviz.experiments import result_file
 from vitviz.experiments.result_file import Result
 from vitviz.plots.image_changes import Curve
@@ -13,7 +12,7 @@ from vitviz.plots.image_changes import Curve
 
 def load_robustness() -> Result | None:
     """Return the stored experiment; None if there is none."""
-    return result_file.read_result_if_any(NAME)
+    return result_file.read_result_if_any(ROBUSTNESS)
 
 
 def find_stored_name(choice: ModelChoice, stored: Result) -> str:
@@ -45,9 +44,11 @@ def build_curve(compared: Comparison, change: str) -> Curve | None:
 def _read_accuracies(stored: Result, name: str, change: str) -> dict[float, float]:
     if not name:
         return {}
-    rows = [*stored.where(change=NONE, model=name), *stored.where(change=change, model=name)]
+    rows = [*stored.where(change=UNCHANGED, model=name), *stored.where(change=change, model=name)]
     neutral = CHANGES[change].neutral
-    return {neutral if row["change"] == NONE else float(row["value"]): float(row["right"]) for row in rows}
+    return {
+        neutral if row["change"] == UNCHANGED else float(row["value"]): float(row["right"]) for row in rows
+    }
 
 
 def load_change_rates(compared: Comparison, change: str, strength: float) -> dict[str, float]:

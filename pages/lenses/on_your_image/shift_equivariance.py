@@ -24,13 +24,12 @@ from vitviz.analysis.equivariance import (
     shift_map,
     unlikeness,
 )
-from vitviz.analysis.image_changes import shift
-from vitviz.analysis.robustness import describe_error
+from vitviz.analysis.image_changes import describe_error, shift
 from vitviz.csv_table import columns_of_rows
 from vitviz.models.abilities import abilities
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots import heat_rows as plots
-from vitviz.plots.equivariance import shift_figure
+from vitviz.plots.robustness import shift_figure
 from vitviz.probe.layers import list_layers, stream_layer_outputs
 from vitviz.probe.robustness import chances, inputs_of
 from vitviz.text import join_words, percent, plain, plural

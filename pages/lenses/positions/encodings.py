@@ -13,7 +13,7 @@ from pages.stores.model_choice import ModelChoice
 from vitviz.analysis import position_similarity
 from vitviz.config import ViTConfig
 from vitviz.models.abilities import Ability, abilities, as_vit
-from vitviz.probe.positions import read_position_table
+from vitviz.probe.embedding import read_position_table
 
 FloatArray = NDArray[np.floating[Any]]
 Grid = tuple[int, int]

@@ -16,7 +16,7 @@ from vitviz.analysis import position_similarity
 from vitviz.models.abilities import as_vit
 from vitviz.models.vit import resize_positions
 from vitviz.plots import positions as plots
-from vitviz.probe.positions import stretch_positions
+from vitviz.probe.embedding import stretch_positions
 
 ACCURACY_FILE = "resize_accuracy.json"
 MAX_SIDE = 20

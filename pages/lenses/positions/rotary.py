@@ -11,7 +11,7 @@ from pages.views.chart import draw_chart
 from vitviz import sinusoids
 from vitviz.analysis import position_similarity
 from vitviz.models import layers
-from vitviz.plots.rotary import rotary_figure
+from vitviz.plots.positions import rotary_figure
 
 WIDTHS = (8, 16, 32, 64)
 STEPS = tuple(range(-7, 8))

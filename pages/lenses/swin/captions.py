@@ -8,7 +8,7 @@ from vitviz.analysis.window_attention import Layout, log_slope
 from vitviz.config import SwinConfig
 from vitviz.plots.cost import Costs
 from vitviz.plots.swin import Hops
-from vitviz.probe.swin_parts import NOTHING
+from vitviz.probe.swin import NOTHING
 from vitviz.shifted_windows import FloatArray
 from vitviz.text import percent, plural, signed
 

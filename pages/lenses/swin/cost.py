@@ -12,7 +12,7 @@ from pages.views.chart import draw_chart
 from vitviz.lessons import formula_measures
 from vitviz.lessons.lesson import Question
 from vitviz.plots import cost as plots
-from vitviz.probe.window_cost import Measurement, measure
+from vitviz.probe.swin import Measurement, measure
 from vitviz.shifted_windows import global_attention_cost, window_attention_cost
 
 PATCH_PX = 4

@@ -12,7 +12,7 @@ from vitviz.analysis.window_attention import Merge, merge_at
 from vitviz.models.abilities import as_swin
 from vitviz.models.swin import PatchMerging
 from vitviz.plots import swin as plots
-from vitviz.probe.swin_parts import merging_norm
+from vitviz.probe.swin import merging_norm
 
 KEY = "swin.pyramid"
 _view = register(__file__, "swin_pyramid")

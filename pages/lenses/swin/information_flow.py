@@ -20,7 +20,7 @@ from vitviz.lessons.lesson import Question
 from vitviz.models.abilities import as_swin
 from vitviz.plots import swin as plots
 from vitviz.plots.swin import Hops
-from vitviz.probe.swin_parts import patch_gradients
+from vitviz.probe.swin import patch_gradients
 
 KEY = "swin.reach"
 BLOCKS = 8  # with windows of 4, a corner of 16 x 16 patches reaches the whole image after 7

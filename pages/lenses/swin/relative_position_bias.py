@@ -17,7 +17,7 @@ from vitviz.config import SwinConfig
 from vitviz.models.abilities import as_swin
 from vitviz.models.swin import WindowAttention
 from vitviz.plots import swin as plots
-from vitviz.probe.swin_parts import block_window, position_bias_table
+from vitviz.probe.swin import block_window, position_bias_table
 from vitviz.shifted_windows import relative_position_index
 
 MOST_STEPS = 24

@@ -17,7 +17,7 @@ from vitviz.config import ViTConfig
 from vitviz.models.backbone_transfer import Piece, fitted, fitted_preparation, pieces
 from vitviz.plots import fine_tuning as plots
 from vitviz.plots.fine_tuning import Part
-from vitviz.probe.positions import stretch_positions
+from vitviz.probe.embedding import stretch_positions
 from vitviz.text import plain, plural, round_share
 
 draw_plan_view = register(__file__, "plan_view")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis import confusion, filters, mistakes, position_similarity
+from vitviz.analysis import filters, mistakes, position_similarity
 from vitviz.analysis.distance import corner_distance_px, uniform_distance_px
 from vitviz.analysis.sinks import group_prefix
 from vitviz.models.abilities import abilities, as_vit
@@ -232,7 +232,7 @@ def _build_confusion(frames: Sequence[Frame]) -> Picture | None:
     if len(classes) > MOST_NAMES:
         return None
     tables = [snapshot.counts for snapshot in judged]
-    maps = np.stack([confusion.confusion_shares(table) for table in tables])[:, None, None]
+    maps = np.stack([mistakes.confusion_shares(table) for table in tables])[:, None, None]
     captions = [
         f"Accuracy of this snapshot: {percent(table.trace() / max(1, int(table.sum())))} on"
         f" {plural(int(table.sum()), 'validation image')}{_describe_most_common_mistake(table, classes)}."
@@ -252,7 +252,7 @@ def _build_confusion(frames: Sequence[Frame]) -> Picture | None:
 
 def _describe_most_common_mistake(counts: NDArray[np.int64], classes: Sequence[str]) -> str:
     """Return a clause that names the most common mistake if it occurs more than once."""
-    most = confusion.most_confused(counts)
+    most = mistakes.most_confused(counts)
     if most is None:
         return ""
     if most[2] == 1 and counts.sum() - counts.trace() > 1:

@@ -10,7 +10,7 @@ import streamlit as st
 from pages.frame import page
 from pages.stores import record_arrays, runs, shared_cache
 from pages.train.lab import run_view
-from vitviz.analysis.time_to_accuracy import parameters_by_part, time_to_accuracy
+from vitviz.analysis.run_comparison import parameters_by_part, time_to_accuracy
 from vitviz.models.abilities import abilities, as_vit
 from vitviz.text import percent
 

@@ -17,7 +17,7 @@ from pages.train.lab import lab_controls, live_settings
 from pages.train.lab.browser_views import mount_curves
 from pages.train.lab.live_settings import format_sentence
 from pages.views.event_values import read_like
-from vitviz.analysis.time_to_accuracy import time_to_accuracy
+from vitviz.analysis.run_comparison import time_to_accuracy
 from vitviz.experiments.lecture_results import find_printed_line
 from vitviz.plots.theme import variant_colors
 from vitviz.plots.training_curves import RunLabel, Series, payload

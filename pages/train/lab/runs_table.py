@@ -11,7 +11,7 @@ from pages.frame import page
 from pages.selection import upload
 from pages.stores import runs, session
 from pages.train.lab import lab_controls, race, recipe_form, run_view, settings
-from vitviz.analysis.time_to_accuracy import time_to_accuracy
+from vitviz.analysis.run_comparison import time_to_accuracy
 from vitviz.text import percent, plain, reason
 from vitviz.training import permissions
 from vitviz.upload_limits import RUN_ZIP_BYTES

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pages.selection import selection
 from pages.stores import catalogue
 from pages.train.lab import model_form
-from vitviz.analysis.recipe_differences import find_varying_names
+from vitviz.analysis.run_comparison import find_varying_names
 from vitviz.config import SETTINGS, to_dict
 from vitviz.data.uploaded_datasets import hide_secret_name, is_uploaded
 

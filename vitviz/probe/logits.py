@@ -1,4 +1,4 @@
-"""Collect from a ViT or a Swin what direct logit attribution reads."""
+"""Collect from a model what the logit lens and direct logit attribution read: norms, heads and the stream."""
 
 from dataclasses import replace
 from typing import Any
@@ -7,26 +7,26 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from vitviz.analysis.logit_attribution import (
+from vitviz.analysis.logits import (
     Attribution,
     FixedNorm,
     Gather,
     Heads,
     Linear,
     Mlp,
+    ReadoutWeights,
     Step,
     attribute_logit,
+    read_features,
 )
-from vitviz.analysis.logit_lens import read_features
 from vitviz.config import SwinConfig, ViTConfig
 from vitviz.models.abilities import abilities
 from vitviz.models.layers import Block
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.swin import SwinTransformer
 from vitviz.models.vit import VisionTransformer
-from vitviz.probe.block_record import gains
 from vitviz.probe.capture import Capture, as_array
-from vitviz.probe.logit_lens import readout_weights
+from vitviz.probe.layers import gains
 
 FloatArray = NDArray[np.floating[Any]]
 
@@ -160,3 +160,36 @@ def _read_swin_block(model: SwinTransformer, records: Capture, stage: int, index
 def _flatten(grid: FloatArray) -> FloatArray:
     """Return the tokens (rows * cols, C) of a grid (rows, cols, C)."""
     return grid.reshape(-1, grid.shape[-1])
+
+
+def readout_weights(model: VisionTransformer) -> ReadoutWeights:
+    """Return the last LayerNorm (None where a model ends without one) and the heads as arrays.
+
+    Raises:
+        ValueError: if the model has no head for classes.
+    """
+    norm, head, second, pooled = model.norm, model.head, model.head_dist, model.fc_norm
+    if not isinstance(head, nn.Linear):
+        raise ValueError(f"the model must have a head for classes, received {type(head).__name__}")
+    gain, shift = (norm.weight, norm.bias) if isinstance(norm, nn.LayerNorm) else (None, None)
+    return ReadoutWeights(
+        gain=None if gain is None else as_array(gain),
+        shift=None if shift is None else as_array(shift),
+        eps=model.config.norm_eps,
+        weight=as_array(head.weight),
+        bias=as_array(head.bias),
+        dist_weight=None if second is None else as_array(second.weight),
+        dist_bias=None if second is None else as_array(second.bias),
+        pooled_gain=as_array(pooled.weight) if isinstance(pooled, nn.LayerNorm) else None,
+        pooled_shift=as_array(pooled.bias) if isinstance(pooled, nn.LayerNorm) else None,
+    )
+
+
+def stream_names(depth: int) -> tuple[str, ...]:
+    """Return the names that a capture must record: the stream before the first block and after every block."""
+    return ("embedded", *(f"blocks.{i}" for i in range(depth)))
+
+
+def stream(records: Capture, depth: int) -> NDArray[Any]:
+    """Return (depth + 1, tokens, D) of the first image of a capture that recorded `stream_names`."""
+    return np.stack([records[name][0] for name in stream_names(depth)])
