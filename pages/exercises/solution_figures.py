@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from pages.selection import selection, substitutes
 from pages.selection.subject import CapturedSubject, capture_attention, load_current, load_subject
-from pages.views.chart import draw_chart
+from pages.views.figures import draw_chart
 from vitviz import sinusoids
 from vitviz.analysis.patches import patchify
 from vitviz.analysis.position_similarity import cosine_similarity

@@ -13,7 +13,7 @@ from pages.controls import notices, query_params, session_keys, widgets
 from pages.frame import page, run_polling, run_start
 from pages.selection import selection
 from pages.stores import runs, session, shared_cache
-from pages.views.race import draw_race
+from pages.views.figures import draw_race
 from vitviz.analysis import race
 from vitviz.analysis.one_change import Variant
 from vitviz.analysis.race import Racer
@@ -33,7 +33,7 @@ DescribeVariants = Callable[[Sequence[Variant]], str]
 
 
 class RunPanels(NamedTuple):
-    message: bytes  # for `pages.views.race`
+    message: bytes  # for `draw_race`
     caption: str  # describes the results
     has_test_results: bool  # True if any model was tested
 

@@ -14,7 +14,7 @@ from pages.selection import selection
 from pages.stores import catalogue
 from pages.studies import hyperparameter
 from pages.studies.study import Choice, Race, Study, Table, View
-from pages.views import race as race_view
+from pages.views.figures import RACE_MATH
 from vitviz.analysis.one_change import Variant
 from vitviz.analysis.race import (
     Racer,
@@ -198,5 +198,5 @@ STUDY = Study(
     build=build,
     choices=(Choice("positions.dataset", "Dataset", list_races),),
     keys=(GUESS, *hyperparameter.STUDY.keys),
-    math=page.read_math(__file__, race_view.__file__),
+    math=page.read_math(__file__, RACE_MATH),
 )

@@ -7,8 +7,7 @@ import streamlit as st
 from pages.frame import page
 from pages.selection import selection
 from pages.studies.study import Evidence, Race, Study, Table, View
-from pages.views.chart import draw_chart
-from pages.views.race import draw_race
+from pages.views.figures import draw_chart, draw_race
 from vitviz.experiments.result_file import describe_provenance
 from vitviz.plots import race
 from vitviz.plots.hidden_curves import conceal

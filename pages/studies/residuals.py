@@ -10,7 +10,7 @@ from pages.questions import prediction_gate
 from pages.selection import selection
 from pages.stores import shared_cache
 from pages.studies.study import Choice, Evidence, Study, Table, View
-from pages.views.chart import draw_chart
+from pages.views.figures import draw_chart
 from vitviz.analysis.norms import Norms, describe_gradient_shares, select_norms
 from vitviz.csv_table import Columns
 from vitviz.experiments.gradients import DATASET, DEPTH, NAME, PICTURES, PREPARATION, VARIANTS, deep

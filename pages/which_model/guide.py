@@ -11,7 +11,7 @@ import streamlit as st
 from pages.frame import page
 from pages.selection import selection
 from pages.stores import timings
-from pages.which_model import scoreboard_models
+from pages.which_model import scoreboard
 from vitviz.analysis import teacher_effect
 from vitviz.analysis.receptive_fields import block_fields
 from vitviz.analysis.scoreboard import Entry, Timings, on_one_machine
@@ -66,7 +66,7 @@ class Advice:
 
 
 def draw() -> None:
-    entries, known = scoreboard_models.list_models(), timings.list_model_timings()
+    entries, known = scoreboard.list_models(), timings.list_model_timings()
     experiment = read_result_if_any(EXPERIMENT)
     st.subheader("Comparison", anchor=False)
     st.html(Path(__file__).with_name("comparison.css"))
@@ -414,7 +414,7 @@ def _advise_high_resolution() -> Advice:
 
 
 def _advise_accuracy(entries: tuple[Entry, ...]) -> Advice:
-    rated = [e for e in entries if e.test_set == scoreboard_models.IMAGENET and e.accuracy is not None]
+    rated = [e for e in entries if e.test_set == scoreboard.IMAGENET and e.accuracy is not None]
     best = max(rated, key=lambda e: e.accuracy or 0)
     small = max((e for e in rated if not e.too_large), key=lambda e: e.accuracy or 0)
     days = "" if best.core_days is None else f" and {best.core_days:,.0f} TPUv3-core-days"

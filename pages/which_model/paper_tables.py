@@ -9,7 +9,7 @@ from pages.controls import widgets
 from pages.frame import page
 from pages.questions import prediction_gate
 from pages.selection import selection
-from pages.views.chart import draw_chart
+from pages.views.figures import draw_chart
 from pages.which_model import captions
 from vitviz.analysis.scoreboard import pareto
 from vitviz.models import parameter_count, published_results

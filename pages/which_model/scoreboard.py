@@ -1,8 +1,9 @@
 """Scoreboard: all models over two selectable quantities, one model in detail, and a sortable table."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from typing import Any
 
 import streamlit as st
 from torch import nn
@@ -11,9 +12,10 @@ from pages.controls import widgets
 from pages.frame import page
 from pages.questions import prediction
 from pages.selection import model_usage, selection
-from pages.stores import shared_cache, timings
-from pages.views.chart import draw_chart
-from pages.which_model import captions, scoreboard_models
+from pages.stores import catalogue, shared_cache, timings
+from pages.stores.model_choice import ModelChoice
+from pages.views.figures import draw_chart
+from pages.which_model import captions
 from vitviz.analysis.scoreboard import (
     QUANTITIES,
     Entry,
@@ -21,6 +23,7 @@ from vitviz.analysis.scoreboard import (
     Timing,
     Timings,
     by_formula,
+    family_of,
     on_one_machine,
     pareto,
     sort_entries,
@@ -28,17 +31,22 @@ from vitviz.analysis.scoreboard import (
 from vitviz.csv_table import Columns
 from vitviz.lessons.cost_measures import MoreMultiplyAdds
 from vitviz.lessons.lesson import Question
-from vitviz.models import parameter_count
+from vitviz.models import parameter_count, published_results
 from vitviz.models.abilities import abilities
+from vitviz.models.presets import PRESETS
+from vitviz.models.pretrained_list import PRETRAINED
 from vitviz.plots import scoreboard as plots
 from vitviz.text import percent, plain, plural
 
+IMAGENET = "imagenet"
+TEST_SETS = ("cifar10", IMAGENET, "digits", "mnist", "shapes")
+TITLES = {IMAGENET: "ImageNet-1k"}
 QUESTION = Question(
     "Swin-T has 28.3 million parameters, ViT-S/16 has 22.1 million. Which needs more multiply-adds for one image"
     " of 224 px?",
     MoreMultiplyAdds("vit_small_16", "swin_tiny"),
 )
-TITLES = {name: quantity.title.capitalize() for name, quantity in QUANTITIES.items()}
+QUANTITY_TITLES = {name: quantity.title.capitalize() for name, quantity in QUANTITIES.items()}
 ROUGH_ADDS_PER_S = 6e10  # only to estimate the duration of the measurement
 _CALLS = 6  # of a large model: warm-up, repeats, and the call whose memory is measured
 _START_S = 0.15
@@ -56,8 +64,96 @@ class BoardControls(widgets.ControlValues, page="which_model"):
     down: bool
 
 
+def get_title(test_set: str) -> str:
+    return TITLES.get(test_set) or catalogue.get_dataset_title(test_set)
+
+
+def list_models() -> tuple[Entry, ...]:
+    entries = map(_load_shipped, catalogue.list_checkpoints())
+    return (*(entry for entry in entries if entry), *_list_published())
+
+
+def _load_shipped(choice: ModelChoice) -> Entry | None:
+    if choice.path is None or choice.trained_on is None:
+        return None
+    header = catalogue.read_header(choice.path)
+    card = header.card
+    dataset = get_title(choice.trained_on)
+    seconds, images = card.get("seconds"), int(card.get("test_images", 0))
+    return Entry(
+        key=choice.key,
+        title=choice.title,
+        family=family_of(choice.config, dataset),
+        config=choice.config,
+        side_px=choice.preparation.image_size,
+        test_set=choice.trained_on,
+        accuracy=choice.accuracy,
+        pictures=images,
+        source=f"measured by this project on {images:,} test images",
+        trained_on=dataset,
+        training_pictures=count_training_images(header.history),
+        training_s=float(seconds) if isinstance(seconds, int | float) else None,
+        trained_with=str(card.get("machine", "")),
+    )
+
+
+def count_training_images(history: Sequence[Mapping[str, Any]]) -> int | None:
+    """Return the number of distinct training images: images seen per epoch, from the last record."""
+    steps = [record for record in history if record.get("seen") and record.get("epoch")]
+    if not steps:
+        return None
+    return int(
+        float(f"{steps[-1]['seen'] / steps[-1]['epoch']:.4g}")
+    )  # The epoch is stored with five digits.
+
+
+@lru_cache(maxsize=1)
+def _list_published() -> tuple[Entry, ...]:
+    return (*map(_build_pretrained, PRETRAINED), *_list_paper_models())
+
+
+def _build_pretrained(name: str) -> Entry:
+    weights = PRETRAINED[name]
+    top1 = published_results.TOP1.get(name)
+    return Entry(
+        key=f"pretrained:{name}",
+        title=weights.title,
+        family="DeiT" if name.startswith("deit") else family_of(weights.config, weights.trained_on),
+        config=weights.config,
+        side_px=weights.opens_at_px,
+        test_set=IMAGENET,
+        accuracy=None if top1 is None else top1 / 100,
+        pictures=0,
+        source="no classifier head" if top1 is None else published_results.cite_accuracy(name),
+        trained_on=weights.trained_on,
+        training_pictures=published_results.TRAINING_IMAGES.get(weights.trained_on),
+    )
+
+
+def _list_paper_models() -> list[Entry]:
+    """Return the ViT paper's models, whose JFT-300M weights are unpublished, at their fine-tuning resolution."""
+    return [
+        Entry(
+            key=f"paper:{transfer.preset}:{transfer.data}",
+            title=f"{transfer.name}, {transfer.side_px} px, {transfer.data}",
+            family=transfer.family,
+            config=replace(PRESETS[transfer.preset].config, image_size=transfer.side_px),
+            side_px=transfer.side_px,
+            test_set=IMAGENET,
+            accuracy=transfer.accuracy["ImageNet"] / 100,
+            pictures=0,
+            source=published_results.VIT_PAPER,
+            trained_on=transfer.data,
+            training_pictures=published_results.TRAINING_IMAGES.get(transfer.data),
+            core_days=transfer.core_days,
+        )
+        for transfer in published_results.TRANSFERS
+        if transfer.preset
+    ]
+
+
 def draw() -> None:
-    _draw_board(scoreboard_models.list_models())
+    _draw_board(list_models())
     _draw_question()
 
 
@@ -73,11 +169,9 @@ def _draw_question() -> None:
 
 def _draw_board(all_entries: Sequence[Entry]) -> None:
     available = {entry.test_set for entry in all_entries}
-    test_sets = [name for name in scoreboard_models.TEST_SETS if name in available]
+    test_sets = [name for name in TEST_SETS if name in available]
     with page.row():
-        test_set = widgets.segmented(
-            BoardControls.key("set"), "Test set", test_sets, format_func=scoreboard_models.get_title
-        )
+        test_set = widgets.segmented(BoardControls.key("set"), "Test set", test_sets, format_func=get_title)
         with page.options("which_model.board"):
             x = _choose_axis("x", "x axis", "adds")
             y = _choose_axis("y", "y axis", "accuracy")
@@ -98,7 +192,7 @@ def _draw_board(all_entries: Sequence[Entry]) -> None:
 
 def _choose_axis(name: str, label: str, default: str) -> str:
     with st.container(width=248):
-        return widgets.select(BoardControls.key(name), label, TITLES, default)
+        return widgets.select(BoardControls.key(name), label, QUANTITY_TITLES, default)
 
 
 def build_points(
@@ -112,7 +206,7 @@ def build_points(
     fronts = pareto([(across, up) for _, across, up in complete], (x.more_is_better, y.more_is_better))
     return [
         plots.Point(
-            entry.title.removeprefix(f"{scoreboard_models.get_title(entry.test_set)} "),
+            entry.title.removeprefix(f"{get_title(entry.test_set)} "),
             entry.family,
             x_value,
             y_value,
@@ -161,7 +255,7 @@ def draw_model(entry: Entry, known: Timings) -> None:
         describe_timing(entry, known),
         "no accuracy: the model has no classifier head"
         if entry.accuracy is None
-        else f"**{percent(entry.accuracy, 2)}** on {scoreboard_models.get_title(entry.test_set)}, {entry.source}",
+        else f"**{percent(entry.accuracy, 2)}** on {get_title(entry.test_set)}, {entry.source}",
         f"trained on {plain(entry.trained_on)}"
         + (f", {entry.training_pictures:,} images" if entry.training_pictures else ""),
     ]
@@ -181,7 +275,7 @@ def draw_model(entry: Entry, known: Timings) -> None:
 def _draw_table(entries: Sequence[Entry], known: Timings) -> None:
     with page.row():
         with st.container(width=248):
-            options = {"title": "Name"} | TITLES
+            options = {"title": "Name"} | QUANTITY_TITLES
             sort = widgets.select(BoardControls.key("sort"), "Sort by", options, "accuracy")
         down = widgets.toggle(BoardControls.key("down"), "Descending", True)
     columns = build_columns(sort_entries(entries, sort, down, known), known)

@@ -12,7 +12,7 @@ from pages.frame import page
 from pages.questions import prediction_gate
 from pages.selection import selection
 from pages.stores import timings
-from pages.views.chart import draw_chart
+from pages.views.figures import draw_chart
 from pages.which_model import captions
 from vitviz.models import published_results
 from vitviz.plots import cost as plots

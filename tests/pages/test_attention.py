@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 import vitviz
 from pages.frame import registry
-from pages.lenses.attention import faithfulness, method_maps
+from pages.lenses.attention import faithfulness
 from pages.lenses.attention.map_controls import CONCENTRATED_HEAD
 from pages.selection import attention_maps
 from pages.stores import catalogue, shared_cache
@@ -467,11 +467,11 @@ def test_curves_of_faithfulness_are_drawn_while_others_are_computed(
     shown: list[int] = []
     build_figure = faithfulness.build_figure
 
-    def record(subject: Any, curves: method_maps.FaithfulnessCurves, target: int) -> Any:
+    def record(subject: Any, curves: faithfulness.FaithfulnessCurves, target: int) -> Any:
         shown.append(len(curves.curves))
         return build_figure(subject, curves, target)
 
-    monkeypatch.setattr(method_maps, "SHOW_S", -1.0)
+    monkeypatch.setattr(faithfulness, "SHOW_S", -1.0)
     monkeypatch.setattr(faithfulness, "build_figure", record)
     app = open_app(PAGE, model="preset:vit_digits", image="digits:0", attention__view="truth")
     assert not app.exception and len(charts(app)) == 1

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.lenses.layers import layer_questions, token_similarity
+from pages.lenses.layers import layer_controls, token_similarity
 from tests.messages import charts, message
 from tests.pages.conftest import OpenApp, said
 from vitviz.analysis.cka import cka, gram
@@ -173,9 +173,9 @@ def test_layers_that_are_level_are_not_asked_about(open_app: OpenApp, no_shipped
     app = open_app(PAGE, model="checkpoint:four_patches", image="digits:3")
     assert not [row for row in app.main.button_group if row.key == "layers.colours_guess.row"]
     assert "100\N{NO-BREAK SPACE}% of the variance in every layer" in read_captions(app)
-    assert layer_questions.LayerOptions(
-        [Layer(str(i), f"layer {i}", "tokens") for i in range(5)]
-    ).find_option([3, 1], "").right == (
+    assert layer_controls.LayerOptions([Layer(str(i), f"layer {i}", "tokens") for i in range(5)]).find_option(
+        [3, 1], ""
+    ).right == (
         3,
         1,
     )
@@ -301,9 +301,9 @@ def test_the_last_layer_s_tokens_wait_for_a_guess(open_app: OpenApp) -> None:
 
 
 def test_a_deep_model_s_layers_are_asked_for_several_at_a_time() -> None:
-    spans = layer_questions.LayerOptions(list_layers(PRESETS["vit_digits"].config))
+    spans = layer_controls.LayerOptions(list_layers(PRESETS["vit_digits"].config))
     assert spans.options == ["embedding", *(f"layer {i}" for i in range(1, 5))]
-    deep = layer_questions.LayerOptions([Layer(str(i), f"layer {i}", "tokens") for i in range(13)])
+    deep = layer_controls.LayerOptions([Layer(str(i), f"layer {i}", "tokens") for i in range(13)])
     assert (
         len(deep.options) == 7 and deep.options[0] == "layer 0 to layer 1" and deep.options[-1] == "layer 12"
     )

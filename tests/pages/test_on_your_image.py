@@ -11,16 +11,10 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from pages.lenses.on_your_image import (
-    part_state,
-    parts,
-    perturbation_state,
-    shift_equivariance,
-    user_prediction,
-)
+from pages.lenses.on_your_image import parts, perturbation, shift_equivariance, user_prediction
 from pages.lenses.on_your_image import perturbation as change_page
-from pages.lenses.on_your_image.part_state import PartControls
-from pages.lenses.on_your_image.perturbation_state import PerturbationView
+from pages.lenses.on_your_image.parts import PartControls
+from pages.lenses.on_your_image.perturbation import PerturbationView
 from pages.studies import faces
 from tests.messages import charts, message
 from tests.pages.conftest import OpenApp, opened_again, said
@@ -132,12 +126,10 @@ def test_a_hostile_link_falls_back(open_app: OpenApp, query: dict[str, str]) -> 
 def test_what_a_browser_says_is_checked() -> None:
     before = PerturbationView(3)
     assert (
-        perturbation_state.parse_event(
-            {"at": True, "place": [1], "pieces": [0] * 16, "seen": 1}, before, "shift"
-        )
+        perturbation.parse_event({"at": True, "place": [1], "pieces": [0] * 16, "seen": 1}, before, "shift")
         == before
     )
-    moved = perturbation_state.parse_event(
+    moved = perturbation.parse_event(
         {"at": 4, "place": [0, 0.5], "pieces": list(WHOLE[::-1]), "seen": True}, before, "shift"
     )
     assert moved == PerturbationView(4, (0.0, 0.5), WHOLE[::-1], True)
@@ -335,11 +327,9 @@ def test_a_hostile_arrangement_falls_back(open_app: OpenApp, apart: str) -> None
 def test_what_a_browser_says_of_parts_is_checked() -> None:
     before = PartControls(encode_parts((cut_part(0, 0, 4, 4),)), False)
     for hostile in ({"apart": 3, "apart_seen": 1}, {"apart": ["0"], "apart_seen": []}, {}):
-        assert part_state.parse_state(hostile, before, 32) == before
+        assert parts.parse_state(hostile, before, 32) == before
     moved = encode_parts((Part(0, 0, 4, 4, 9, 9),))
-    assert part_state.parse_state({"apart": moved, "apart_seen": True}, before, 32) == PartControls(
-        moved, True
-    )
+    assert parts.parse_state({"apart": moved, "apart_seen": True}, before, 32) == PartControls(moved, True)
 
 
 def test_every_number_of_the_faces_is_in_their_file(open_app: OpenApp) -> None:

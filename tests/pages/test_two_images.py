@@ -10,7 +10,7 @@ import pytest
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.testing.v1 import AppTest
 
-from pages.lenses.two_images import activation_patching, second_image
+from pages.lenses.two_images import activation_patching, pair_controls
 from tests.messages import message
 from tests.pages.conftest import OpenApp, said
 from tests.pages.test_shell import png
@@ -229,9 +229,9 @@ def test_the_second_image_starts_in_the_same_class_and_for_patching_in_another(o
         app = open_app(PAGE, model="preset:vit_digits", image="digits:3", two_images__view=view)
         number = int(said(app, "two_images.number"))
         assert number != 3 and (labels[number] == labels[3]) is np.bool_(same)
-    assert second_image.find_partner(np.array([1, 2, 1, 1]), 3, True) == 0
-    assert second_image.find_partner(np.array([1, 1]), 0, False) == 1
-    assert second_image.find_partner(None, 0, True) == 1 and second_image.find_partner(None, -1, True) == 0
+    assert pair_controls.find_partner(np.array([1, 2, 1, 1]), 3, True) == 0
+    assert pair_controls.find_partner(np.array([1, 1]), 0, False) == 1
+    assert pair_controls.find_partner(None, 0, True) == 1 and pair_controls.find_partner(None, -1, True) == 0
 
 
 def test_a_drawing_is_the_second_image_and_stays_on_offer(open_app: OpenApp) -> None:

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.stores import timings
 from pages.which_model import captions as sentences
-from pages.which_model import scoreboard_models
+from pages.which_model import scoreboard
 from tests.pages.conftest import OpenApp
 from vitviz.analysis.scoreboard import Timing
 from vitviz.checkpoint_header import read_header
@@ -102,15 +102,15 @@ def test_training_times_of_different_machines_are_not_compared(
     open_app: OpenApp, no_shipped_checkpoints: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ship(no_shipped_checkpoints, "cifar10_cnn", "cifar10_vit")
-    alike = tuple(replace(entry, trained_with="A") for entry in scoreboard_models.list_models())
+    alike = tuple(replace(entry, trained_with="A") for entry in scoreboard.list_models())
     apart = tuple(replace(e, trained_with="B") if e.family == "ViT" else e for e in alike)
     for board, differ in ((alike, False), (apart, True)):
-        monkeypatch.setattr(scoreboard_models, "list_models", lambda board=board: board)
+        monkeypatch.setattr(scoreboard, "list_models", lambda board=board: board)
         app = open_app(PAGE, **HERE, which_model__set="cifar10", which_model__x="training")
         assert ("from different machines" in captions(app)) == differ
         app = open_app(PAGE, **HERE, which_model__view="guide")
         assert ("different machines are not comparable" in text(app)) == differ
-    monkeypatch.setattr(scoreboard_models, "list_models", lambda: apart)
+    monkeypatch.setattr(scoreboard, "list_models", lambda: apart)
     app = open_app(PAGE, **HERE, which_model__set="cifar10")
     assert "from different machines" not in captions(app), "no axis has seconds of training"
 

@@ -73,7 +73,7 @@ def plan(
 def learning(
     groups: Sequence[Group], chance: float, epochs: float, waiting: str, *, concealed: bool = False
 ) -> bytes:
-    """Return the live race for `pages.views.race`: every seed's curve, their mean, and the test accuracies.
+    """Return the live race for `pages/views/race.js`: every seed's curve, their mean, and the test accuracies.
 
     Args:
         chance: accuracy of guessing, in [0, 1].

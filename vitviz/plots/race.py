@@ -58,7 +58,7 @@ def pack_variants(
     *,
     concealed: bool = False,
 ) -> bytes:
-    """Return the message of `pages.views.race`, with seeds beside the curves.
+    """Return the message of `pages/views/race.js`, with seeds beside the curves.
 
     Args:
         variants: in the order of their colours, eight at most; variants of one family have a grey first.

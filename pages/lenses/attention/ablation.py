@@ -14,7 +14,7 @@ from pages.lenses.attention.map_controls import read_background
 from pages.lessons import open_lesson
 from pages.selection import selection
 from pages.selection.subject import CapturedSubject
-from pages.views.bars import draw_bars
+from pages.views.figures import draw_bars
 from pages.views.register import register
 from vitviz.models.abilities import Abilities
 from vitviz.models.layer_order import heads_by_layer

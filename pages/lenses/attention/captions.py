@@ -3,7 +3,6 @@
 import numpy as np
 
 from pages.lenses.attention.ablation_link import Ablation
-from pages.lenses.attention.method_maps import Maps
 from pages.selection.subject import CapturedSubject, capture_attention, name_token
 from pages.stores import catalogue
 from vitviz.analysis import logits
@@ -139,7 +138,7 @@ def compute_top_share(values: np.ndarray) -> float:
     return float(np.sort(values)[-5:].sum() / total) if total else 0.0
 
 
-def describe_maps(maps: Maps) -> str:
+def describe_maps(maps: dict[str, np.ndarray]) -> str:
     """Return how concentrated the maps are, and which two agree most and least."""
     names = list(maps)
     correlations = {

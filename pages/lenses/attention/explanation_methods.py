@@ -6,14 +6,14 @@ import numpy as np
 import streamlit as st
 
 from pages.frame import page
-from pages.lenses.attention import method_controls, method_maps
+from pages.lenses.attention import map_controls
 from pages.lenses.attention.captions import compute_top_share, describe_maps
 from pages.lenses.attention.map_controls import BackgroundControls
 from pages.lenses.attention.map_explorer import draw_prediction
-from pages.lenses.attention.method_maps import Maps
 from pages.selection import selection
-from pages.selection.subject import CapturedSubject
-from pages.views.maps import draw_maps
+from pages.selection.subject import CapturedSubject, Subject
+from pages.stores import shared_cache
+from pages.views.figures import draw_maps
 from vitviz.analysis import explanation_methods
 from vitviz.analysis.explanation_methods import METHODS
 from vitviz.lessons import model_measures
@@ -21,8 +21,18 @@ from vitviz.lessons.lesson import Question
 from vitviz.pin import Pin
 from vitviz.plots.attention_images import Drawn, attention_image, png
 from vitviz.plots.attention_message import maps_view
+from vitviz.probe.explanation_maps import Recipe, method_maps_of
 from vitviz.probe.relevance import gradient_rollout
 from vitviz.text import percent
+
+Maps = dict[str, np.ndarray]
+
+
+@shared_cache.per_image(shared=32, upload=8)
+def compute_maps(subject: Subject, recipe: Recipe, untrained: bool) -> Maps:
+    """Return a map (patches,) per method; `untrained` uses random weights for the same class."""
+    model = shared_cache.load_untrained(subject.model) if untrained else subject.model
+    return method_maps_of(model, subject.prepared.input, recipe)
 
 
 def draw_panels(
@@ -49,8 +59,8 @@ def draw_panels(
 
 
 def draw(subject: CapturedSubject) -> None:
-    recipe, background = method_controls.read_controls(subject)
-    maps = method_maps.compute_maps(subject, recipe, False)
+    recipe, background = map_controls.read_method_controls(subject)
+    maps = compute_maps(subject, recipe, False)
     able = subject.able
     if not able.rollout:
         st.info(able.rollout.why_not, icon=":material/block:")

@@ -8,10 +8,10 @@ import streamlit as st
 
 from pages.frame import page
 from pages.lenses.attention.captions import describe_shares
-from pages.lenses.attention.method_controls import read_class
+from pages.lenses.attention.map_controls import read_class
 from pages.selection import selection
 from pages.selection.subject import CapturedSubject
-from pages.views.chart import draw_chart
+from pages.views.figures import draw_chart
 from vitviz.analysis import logits
 from vitviz.analysis.logits import Attribution
 from vitviz.models.abilities import as_cut

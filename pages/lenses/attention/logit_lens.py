@@ -9,8 +9,7 @@ from pages.lenses.attention.map_controls import read_background
 from pages.lenses.attention.map_explorer import VIEW
 from pages.selection import image_picker, selection
 from pages.selection.subject import CapturedSubject, name_token
-from pages.views.chart import draw_chart
-from pages.views.maps import draw_maps
+from pages.views.figures import draw_chart, draw_maps
 from vitviz.analysis import logits
 from vitviz.lessons import model_measures
 from vitviz.lessons.lesson import Question

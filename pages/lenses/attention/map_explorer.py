@@ -15,8 +15,8 @@ from pages.lenses.attention.map_controls import MapControls, read_controls
 from pages.selection import attention_maps, image_picker, selection
 from pages.selection.subject import CapturedSubject, capture_attention
 from pages.stores import catalogue
-from pages.views.bars import draw_bars
 from pages.views.explorer import draw_explorer_stage, read_picks, send_options, send_strip
+from pages.views.figures import draw_bars
 from pages.views.register import get_messages
 from vitviz.lessons import model_measures
 from vitviz.lessons.lesson import Question

@@ -6,8 +6,13 @@ import streamlit as st
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.attention_distance.distances import SELECTED_IMAGE, HeadMeasure, ImageSet, select_images
-from pages.lenses.attention_distance.training_distances import MOST_SNAPSHOTS
+from pages.lenses.attention_distance.distances import (
+    MOST_SNAPSHOTS,
+    SELECTED_IMAGE,
+    HeadMeasure,
+    ImageSet,
+    select_images,
+)
 from pages.selection import selection
 from vitviz.data.datasets import default_pictures, find_note, picture_sets
 from vitviz.models.abilities import Abilities, abilities

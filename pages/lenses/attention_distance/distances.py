@@ -1,14 +1,18 @@
-"""Attention distances of every head over a set of images, cached per model, step and image set."""
+"""Attention distances of every head over a set of images, cached per model, step and image set, and over a training."""
 
+import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import streamlit as st
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from pages.selection import selection
-from pages.stores import catalogue, shared_cache
+from pages.stores import catalogue, parameter_history, shared_cache
+from pages.stores.background_jobs import Background
 from pages.stores.model_choice import ModelChoice
 from vitviz.analysis.distance import AttentionDistances, spread_of_heads, uniform_distance_px
 from vitviz.data.datasets import default_pictures
@@ -49,6 +53,39 @@ class HeadStatistics:
 
     mean: FloatArray
     spread: FloatArray
+
+
+MOST_SNAPSHOTS = 12  # a live run stores forty
+POLL_S = 0.7
+
+_background = Background()
+
+
+class TrainingDistances:
+    """Statistics of the heads by training step; `advance` fills them in a thread while pages read them."""
+
+    def __init__(self, steps: tuple[int, ...], measure: Callable[[int], HeadStatistics]) -> None:
+        self.steps, self._measure = steps, measure
+        self.heads: dict[int, HeadStatistics] = {}  # by step
+        self.error = ""
+
+    @property
+    def is_complete(self) -> bool:
+        return len(self.heads) == len(self.steps)
+
+    @property
+    def is_growing(self) -> bool:
+        return not self.is_complete and not self.error
+
+    def advance(self) -> bool:
+        """Measure the next snapshot; return True if another one remains."""
+        for step in [step for step in self.steps if step not in self.heads][:1]:
+            try:
+                self.heads[step] = self._measure(step)
+            except Exception:  # the run or the dataset was deleted in the meantime
+                logging.getLogger(__name__).warning("step %d cannot be measured", step, exc_info=True)
+                self.error = f"The slider over training is missing: step {step:,} could not be measured."
+        return self.is_growing
 
 
 def select_images(source: str, count: int) -> ImageSet:
@@ -146,3 +183,46 @@ def select_cnn(in_chans: int) -> ModelChoice:
         if abilities(choice.config).receptive_field and choice.preparation.in_chans == in_chans
     ]
     return next((choice for choice in cnns if choice.trained_on is not None), cnns[0])
+
+
+def load_training(
+    choice: ModelChoice, shown_step: int, images: ImageSet, measure: HeadMeasure
+) -> TrainingDistances:
+    """Return a model's cached distances over its training; they grow while `draw_training` is shown."""
+    weights = shared_cache.identify_weights(choice, choice.last_step)
+    steps = parameter_history.select_steps(choice.steps, shown_step, MOST_SNAPSHOTS)
+    return _load_training(choice, weights, steps, images, measure)
+
+
+@shared_cache.per_image(shared=32, upload=4)
+def _load_training(
+    _choice: ModelChoice,
+    weights: str,
+    steps: tuple[int, ...],
+    images: ImageSet,
+    measure: HeadMeasure,
+) -> TrainingDistances:
+    def measure_step(step: int) -> HeadStatistics:
+        model = open_snapshot(_choice, step)
+        return summarise_heads(measure_distances(model, images, measure), measure)
+
+    return TrainingDistances(steps, measure_step)
+
+
+def draw_training(training: TrainingDistances) -> None:
+    """Draw the progress; rerun the page once every snapshot is measured."""
+    if training.is_growing:
+        st.fragment(_poll_training, run_every=POLL_S)(training)
+    elif training.error:
+        st.caption(training.error)
+
+
+def _poll_training(training: TrainingDistances) -> None:
+    if not training.is_growing:
+        st.rerun()
+    _background.request(training)
+    count, total = len(training.heads), len(training.steps)
+    st.progress(
+        count / total,
+        f"Measuring training: {count} of {total} snapshots. A slider over training steps will follow.",
+    )

@@ -9,14 +9,13 @@ import streamlit as st
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.attention_distance import captions, distances, reach, training_distances
+from pages.lenses.attention_distance import captions, distances, reach
 from pages.lenses.attention_distance.distance_controls import AXES, UNITS, DistanceControls, read_controls
-from pages.lenses.attention_distance.distances import FloatArray, HeadStatistics
-from pages.lenses.attention_distance.training_distances import TrainingDistances
+from pages.lenses.attention_distance.distances import FloatArray, HeadStatistics, TrainingDistances
 from pages.selection import selection
 from pages.stores import catalogue, shared_cache
 from pages.stores.model_choice import ModelChoice
-from pages.views.chart import draw_chart
+from pages.views.figures import draw_chart
 from vitviz.analysis import distance as analysis
 from vitviz.lessons import model_measures
 from vitviz.lessons.lesson import Question
@@ -55,9 +54,7 @@ def draw(model: LoadedModel) -> None:
     measured = measure_model(model, controls)
     training = None
     if controls.training:
-        training = training_distances.load_training(
-            choice, model.step, controls.images, controls.head_measure
-        )
+        training = distances.load_training(choice, model.step, controls.images, controls.head_measure)
         training.heads.setdefault(model.step, measured.heads)
     draw_heads(measured, training)
     progress_slot, suggestion_slot = st.container(), st.container()
@@ -78,7 +75,7 @@ def draw(model: LoadedModel) -> None:
         suggest_model(measured, choice)
     if training is not None:
         with progress_slot:
-            training_distances.draw(training)
+            distances.draw_training(training)
 
 
 def measure_model(model: LoadedModel, controls: DistanceControls) -> MeasuredModel:

@@ -11,8 +11,8 @@ from pages.lenses.attention_distance.distance_controls import AXES, MOST_GRADIEN
 from pages.lenses.attention_distance.distances import FloatArray, ImageSet
 from pages.selection import selection
 from pages.stores import shared_cache
-from pages.views.chart import draw_chart
 from pages.views.event_values import read_index_pair
+from pages.views.figures import draw_chart
 from pages.views.register import register
 from vitviz.analysis.receptive_fields import block_fields
 from vitviz.models.abilities import as_cnn, as_swin

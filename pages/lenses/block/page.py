@@ -7,23 +7,77 @@ import streamlit as st
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.block import norms, readout
 from pages.lenses.block.block_view import draw_steps
-from pages.lenses.block.captions import describe_branches, describe_parameters
+from pages.lenses.block.captions import (
+    describe_branches,
+    describe_norms,
+    describe_parameters,
+    describe_readout,
+    describe_stream,
+)
 from pages.selection import selection
 from pages.selection import subject as subjects
 from pages.selection.subject import Subject, name_token
-from pages.views.bars import draw_bars
-from vitviz.analysis.block import list_block_steps
+from pages.views.figures import draw_bars, draw_chart
+from vitviz.analysis.block import list_block_steps, measure_norm_statistics
+from vitviz.analysis.readout import READS, list_readout_steps, predict_from_stream
 from vitviz.config import ViTConfig
 from vitviz.lessons import model_measures
 from vitviz.lessons.lesson import Question
 from vitviz.models import parameter_count
 from vitviz.models.abilities import as_vit
 from vitviz.models.layers import Block
+from vitviz.plots.normalisation import norm_figure, stream_figure
 from vitviz.probe.layers import Record, block_form, block_record, patterns_of
+from vitviz.probe.logits import readout_weights
 
+MOST_CLASSES = 5
 VIEW = "block.flow"
+
+
+def draw_norms(config: ViTConfig, record: Record, token: int) -> None:
+    """Draw the tokens' channels with the row of LayerNorm and the column of BatchNorm."""
+    st.markdown("**LayerNorm averages a row, BatchNorm a column**")
+    channel = widgets.slider("block.channel", "Channel", 1, config.embed_dim, 1)
+    # Pre-norm normalises the stream, post-norm the sum of stream and branch.
+    stream = record["input"] + (record["attn_added"] if config.norm != "pre" else 0)
+    draw_chart(norm_figure(stream, token, channel - 1, selection.get_theme()), "block.norms")
+    stats = measure_norm_statistics(stream, token, channel - 1)
+    page.caption(describe_norms(stats, (len(stream), config.embed_dim), channel))
+
+
+def draw_stream(subject: Subject, config: ViTConfig, token: int) -> None:
+    """Draw the norm of every token before the first block and after each."""
+    pre_norm = config.norm == "pre"
+    st.markdown(f"**{'Pre' if pre_norm else 'Post'}-norm: norm of the residual stream over depth**")
+    names = ("embedded", *(f"blocks.{i}" for i in range(config.depth)))
+    capture = subject.capture(names)
+    norms = np.stack([np.linalg.norm(capture[name][0], axis=-1) for name in names])
+    draw_chart(stream_figure(norms, token, selection.get_theme()), "block.stream")
+    page.caption(describe_stream(norms, pre_norm))
+
+
+def draw_readout(subject: Subject, config: ViTConfig, record: Record) -> None:
+    st.subheader("After the last block: LayerNorm and classifier head", anchor=False)
+    if not subject.able.class_head:
+        st.info(subject.able.class_head.why_not, icon=":material/block:")
+        return
+    weights, prefix = readout_weights(subject.model.vit), subject.layout.prefix
+    answer = predict_from_stream(record["output"], weights, config.readout, prefix)
+    readout = (
+        "[CLS] and [DIST], with a head for each" if answer.second is not None else READS[config.readout][0]
+    )
+    draw_steps(
+        list_readout_steps(answer, config.readout, subject.classes, normed=weights.gain is not None),
+        subject,
+        token=0,
+        head=1,
+        heads=config.num_heads,
+        key="block.answer",
+    )
+    top = answer.order[:MOST_CLASSES]
+    draw_bars([subject.classes[i] for i in top], answer.probabilities[top], key="block.classes")
+    page.caption(describe_readout(answer, readout, subject.classes))
 
 
 def read_controls(config: ViTConfig, token: str) -> tuple[int, int]:
@@ -74,7 +128,7 @@ def draw() -> None:
     record = block_record(subject.model.vit, subject.capture(patterns_of(layer)), layer)
     draw_block(subject, record, layer, head, token)
     if layer == config.depth:
-        readout.draw(subject, config, record)
+        draw_readout(subject, config, record)
     else:
         st.button(
             f"Show the last block ({config.depth}) and the prediction",
@@ -86,9 +140,9 @@ def draw() -> None:
     draw_parameters(config)
     left, right = st.columns(2, gap="medium")
     with left:
-        norms.draw_norms(config, record, token)
+        draw_norms(config, record, token)
     with right:
-        norms.draw_stream(subject, config, token)
+        draw_stream(subject, config, token)
     page.drawers(
         "block",
         math=page.read_math(__file__),

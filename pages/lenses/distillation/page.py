@@ -1,6 +1,7 @@
 """Distillation: a student's two tokens, its agreement with its teacher, and its training."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,25 +11,30 @@ from numpy.typing import NDArray
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.distillation import captions, student_training, token_agreement
+from pages.lenses.distillation import captions, token_agreement
 from pages.lenses.distillation.captions import ClassScores
 from pages.selection import selection, subject
 from pages.selection.subject import CapturedSubject, Subject
 from pages.stores import catalogue, runs, shared_cache
 from pages.stores.model_choice import ModelChoice
-from pages.views.bars import draw_bars
-from pages.views.chart import draw_chart
-from pages.views.maps import draw_maps
+from pages.views.figures import draw_bars, draw_chart, draw_maps
 from vitviz.analysis import student_tokens as analysis
 from vitviz.analysis.map_similarity import shared_mass
+from vitviz.config import ViTConfig
 from vitviz.lessons import model_measures
 from vitviz.lessons.lesson import Question
 from vitviz.models.abilities import as_vit
 from vitviz.plots.attention_message import maps_view
 from vitviz.plots.distillation import disagreement_figure, similarity_figure
 from vitviz.text import percent, plain
+from vitviz.training import lineup
 from vitviz.training.distillation_loss import distillation_loss
+from vitviz.training.lineup import Entry
+from vitviz.training.presets import TRAINING_PRESETS
 
+RECIPE, LINEUP_TEACHER = "digits_live", "digits_cnn"
+SHARES = (0.1, 0.25, 0.5, 1.0)
+EPOCHS = 12  # of the full dataset; fewer images are seen more often, for the same number of updates
 RESULTS = "distillation.json"
 UNAVAILABLE = "Agreement over all test images is available for shipped students only."
 STREAM = ("embedded", "blocks.*", "logits_cls", "logits_dist")
@@ -36,6 +42,83 @@ TOP = 3  # classes per classifier
 MEAN = "mean"
 REPEATS = "Repeats the teacher's mistakes"
 TITLES = {"both heads": "mean of logits", "both, added": "sum of softmaxes"}  # of the stored classifiers
+
+
+def _draw_lineup() -> None:
+    if f"checkpoint:{LINEUP_TEACHER}" not in selection.list_models():
+        page.caption("The teacher, a CNN trained on digits, is missing on this server.")
+        return
+    entries = build_lineup(*_read_hyperparameters())
+    selection.link_to(
+        "live_lab",
+        "Train the three models in the live lab",
+        **{"live_lab.train": "several", "live_lab.lineup": lineup.encode(entries)},
+    )
+    page.caption(
+        f"Three models from one seed on the same digits, {entries[0].train.epochs:g} epochs each: no teacher, hard"
+        " distillation, soft distillation. The teacher was trained on all training digits; in the paper, teacher and"
+        " student are trained on the same images."
+    )
+
+
+def _read_hyperparameters() -> tuple[float, float, float]:
+    """Return the share of the training images, and the teacher's weight λ and temperature τ."""
+    with page.row():
+        with st.container(width=200):
+            share = widgets.select_slider(
+                "distillation.lesson_share",
+                "Training images",
+                SHARES,
+                1.0,
+                format_func=lambda part: f"{100 * part:g} %",
+                help="Share of scikit-learn's training digits; the teacher was trained on all of them.",
+            )
+        with st.container(width=200):
+            weight = widgets.slider(
+                "distillation.lesson_weight",
+                "Weight of the teacher, λ",
+                0.05,
+                0.95,
+                0.5,
+                0.05,
+                help="Used in soft distillation; hard distillation uses 0.5.",
+            )
+        with st.container(width=200):
+            temperature = widgets.slider(
+                "distillation.lesson_temperature",
+                "Temperature, τ",
+                1.0,
+                10.0,
+                3.0,
+                0.5,
+                help="Higher temperatures flatten the teacher's probabilities.",
+            )
+    return share, weight, temperature
+
+
+def build_lineup(share: float, weight: float, temperature: float) -> tuple[Entry, ...]:
+    """Return twin, hard and soft student with the same backbone, recipe and images.
+
+    Args:
+        share: of the training images.
+        weight, temperature: λ and τ of soft distillation.
+    """
+    preset = TRAINING_PRESETS[RECIPE]
+    assert isinstance(preset.model, ViTConfig)
+    train = replace(preset.train, train_fraction=share, epochs=EPOCHS / share)
+    hard = replace(train, distill_from=f"checkpoints/{LINEUP_TEACHER}.safetensors")
+    soft = replace(
+        hard,
+        distillation="soft",
+        distillation_weight=weight,
+        distillation_temperature=temperature,
+    )
+    student = replace(preset.model, distilled=True)
+    return (
+        Entry(RECIPE, "Twin, no teacher", preset.model, train),
+        Entry(RECIPE, "Hard distillation", student, hard),
+        Entry(RECIPE, f"Soft λ {weight:g} τ {temperature:g}", student, soft),
+    )
 
 
 def draw_controls(student: CapturedSubject) -> tuple[int, int | None]:
@@ -232,9 +315,9 @@ def draw_agreement() -> None:
 
 
 def draw_training() -> None:
-    student_training.draw()
+    _draw_lineup()
     selection.link_to("live_lab", "Train a student on CIFAR-10", **{"live_lab.recipe": "cifar10_deit_soft"})
-    page.drawers("distillation.lesson", code=(student_training.build_lineup, distillation_loss))
+    page.drawers("distillation.lesson", code=(build_lineup, distillation_loss))
 
 
 VIEWS = {

@@ -10,8 +10,8 @@ import streamlit as st
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.layers import dataset_task, image_subset, layer_questions, model_pair
-from pages.lenses.layers.image_subset import ImageSubset
+from pages.lenses.layers import dataset_task, layer_controls
+from pages.lenses.layers.dataset_task import ImageSubset
 from pages.selection import selection, subject, substitutes
 from pages.selection.subject import Subject
 from pages.stores import shared_cache
@@ -64,7 +64,7 @@ def draw(compared: Subject) -> None:
         with st.container(width=230):
             cnn = choose_cnn(compared)
         with st.container(width="content"), page.options("layers.channels"):
-            subset = image_subset.choose_images((cnn,), MOST, USUAL)
+            subset = dataset_task.choose_images((cnn,), MOST, USUAL)
     responses = dataset_task.measure_models(
         "responses", (cnn,), subset, compute_responses, "Finding the strongest responses"
     )
@@ -132,7 +132,7 @@ def count_top_images(subset: ImageSubset) -> int:
 @shared_cache.per_image(shared=16, upload=2)
 def build_message(cnn: Subject, subset: ImageSubset, _peaks: Sequence[Peaks]) -> bytes:
     """Pack the strongest channels of every stage for the browser; cached, because it cuts hundreds of patches."""
-    layers = model_pair.read_layers(cnn)
+    layers = layer_controls.read_layers(cnn)
     stages = []
     for stage in list_stage_ends(cnn):
         maps, peaks = layers[stage.index].places[0], _peaks[stage.index]
@@ -161,7 +161,7 @@ def build_patch(
     dataset = subset.dataset
     pixels = dataset.test_images[image_index]
     shown = prepare(np.broadcast_to(pixels, (*pixels.shape[:2], 3)), preparation).shown
-    cols = model_pair.read_layers(cnn)[stage.index].grid[1]
+    cols = layer_controls.read_layers(cnn)[stage.index].grid[1]
     row, col = divmod(int(peaks.places[image_index, channel]), cols)
     y, x, side_px = stage.field.box(row, col, preparation.image_size)
     response = float(peaks.values[image_index, channel])
@@ -210,7 +210,7 @@ def _ask_class_count(cnn: Subject, alike: Sequence[float], chance: float, subset
         f"In the last stage of {cnn.title}, how many of the {count} images with a channel's strongest responses share a"
         " class on average?"
     )
-    return layer_questions.ask_before_reveal("layers.channels_guess", prompt, options, answer)
+    return layer_controls.ask_before_reveal("layers.channels_guess", prompt, options, answer)
 
 
 def draw_numbers(stages: Sequence[StageEnd], peaks: Sequence[Peaks], subset: ImageSubset) -> None:

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.layers import dataset_task, image_subset, layer_questions, model_pair
-from pages.lenses.layers.image_subset import ImageSubset
+from pages.lenses.layers import dataset_task, layer_controls
+from pages.lenses.layers.dataset_task import ImageSubset
 from pages.selection.subject import Subject
 from pages.views.register import register
 from vitviz.analysis import cka as analysis
@@ -54,7 +54,7 @@ def draw(current: Subject) -> None:
 def draw_controls(current: Subject) -> tuple[Subject, ImageSubset, str, str]:
     """Draw the controls; return the other model, the images, the compared features and the estimator of CKA."""
     with page.row():
-        other = model_pair.choose_other(current)
+        other = layer_controls.choose_other(current)
         with st.container(width="content"):
             compared = widgets.segmented(
                 "layers.compared",
@@ -63,7 +63,7 @@ def draw_controls(current: Subject) -> tuple[Subject, ImageSubset, str, str]:
                 help="A layer's features at all positions, or their mean over positions.",
             )
         with page.options("layers.alike"):
-            subset = image_subset.choose_images((current, other), MOST, USUAL)
+            subset = dataset_task.choose_images((current, other), MOST, USUAL)
             form = widgets.segmented(
                 "layers.form",
                 "CKA estimator",
@@ -121,7 +121,7 @@ def _mean_similarity(matrix: NDArray[np.float64]) -> float:
 def _ask_closest_layer(pair: Sequence[Subject], across: NDArray[np.float64]) -> bool:
     """Ask which layer of the other model is most similar to the last one; return True if it may be shown."""
     layers = pair[1].layers
-    layer_options = layer_questions.LayerOptions(layers)
+    layer_options = layer_controls.LayerOptions(layers)
 
     similarities = ", ".join(
         f"{layer.title} {signed(cka)}" for layer, cka in zip(layers, across[-1].tolist(), strict=True)
@@ -130,7 +130,7 @@ def _ask_closest_layer(pair: Sequence[Subject], across: NDArray[np.float64]) -> 
         [int(across[-1].argmax())], f"CKA of the last layer with each: {similarities}."
     )
     prompt = f"Which layer of {pair[1].title} is most similar to the last layer of {pair[0].title}?"
-    return layer_questions.ask_before_reveal("layers.alike_guess", prompt, layer_options.options, answer)
+    return layer_controls.ask_before_reveal("layers.alike_guess", prompt, layer_options.options, answer)
 
 
 def draw_numbers(pair: Sequence[Subject], matrix: NDArray[np.float64]) -> None:

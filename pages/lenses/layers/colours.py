@@ -10,14 +10,8 @@ from threadpoolctl import threadpool_limits
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.layers import (
-    dataset_task,
-    image_subset,
-    layer_questions,
-    layer_selection,
-    model_pair,
-)
-from pages.lenses.layers.image_subset import ImageSubset
+from pages.lenses.layers import dataset_task, layer_controls
+from pages.lenses.layers.dataset_task import ImageSubset
 from pages.selection.subject import Subject
 from pages.stores import shared_cache
 from pages.views.register import register
@@ -71,7 +65,7 @@ def _correlate_layers(model: Subject, fitted_over: str, _coloured: ColouredLayer
 
 def draw(current: Subject) -> None:
     with page.row():
-        other = model_pair.choose_other(current)
+        other = layer_controls.choose_other(current)
         with page.options("layers.colours"):
             fit = widgets.segmented(
                 "layers.fit",
@@ -80,14 +74,14 @@ def draw(current: Subject) -> None:
                 help="With components fitted on a dataset, colours are comparable between images.",
             )
             transparent = widgets.toggle("layers.over", "Overlay on the image", True)
-            subset = image_subset.choose_images((current, other), MOST, MOST) if fit == "set" else None
+            subset = dataset_task.choose_images((current, other), MOST, MOST) if fit == "set" else None
     coloured = colour_layers((current, other), subset)
     if coloured is None:
         return
     stage = st.container()  # the picture stands above its question
     revealed = _ask_best_layer(coloured[0])
     with stage:
-        layer_selection.draw_layers(
+        layer_controls.draw_layers(
             _view,
             VIEW,
             partial(build_message, coloured, transparent, revealed),
@@ -105,7 +99,7 @@ def draw(current: Subject) -> None:
 
 def colour_layers(pair: Sequence[Subject], subset: ImageSubset | None) -> list[ColouredLayers] | None:
     """Return both models' components, of the image or of a subset; None while those are computed."""
-    layers = [[layer.places for layer in model_pair.read_layers(model)] for model in pair]
+    layers = [[layer.places for layer in layer_controls.read_layers(model)] for model in pair]
     if subset is None:
         components = [_fit_image(model) for model in pair]
     else:
@@ -120,7 +114,7 @@ def colour_layers(pair: Sequence[Subject], subset: ImageSubset | None) -> list[C
 def _fit_image(model: Subject) -> list[Components]:
     with threadpool_limits(1):
         return token_colours.fit_layers(
-            [layer.places for layer in model_pair.read_layers(model)],
+            [layer.places for layer in layer_controls.read_layers(model)],
             model.prepared.shown[None].mean(axis=-1),
         )
 
@@ -148,7 +142,7 @@ def build_message(
         for row, model in enumerate(coloured)
         for layer, tokens, components in zip(model.model.layers, model.layers, model.components, strict=True)
     ]
-    rows = layer_selection.build_rows(
+    rows = layer_controls.build_rows(
         [model.model for model in coloured], chosen, veil=VEIL if transparent else 1.0
     )
     return plots.panels_view(rows, panels)
@@ -193,7 +187,7 @@ def _ask_best_layer(coloured: ColouredLayers) -> bool:
     if coloured.is_level:
         return True
     explained, layers = coloured.explained, coloured.model.layers
-    layer_options = layer_questions.LayerOptions(layers)
+    layer_options = layer_controls.LayerOptions(layers)
 
     best, least = np.flatnonzero(explained == explained.max()).tolist(), int(explained.argmin())
     answer = layer_options.find_option(
@@ -206,7 +200,7 @@ def _ask_best_layer(coloured: ColouredLayers) -> bool:
         f"In which layer of {coloured.model.title} do three components explain the largest share of the tokens'"
         " variance?"
     )
-    return layer_questions.ask_before_reveal("layers.colours_guess", prompt, layer_options.options, answer)
+    return layer_controls.ask_before_reveal("layers.colours_guess", prompt, layer_options.options, answer)
 
 
 def draw_numbers(coloured: Sequence[ColouredLayers]) -> None:

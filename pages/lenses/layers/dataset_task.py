@@ -1,4 +1,4 @@
-"""Compute measurements over a dataset in the background, once for all sessions, and draw their progress."""
+"""Select the test images of a dataset, and compute measurements over them in the background, once for all sessions."""
 
 from __future__ import annotations
 
@@ -6,16 +6,22 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Generator, Hashable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from pages.lenses.layers.image_subset import ImageSubset
+from pages.controls import widgets
 from pages.selection.subject import Subject
 from pages.stores import shared_cache
 from pages.stores.background_jobs import Background
+from vitviz.data.dataset import Dataset
+from vitviz.data.datasets import default_pictures, find_note, picture_sets
+from vitviz.data.image_preprocessing import prepare_batch
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.probe.layers import LayerOutput, stream_layer_outputs
 
@@ -71,6 +77,41 @@ class Task(Generic[R]):
     def wait(self, seconds: float) -> None:
         """Wait until the task has ended, at most this long."""
         self._ended.wait(seconds)
+
+
+COUNTS = (32, 64, 128, 256, 512, 1000)
+LARGE_TOKENS = 150  # a model with more tokens takes long for each image
+FEW = 32  # images for such a model
+
+
+@dataclass(frozen=True)
+class ImageSubset:
+    """The first test images of a dataset."""
+
+    source: str
+    count: int
+
+    def __str__(self) -> str:
+        """Return the name used in a question's key: 'digits.256'."""
+        return f"{self.source}.{self.count}"
+
+    @property
+    def title(self) -> str:
+        """'256 test images of Digits'."""
+        return f"{self.count:,} test images of {find_note(self.source).title}"
+
+    @property
+    def dataset(self) -> Dataset:
+        return shared_cache.load_dataset(self.source)
+
+    @property
+    def pixels(self) -> NDArray[np.uint8]:
+        """(count, H, W, 1 or 3)."""
+        return self.dataset.test_images[: self.count]
+
+    def prepare_images(self, model: LoadedModel) -> NDArray[np.float32]:
+        """Return (count, C, S, S), the model's inputs."""
+        return prepare_batch(self.pixels, model.preparation)
 
 
 def start_task(key: tuple[Hashable, ...], make: Callable[[], Work[R]]) -> Task[R]:
@@ -158,3 +199,42 @@ def _draw_progress(tasks: Sequence[Task[Any]], activity: str) -> None:
         _background.request(task)
     share = sum(1.0 if task.ended else task.share for task in tasks) / len(tasks)
     st.progress(share, f"{activity}: {100 * share:.0f} % done.")
+
+
+def choose_dataset(compared: Subject, *, labelled: bool = False) -> str:
+    """Draw the control of the dataset; its default is the dataset nearest to the model's training data.
+
+    Args:
+        labelled: offer only datasets with class labels.
+    """
+    names = [name for name in picture_sets() if name != "photos" or not labelled]
+    model = compared.model
+    default = default_pictures(model.trained_on, model.preparation.in_chans)
+    default = default if default in names else "cifar10-few"
+    widgets.follow_default("layers.set", default)
+    return widgets.select(
+        "layers.set", "Dataset", names, default, format_func=lambda name: find_note(name).title
+    )
+
+
+def choose_images(
+    models: tuple[Subject, ...], most: int, usual: int, *, labelled: bool = False
+) -> ImageSubset:
+    """Draw the controls of dataset and image count.
+
+    Args:
+        most: the largest count offered.
+        usual: the default count; `FEW` if a model is large.
+    """
+    source = choose_dataset(models[0], labelled=labelled)
+    counts = [count for count in COUNTS if count <= most]
+    default = FEW if any(model.layout.num_tokens > LARGE_TOKENS for model in models) else usual
+    widgets.follow_default("layers.count", default)
+    count = widgets.select_slider(
+        "layers.count",
+        "Test images",
+        counts,
+        default,
+        help="The first images of the test split.",
+    )
+    return ImageSubset(source, min(count, shared_cache.count_test_images(source)))

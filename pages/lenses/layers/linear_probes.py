@@ -9,12 +9,12 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from pages.frame import page
-from pages.lenses.layers import dataset_task, image_subset, layer_questions, model_pair
-from pages.lenses.layers.image_subset import ImageSubset
+from pages.lenses.layers import dataset_task, layer_controls
+from pages.lenses.layers.dataset_task import ImageSubset
 from pages.selection import selection
 from pages.selection.subject import Subject
 from pages.stores import published_weights
-from pages.views.chart import draw_chart
+from pages.views.figures import draw_chart
 from vitviz.analysis import probes as analysis
 from vitviz.analysis.probes import Accuracy, FloatArray
 from vitviz.csv_table import columns_of_rows
@@ -61,9 +61,9 @@ def draw(current: Subject) -> None:
         st.info(reason, icon=":material/block:")
         return
     with page.row():
-        other = model_pair.choose_other(current)
+        other = layer_controls.choose_other(current)
         with st.container(width="content"), page.options("layers.probe"):
-            subset = image_subset.choose_images((current, other), MOST, USUAL, labelled=True)
+            subset = dataset_task.choose_images((current, other), MOST, USUAL, labelled=True)
     pair = (current, other)
     probes = dataset_task.measure_models("probe", pair, subset, fit_probes, "Fitting the probes")
     if probes is None:
@@ -199,7 +199,7 @@ def _format_range(shares: NDArray[np.float64], titles: Sequence[str]) -> str:
 
 def _ask_first_layer(model: Subject, fitted: ProbeResults) -> bool:
     """Ask from which layer on the class can be read; return True if the current model's line may be shown."""
-    shares, layer_options = fitted.shares(), layer_questions.LayerOptions(model.layers)
+    shares, layer_options = fitted.shares(), layer_controls.LayerOptions(model.layers)
 
     near = analysis.first_near_best(shares, TOLERANCE)
     answer = layer_options.find_option(
@@ -211,7 +211,7 @@ def _ask_first_layer(model: Subject, fitted: ProbeResults) -> bool:
         f"In which layer of {model.title} does a class probe of {SOURCES[fitted.main_source]} first come within"
         f" {100 * TOLERANCE:.0f} points of its best accuracy?"
     )
-    return layer_questions.ask_before_reveal("layers.probe_guess", prompt, layer_options.options, answer)
+    return layer_controls.ask_before_reveal("layers.probe_guess", prompt, layer_options.options, answer)
 
 
 def draw_numbers(pair: Sequence[Subject], probes: Sequence[ProbeResults]) -> None:

@@ -8,14 +8,14 @@ import numpy as np
 import streamlit as st
 
 from pages.frame import page
-from pages.lenses.layers import dataset_task, image_subset, layer_questions, model_pair
-from pages.lenses.layers.image_subset import ImageSubset
+from pages.lenses.layers import dataset_task, layer_controls
+from pages.lenses.layers.dataset_task import ImageSubset
 from pages.selection import selection, subject
 from pages.selection.subject import Subject
 from pages.stores import published_weights
 from pages.stores.model_choice import ModelChoice
-from pages.views.chart import draw_chart
-from pages.views.maps import draw_maps as draw_maps
+from pages.views.figures import draw_chart
+from pages.views.figures import draw_maps as draw_maps
 from vitviz.analysis import sinks as analysis
 from vitviz.analysis.sinks import TokenNorms
 from vitviz.data.image_preprocessing import luminance, prepare
@@ -40,9 +40,9 @@ PAIR = (
 def draw(compared: Subject) -> None:
     with page.row():
         if compared.able.receptive_field:
-            compared = model_pair.choose_other(compared)
+            compared = layer_controls.choose_other(compared)
         with st.container(width="content"), page.options("layers.sinks"):
-            subset = image_subset.choose_images((compared,), MOST, USUAL)
+            subset = dataset_task.choose_images((compared,), MOST, USUAL)
     if compared.able.receptive_field:
         st.info("A CNN has feature maps but no tokens: compare with a ViT.", icon=":material/block:")
         return
@@ -159,7 +159,7 @@ def _describe_extreme(compared: Subject, last: TokenNorms, subset: ImageSubset) 
 
 def draw_length_maps(compared: Subject, count: int) -> None:
     """Draw each token's norm above its layer's minimum, for the first `count` layers; a click pins a token."""
-    layers = model_pair.read_layers(compared)
+    layers = layer_controls.read_layers(compared)
     grid = layers[0].grid
     drawn = [i for i, layer in enumerate(layers[:count]) if layer.grid == grid]
     maps = np.stack(
@@ -189,7 +189,7 @@ def draw_registers(models: Mapping[str, ModelChoice]) -> None:
         st.markdown(describe_missing(missing))
         return
     pair = [subject.load_subject(models[key], None, selection.get_current().image) for key in keys]
-    subset = ImageSubset("photos", image_subset.FEW)
+    subset = ImageSubset("photos", dataset_task.FEW)
     measurements = dataset_task.measure_models("lengths", pair, subset, measure_lengths, "Measuring DINOv2")
     if measurements is None:
         return
@@ -226,7 +226,7 @@ def _ask_longest(compared: Subject, last: TokenNorms) -> bool:
     prompt = (
         f"In the last layer of {compared.title}, what is the ratio of the largest to the median token norm?"
     )
-    return layer_questions.ask_before_reveal(
+    return layer_controls.ask_before_reveal(
         "layers.sinks_guess", prompt, [*options, f"{BANDS[-1]:g} or more"], answer
     )
 

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.layers import layer_questions, layer_selection, model_pair
+from pages.lenses.layers import layer_controls
 from pages.selection import selection
 from pages.selection.subject import Subject, name_token
 from pages.stores import shared_cache
@@ -66,7 +66,7 @@ def draw(current: Subject) -> None:
     if current.able.cls_readout and not selection.is_pinned():
         selection.set_default_pin(Pin())
     with page.row():
-        other = model_pair.choose_other(current)
+        other = layer_controls.choose_other(current)
         with st.container(width="content"):
             centred = widgets.toggle(
                 "layers.centred",
@@ -75,7 +75,7 @@ def draw(current: Subject) -> None:
                 help="Removes the component that all tokens of a layer share.",
             )
     pair = [compute_cosines(model, centred) for model in (current, other)]
-    selected = layer_selection.draw_layers(
+    selected = layer_controls.draw_layers(
         _view, VIEW, partial(build_message, pair), [len(model.grids) for model in pair]
     )
     revealed = _ask_trend(pair[0])
@@ -96,7 +96,7 @@ def compute_cosines(model: Subject, centred: bool) -> LayerCosines:
     """Return the cosines of every layer on the selected image, from the cache."""
     grids, cosines = [], []
     with threadpool_limits(1):
-        for layer in model_pair.read_layers(model):
+        for layer in layer_controls.read_layers(model):
             grid, queries, places = _split_tokens(layer)
             grids.append(grid)
             cosines.append(analysis.token_cosines(queries, places, without_mean=centred))
@@ -124,7 +124,7 @@ def build_message(pair: Sequence[LayerCosines], selected: int) -> bytes:
             sent = cosines if sends_all else cosines[[_find_query(model, grid)]]
             panels.append(Panel(row, layer.title, grid, plots.cosine_codes(sent), prefix=model.prefix))
     named = tuple(name for name in pair[0].prefix if name != POOLED)
-    rows = layer_selection.build_rows([model.model for model in pair], selected, prefix=named)
+    rows = layer_controls.build_rows([model.model for model in pair], selected, prefix=named)
     return plots.panels_view(rows, panels)
 
 
@@ -183,7 +183,7 @@ def _ask_trend(model: LayerCosines) -> bool:
         "Neighbouring patches are more similar than others. How does this difference change from the first to the last"
         f" layer of {model.model.title}?"
     )
-    return layer_questions.ask_before_reveal("layers.token_guess", prompt, TRENDS, answer)
+    return layer_controls.ask_before_reveal("layers.token_guess", prompt, TRENDS, answer)
 
 
 def classify_trend(leads: Sequence[float]) -> int:

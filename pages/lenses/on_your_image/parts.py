@@ -1,14 +1,17 @@
 """Cut a face into parts, move them, and draw every model's prediction."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
+from pages.controls import query_params, widgets
+from pages.controls.view_state import ViewState, read_state
 from pages.frame import page
-from pages.lenses.on_your_image import compared_models, part_state
+from pages.lenses.on_your_image import compared_models
 from pages.lenses.on_your_image.compared_models import Comparison, ImageCrop
 from pages.lenses.on_your_image.user_prediction import GUESS
 from pages.questions import prediction_gate
@@ -57,6 +60,14 @@ class PartPredictions:
         return bool(self.whole.answers[0] == self.wrong.answers[0])
 
 
+@dataclass(frozen=True)
+class PartControls(widgets.ControlValues, page="on_picture"):
+    """The parts as `vitviz.analysis.image_parts.encode` writes them, and whether the model input is drawn."""
+
+    apart: str
+    apart_seen: bool
+
+
 def read_probability(swept: Sweep, watched: int) -> float:
     """Return the probability of the watched class."""
     return float(swept.probabilities[0, watched])
@@ -69,7 +80,7 @@ def draw() -> None:
             return
         offer_face(compared)
     named = find_named_parts(compared)
-    parts, state = part_state.read_parts(
+    parts, state = read_parts(
         (compared.image, compared.offset, compared.input_px),
         compared.input_px,
         VIEW,
@@ -253,3 +264,47 @@ def draw_numbers(predictions: Sequence[PartPredictions], classes: Sequence[str])
             columns["probability"] += [float(probability) for probability in swept.probabilities[0]]
     st.dataframe(columns, hide_index=True, height=240)
     page.csv("Probabilities (CSV)", columns, "in_parts.csv", "on_picture.parts.csv")
+
+
+def read_parts(
+    subject: tuple[Any, ...], size: int, view: str, make_default: Callable[[], Parts]
+) -> tuple[Parts, ViewState[PartControls]]:
+    """Return the current parts, and the state of the view.
+
+    Args:
+        subject: image, crop and size; another subject resets the parts.
+        size: the side of the models' input, in px.
+        view: key of the view, whose state is 'moved'.
+        make_default: makes the parts if neither link nor session has any.
+    """
+    link = {field: query_params.take_value(PartControls.key(field)) for field in ("apart", "apart_seen")}
+
+    def begin(before: ViewState[PartControls] | None) -> PartControls:
+        if before is not None and before.subject == subject:
+            return parse_state(link, before.values, size)
+        return parse_state(link, PartControls(encode_parts(make_default()), False), size)
+
+    state = read_state(
+        "on_picture._apart",
+        (view, "moved"),
+        subject,
+        begin,
+        lambda event, before: parse_state(event, before, size),
+        linked=any(text is not None for text in link.values()),
+    )
+    query_params.set_value(PartControls.key("apart"), state.values.apart)
+    query_params.set_value(PartControls.key("apart_seen"), widgets.encode_value(state.values.apart_seen))
+    parts = decode_parts(state.values.apart, size)
+    assert parts is not None  # `parse_state` returns only decodable parts
+    return parts, state
+
+
+def parse_state(fields: dict[str, Any], default: PartControls, size: int) -> PartControls:
+    """Return the fields of a browser event or a link, checked one by one; invalid ones from `default`."""
+    apart, seen = fields.get("apart"), fields.get("apart_seen")
+    if isinstance(seen, str):
+        seen = {"1": True, "0": False}.get(seen)
+    return PartControls(
+        apart if isinstance(apart, str) and decode_parts(apart, size) is not None else default.apart,
+        seen if isinstance(seen, bool) else default.apart_seen,
+    )

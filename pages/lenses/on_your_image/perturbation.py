@@ -1,40 +1,72 @@
 """Change one image with a slider and draw the predictions of several models."""
 
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import partial
+from typing import Any, TypeGuard
 
 import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from pages.controls import widgets
+from pages.controls import query_params, widgets
+from pages.controls.view_state import ViewState, read_state
 from pages.frame import page
-from pages.lenses.on_your_image import (
-    compared_models,
-    perturbation_state,
-    robustness_results,
-    user_prediction,
-)
+from pages.lenses.on_your_image import compared_models, robustness_results, user_prediction
 from pages.lenses.on_your_image.compared_models import Comparison, ImageCrop
-from pages.lenses.on_your_image.perturbation_state import PerturbationView
 from pages.lenses.on_your_image.user_prediction import GUESS
 from pages.questions import prediction_gate
 from pages.selection import selection
 from pages.stores import shared_cache
 from pages.views.register import register
 from vitviz.analysis import image_changes
-from vitviz.analysis.image_changes import CHANGES, Setting
+from vitviz.analysis.image_changes import CHANGES, WHOLE, Setting
 from vitviz.csv_table import columns_of_rows
 from vitviz.lessons.question_kinds import Choose
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots import image_changes as plots
 from vitviz.probe.robustness import Sweep, sweep
-from vitviz.text import percent, plain
+from vitviz.text import parse_float, parse_int, percent, plain
 
 _sweep_view = register(__file__, "sweep_view")
 VIEW = "on_picture.sweep"
 LECTURE = ("rotate", "blur", "occlude", "zoom", "brightness")  # the lecture's list, first
 ORDER = (*LECTURE, *(name for name in CHANGES if name not in LECTURE))
+_DIGITS = "0123456789abcdef"
+
+
+@dataclass(frozen=True)
+class PerturbationView(widgets.ControlValues, page="on_picture"):
+    """The values that are set in the view itself.
+
+    Attributes:
+        at: the slider's position, from 0.
+        place: the centre of the occluding square, in [0, 1].
+        pieces: the piece at every position.
+        seen: True if the model input is drawn instead of the photo.
+    """
+
+    at: int
+    place: tuple[float, float] = (0.5, 0.5)
+    pieces: tuple[int, ...] = WHOLE
+    seen: bool = False
+
+    def build_setting(self, seed: int, change: str) -> Setting:
+        """Return the parameters that a change depends on besides its strength; unused ones have their default."""
+        return Setting(
+            place=self.place if change == "occlude" else (0.5, 0.5),
+            seed=seed if change in ("noise", "shuffle") else 0,
+            pieces=self.pieces if change == "pieces" else WHOLE,
+        )
+
+    def encode_fields(self) -> dict[str, str]:
+        """Return the texts of a link, by field."""
+        return {
+            "at": str(self.at),
+            "place": widgets.encode_value(self.place),
+            "pieces": "".join(_DIGITS[piece] for piece in self.pieces),
+            "seen": widgets.encode_value(self.seen),
+        }
 
 
 def draw_controls() -> tuple[str, int]:
@@ -53,7 +85,7 @@ def draw() -> None:
         compared = compared_models.choose_models()
     if compared is None:
         return
-    state = perturbation_state.read_view(change, compared.image, VIEW)
+    state = read_view(change, compared.image, VIEW)
     current = state.values
     setting = current.build_setting(seed, change)
     sweeps = [
@@ -175,3 +207,75 @@ def draw_numbers(compared: Comparison, change: str, sweeps: Sequence[Sweep]) -> 
     columns = columns_of_rows(("model", "strength", "value", "class", "probability"), rows)
     st.dataframe(columns, hide_index=True, height=240)
     page.csv("Probabilities (CSV)", columns, "on_your_picture.csv", "on_picture.csv")
+
+
+def read_view(change: str, image: str, view: str) -> ViewState[PerturbationView]:
+    """Return the state of the view, whose event is 'moved'; write its values into the link."""
+    link = {
+        field: text
+        for field in PerturbationView(0).encode_fields()
+        if (text := query_params.take_value(PerturbationView.key(field))) is not None
+    }
+
+    def begin(before: ViewState[PerturbationView] | None) -> PerturbationView:
+        values = PerturbationView(-1) if before is None else before.values
+        # The slider stays when only the image changes, and after a reload.
+        if before is None or before.subject[0] != change:
+            values = replace(values, at=CHANGES[change].start)
+        return parse_link(link, values, change)
+
+    state = read_state(
+        "on_picture._begun",
+        (view, "moved"),
+        (change, image),
+        begin,
+        lambda event, before: parse_event(event, before, change),
+        linked=bool(link),
+    )
+    for field, text in state.values.encode_fields().items():
+        query_params.set_value(PerturbationView.key(field), text)
+    return state
+
+
+def parse_link(link: dict[str, str], default: PerturbationView, change: str) -> PerturbationView:
+    """Return the fields of a link; invalid ones from `default`."""
+    fields: dict[str, Any] = {}
+    if "at" in link:
+        fields["at"] = parse_int(link["at"])
+    if "place" in link:
+        fields["place"] = [parse_float(part) for part in link["place"].split(",")]
+    if "pieces" in link and {*link["pieces"]} <= {*_DIGITS}:
+        fields["pieces"] = [_DIGITS.index(digit) for digit in link["pieces"]]
+    if link.get("seen") in ("0", "1"):
+        fields["seen"] = link["seen"] == "1"
+    return parse_event(fields, default, change)
+
+
+def parse_event(fields: dict[str, Any], default: PerturbationView, change: str) -> PerturbationView:
+    """Return the fields of a browser event, checked one by one; invalid ones from `default`."""
+    at, place, pieces, seen = (fields.get(field) for field in asdict(default))
+    last = len(CHANGES[change].values) - 1
+    default_at = default.at if 0 <= default.at <= last else CHANGES[change].start
+    return PerturbationView(
+        at if type(at) is int and 0 <= at <= last else default_at,
+        (float(place[0]), float(place[1])) if _is_place(place) else default.place,
+        tuple(pieces) if _is_order(pieces) else default.pieces,
+        seen if isinstance(seen, bool) else default.seen,
+    )
+
+
+def _is_place(place: Any) -> TypeGuard[list[float]]:
+    return (
+        isinstance(place, list)
+        and len(place) == 2
+        and all(type(at) in (int, float) and 0 <= at <= 1 for at in place)
+    )
+
+
+def _is_order(pieces: Any) -> TypeGuard[list[int]]:
+    return (
+        isinstance(pieces, list)
+        and len(pieces) == len(WHOLE)
+        and all(type(piece) is int for piece in pieces)
+        and sorted(pieces) == list(WHOLE)
+    )

@@ -15,7 +15,7 @@ from pages.lenses.on_your_image.compared_models import Comparison, ImageCrop
 from pages.questions import prediction_gate
 from pages.selection import selection
 from pages.stores import shared_cache
-from pages.views.chart import draw_chart
+from pages.views.figures import draw_chart
 from pages.views.register import register
 from vitviz.analysis.equivariance import (
     equivariance_errors,

@@ -7,7 +7,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.patches import embedding_ways, patch_view, shuffled_patches, size_controls, token_sequence
+from pages.lenses.patches import embedded_image, embedding_ways, patch_view, shuffled_patches, token_sequence
 from pages.lenses.patches.embedded_image import EmbeddedImage, embed_selected_image
 from pages.selection import selection
 from vitviz.models.abilities import as_cut
@@ -24,7 +24,7 @@ VIEWS: dict[str, tuple[str, Section]] = {
 def draw() -> None:
     choice = selection.get_model_choice()
     config = as_cut(choice.config)
-    options = size_controls.list_patch_sizes(config)
+    options = embedded_image.list_patch_sizes(config)
     if not options:
         side = config.image_size // config.patch_size
         st.info(
@@ -33,7 +33,7 @@ def draw() -> None:
         )
         return
     draw_section = widgets.choose_section("patches.view", VIEWS)
-    image_px, patch_px, row_end = size_controls.draw_size_controls(choice, options, config.patch_size)
+    image_px, patch_px, row_end = embedded_image.draw_size_controls(choice, options, config.patch_size)
     image = embed_selected_image(image_px, patch_px)
     patch_view.draw_model_note(image)
     draw_section(image, row_end)

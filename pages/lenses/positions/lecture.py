@@ -9,7 +9,7 @@ from pages.lenses.positions.encodings import EncodingControls, FloatArray
 from pages.lenses.positions.similarity import draw_mosaics
 from pages.lenses.positions.table import draw_table
 from pages.selection import selection
-from pages.views.chart import draw_chart
+from pages.views.figures import draw_chart
 from vitviz import sinusoids as formulas
 from vitviz.analysis import position_similarity
 from vitviz.lessons import formula_measures

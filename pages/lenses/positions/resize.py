@@ -11,7 +11,7 @@ from pages.lenses.positions import captions, encodings
 from pages.lenses.positions.similarity import draw_mosaics
 from pages.selection import selection
 from pages.stores import catalogue
-from pages.views.chart import draw_chart
+from pages.views.figures import draw_chart
 from vitviz.analysis import position_similarity
 from vitviz.models.abilities import as_vit
 from vitviz.models.vit import resize_positions

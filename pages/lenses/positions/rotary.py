@@ -7,7 +7,7 @@ from pages.frame import page
 from pages.lenses.positions.captions import describe_rotation
 from pages.lenses.positions.encodings import BASES, GRIDS, Grid
 from pages.selection import selection
-from pages.views.chart import draw_chart
+from pages.views.figures import draw_chart
 from vitviz import sinusoids
 from vitviz.analysis import position_similarity
 from vitviz.models import layers

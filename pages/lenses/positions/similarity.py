@@ -13,7 +13,7 @@ from pages.lenses.positions.captions import compare_similarities, describe_means
 from pages.lenses.positions.encodings import FloatArray, PositionTable
 from pages.selection import selection
 from pages.stores import parameter_history, shared_cache
-from pages.views.chart import draw_chart
+from pages.views.figures import draw_chart
 from pages.views.register import register
 from vitviz.analysis import position_similarity
 from vitviz.csv_table import Columns, columns_of

@@ -8,7 +8,7 @@ from pages.frame import page
 from pages.lenses.swin import captions
 from pages.selection import selection
 from pages.stores import timings
-from pages.views.chart import draw_chart
+from pages.views.figures import draw_chart
 from vitviz.lessons import formula_measures
 from vitviz.lessons.lesson import Question
 from vitviz.plots import cost as plots

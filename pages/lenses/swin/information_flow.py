@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.swin import captions, grid_controls, swin_selection
+from pages.lenses.swin import captions, swin_selection
 from pages.selection import selection, subject
 from pages.selection.subject import Subject
 from pages.stores import shared_cache
@@ -31,7 +31,7 @@ _gradient_view = register(__file__, "swin_gradient", "swin_panels")
 
 
 @lru_cache(maxsize=32)
-def compute_hops(controls: grid_controls.GridControls) -> dict[str, Hops]:
+def compute_hops(controls: swin_selection.GridControls) -> dict[str, Hops]:
     """Return hops by title: shifted Swin (if there is a shift), unshifted Swin, ViT and CNN, in this order."""
     side, tokens = (controls.grid, controls.grid), controls.grid**2
     layout = analysis.create_layout(side, controls.window, controls.shift)
@@ -54,7 +54,7 @@ def compute_hops(controls: grid_controls.GridControls) -> dict[str, Hops]:
     }
 
 
-def draw(controls: grid_controls.GridControls) -> None:
+def draw(controls: swin_selection.GridControls) -> None:
     side, hops = (controls.grid, controls.grid), compute_hops(controls)
     pin = selection.get_current().pin.cell(side)
     blocks = widgets.resolve_option("swin.blocks", tuple(range(BLOCKS + 1)), 1)

@@ -8,11 +8,11 @@ from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.swin import (
     cost,
-    grid_controls,
     hierarchy,
     information_flow,
     relative_position_bias,
     stepper,
+    swin_selection,
     window_attention,
 )
 from pages.selection import selection
@@ -29,7 +29,7 @@ VIEWS: dict[str, tuple[str, Callable[..., None]]] = {
 
 page.header("swin")
 draw = widgets.choose_section("swin.view", VIEWS)
-draw(*((grid_controls.draw_controls(),) if draw in (stepper.draw, information_flow.draw) else ()))
+draw(*((swin_selection.draw_grid_controls(),) if draw in (stepper.draw, information_flow.draw) else ()))
 with st.container(horizontal=True):
     for name, recipe in (("digits", "digits_swin"), ("CIFAR-10", "cifar10_swin")):
         selection.link_to("live_lab", f"Train a Swin on {name}", **{"live_lab.recipe": recipe})

@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.swin import captions, grid_controls, swin_selection
+from pages.lenses.swin import captions, swin_selection
 from pages.selection import selection
 from pages.views.register import register
 from vitviz import shifted_windows
@@ -33,7 +33,7 @@ STAGES = (  # the keys of STAGES in swin_stepper_stages.js
 _view = register(__file__, "swin_stepper")
 
 
-def draw(controls: grid_controls.GridControls) -> None:
+def draw(controls: swin_selection.GridControls) -> None:
     layout = analysis.create_layout((controls.grid, controls.grid), controls.window, controls.shift)
     image = swin_selection.crop_image()
     attention = analysis.compare_masks(image, layout)

@@ -11,14 +11,14 @@ from threadpoolctl import threadpool_limits
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.two_images import captions, pair_controls, second_image
+from pages.lenses.two_images import captions, pair_controls
 from pages.lenses.two_images.image_pair import (
     SMALL_PX,
     ImagePair,
     ImageSource,
+    PatchedRuns,
     prepare_source,
 )
-from pages.lenses.two_images.pair_results import PatchedRuns
 from pages.stores import shared_cache
 from pages.views.register import register
 from vitviz.models.loaded_model import LoadedModel
@@ -42,7 +42,7 @@ def draw(pair: ImagePair, row: DeltaGenerator) -> None:
         return
     with row:
         part, target, layer = _read_controls(pair)
-        second_image.draw_own_image()
+        pair_controls.draw_own_image()
     page.untrained_note(pair.model.trained_on)
     runs = patch_pair(pair, part, layer, target, st.empty())
     _view(build_message(pair, runs), key=VIEW)

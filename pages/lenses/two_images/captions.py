@@ -2,8 +2,13 @@
 
 import numpy as np
 
-from pages.lenses.two_images.image_pair import ImagePair
-from pages.lenses.two_images.pair_results import ColouredPair, MatchedPair, PatchedRuns, SegmentedPair
+from pages.lenses.two_images.image_pair import (
+    ColouredPair,
+    ImagePair,
+    MatchedPair,
+    PatchedRuns,
+    SegmentedPair,
+)
 from vitviz.analysis.token_colours import explained_share
 from vitviz.analysis.token_similarity import share_at_true_place
 from vitviz.data.image_copies import locate_cells

@@ -1,4 +1,4 @@
-"""Run the selected model on two images, and cache its tokens."""
+"""Run the selected model on two images, cache its tokens, and hold what the sections compute of the pair."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pages.stores import shared_cache
 from pages.stores.model_choice import ModelChoice
 from vitviz.analysis.attention import kept_by_mass, readout_row
 from vitviz.analysis.segments import split_by_component
-from vitviz.analysis.token_colours import resample_grid
-from vitviz.analysis.token_similarity import FloatArray
+from vitviz.analysis.token_colours import Components, resample_grid
+from vitviz.analysis.token_similarity import FloatArray, Matches
 from vitviz.config import Preparation
 from vitviz.data.image_copies import copy_image
 from vitviz.data.image_preprocessing import Prepared, prepare, seen_crop
@@ -132,6 +132,56 @@ class ImagePair:
         )
         first, second = (PairedImage(model, image.source, image.title) for image in self.images)
         return replace(self, model=model, first=first, second=second)
+
+
+@dataclass(frozen=True, eq=False)
+class MatchedPair:
+    """The cosines (N, M) between both images' patches in one layer, and their mutual nearest neighbours."""
+
+    cosines: NDArray[np.float64]
+    matches: Matches
+
+
+@dataclass(frozen=True, eq=False)
+class ColouredPair:
+    """The components, where they were fitted, and both images' foreground (rows, cols)."""
+
+    components: Components
+    fitted_on: str
+    foregrounds: tuple[NDArray[np.bool_], NDArray[np.bool_]]
+
+
+@dataclass(frozen=True, eq=False)
+class PatchedRuns:
+    """The probability of one class in runs on the second image with parts of the first.
+
+    part: 'head' or 'token'. layer: whose tokens are replaced. grid: of the tokens. prefix: names of prefix tokens.
+    target: the class. first, second: its probability for each image alone. after: (layers, heads) or (tokens,).
+    """
+
+    part: str
+    layer: str
+    grid: tuple[int, int]
+    prefix: tuple[str, ...]
+    target: str
+    first: float
+    second: float
+    after: FloatArray
+
+    @property
+    def points(self) -> NDArray[np.float32]:
+        """Return the change of the probability, in points."""
+        return np.asarray(100 * (self.after - self.second), np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class SegmentedPair:
+    """The first image's foreground, and both images' segments (rows, cols), counted from 0."""
+
+    foreground: NDArray[np.bool_]
+    by_attention: bool
+    first: NDArray[np.intp]
+    second: NDArray[np.intp]
 
 
 def has_start(choice: ModelChoice) -> bool:

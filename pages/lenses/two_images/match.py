@@ -9,10 +9,9 @@ from threadpoolctl import threadpool_limits
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.two_images import captions, pair_controls, second_image
-from pages.lenses.two_images.image_pair import ImagePair, has_start
+from pages.lenses.two_images import captions, pair_controls
+from pages.lenses.two_images.image_pair import ImagePair, MatchedPair, has_start
 from pages.lenses.two_images.pair_controls import Foreground
-from pages.lenses.two_images.pair_results import MatchedPair
 from pages.selection import selection
 from pages.views.register import register
 from vitviz.analysis import token_similarity
@@ -79,7 +78,7 @@ def _read_controls(pair: ImagePair) -> tuple[bool, int, bool, Foreground]:
         )
         # A photo's background is often uniform: all of its patches are each other's best matches.
         foreground = pair_controls.choose_foreground(pair, "off" if pair.is_small else "component")
-    second_image.draw_own_image()
+    pair_controls.draw_own_image()
     return before and not untrained, int(lines), centred, foreground
 
 

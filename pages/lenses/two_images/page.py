@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.two_images import activation_patching, match, second_image, segments, shared_colours
+from pages.lenses.two_images import activation_patching, match, pair_controls, segments, shared_colours
 from pages.lenses.two_images.image_pair import build_pair
 from pages.selection import selection, subject
 
@@ -27,7 +27,7 @@ def draw() -> None:
         row = page.row()
         with row:
             same_class = st.session_state.get(key) != "patching"
-            second, title = second_image.choose_second(current, same_class=same_class)
+            second, title = pair_controls.choose_second(current, same_class=same_class)
         draw_section(build_pair(current, selection.get_image_title(current.image), second, title), row)
 
 

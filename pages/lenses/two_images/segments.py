@@ -9,9 +9,8 @@ from threadpoolctl import threadpool_limits
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.two_images import captions, pair_controls, second_image
-from pages.lenses.two_images.image_pair import ImagePair
-from pages.lenses.two_images.pair_results import SegmentedPair
+from pages.lenses.two_images import captions, pair_controls
+from pages.lenses.two_images.image_pair import ImagePair, SegmentedPair
 from pages.views.register import register
 from vitviz.analysis import segments
 from vitviz.analysis.attention import kept_by_mass
@@ -42,7 +41,7 @@ def draw(pair: ImagePair, row: DeltaGenerator) -> None:
                 0.05,
                 why_not=None if able.heads_over_all else able.heads_over_all.why_not,
             )
-        second_image.draw_own_image()
+        pair_controls.draw_own_image()
     page.untrained_note(pair.model.trained_on)
     segmented = segment_pair(pair, layer, int(count), float(share))
     _view(build_message(pair, layer, segmented), key=VIEW)

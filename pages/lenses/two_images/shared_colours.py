@@ -10,10 +10,9 @@ from threadpoolctl import threadpool_limits
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.two_images import captions, pair_controls, second_image
-from pages.lenses.two_images.image_pair import ImagePair
+from pages.lenses.two_images import captions, pair_controls
+from pages.lenses.two_images.image_pair import ColouredPair, ImagePair
 from pages.lenses.two_images.pair_controls import Foreground
-from pages.lenses.two_images.pair_results import ColouredPair
 from pages.stores import shared_cache
 from pages.views.register import register
 from vitviz.analysis import token_colours
@@ -46,7 +45,7 @@ def draw(pair: ImagePair, row: DeltaGenerator) -> None:
             )
             over = widgets.toggle("two_images.over", "Overlay on the images", True)
             foreground = pair_controls.choose_foreground(pair, "off")
-        second_image.draw_own_image()
+        pair_controls.draw_own_image()
     page.untrained_note(pair.model.trained_on)
     coloured = fit_pair(pair, layer, fit, foreground)
     _view(build_message(pair, layer, coloured, OVER if over else OPAQUE), key=VIEW)

@@ -16,7 +16,7 @@ from pages.train.fine_tuning import (
     race_selection,
 )
 from pages.train.fine_tuning.race_controls import RaceControls, RaceSettings
-from pages.views.race import draw_race
+from pages.views.figures import draw_race
 from vitviz.analysis import fine_tuning as analysis
 from vitviz.checkpoint_header import CheckpointError
 from vitviz.data.uploaded_datasets import is_uploaded

@@ -12,8 +12,7 @@ from pages.questions import prediction_gate
 from pages.selection import selection
 from pages.stores import runs, shared_cache
 from pages.train.fine_tuning import race_results, race_selection
-from pages.views.chart import draw_chart
-from pages.views.maps import draw_maps
+from pages.views.figures import draw_chart, draw_maps
 from vitviz.analysis.fine_tuning import (
     describe_weight_changes,
     describe_weight_prediction,

@@ -29,8 +29,8 @@ from pages.train.lab import (
 from pages.train.lab.browser_views import mount_timeline, requests_resend
 from pages.train.lab.flip_book_images import MISTAKES_TITLE
 from pages.train.lab.recorded_run import Recording
-from pages.views import race as race_view
 from pages.views.event_values import read_index
+from pages.views.figures import RACE_MATH
 from vitviz.config import name_fields
 from vitviz.data.datasets import first_number
 from vitviz.experiments import data_size
@@ -342,7 +342,7 @@ def _draw_drawers(preset: str | None, draw_numbers: Callable[[], None] | None = 
         code = data_size.race, make_update, shuffle_patches
     page.drawers(
         "live_lab",
-        math=page.read_math(*[race_view.__file__] * (preset == POSITIONS_RACE), __file__),
+        math=page.read_math(*[RACE_MATH] * (preset == POSITIONS_RACE), __file__),
         code=code,
         numbers=draw_numbers,
     )

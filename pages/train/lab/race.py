@@ -20,7 +20,7 @@ from pages.train.lab.lab_controls import (
     RecipeControls,
     StageControls,
 )
-from pages.views.race import draw_race
+from pages.views.figures import draw_race
 from vitviz.analysis import race as results
 from vitviz.experiments import data_size
 from vitviz.experiments.data_size import GRIDS, SEEDS
