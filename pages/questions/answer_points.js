@@ -3,8 +3,7 @@
 import { fill, lattice, outline, write } from '../../vitviz/browser/kit/axes.js';
 import { canvas, live } from '../../vitviz/browser/kit/dom.js';
 import { gridNavigation, nameGrid } from '../../vitviz/browser/kit/grid.js';
-import { photo } from '../../vitviz/browser/kit/photo.js';
-import { blit } from '../../vitviz/browser/kit/pixels.js';
+import { photo, blit } from '../../vitviz/browser/kit/pixels.js';
 import { nameCell } from '../../vitviz/browser/kit/text.js';
 
 const WIDEST_PX = 320;

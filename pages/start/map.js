@@ -4,7 +4,7 @@
 import { isPresenting } from '../frame/presentation.js';
 import { listen, recall } from '../../vitviz/browser/kit/bus.js';
 import { button, canvas, el, live } from '../../vitviz/browser/kit/dom.js';
-import { photo } from '../../vitviz/browser/kit/photo.js';
+import { photo } from '../../vitviz/browser/kit/pixels.js';
 import { equations, means } from './map_equations.js';
 import { Journey, Moment, drawMoment } from './map_journey.js';
 import { layout } from './map_layout.js';

@@ -4,8 +4,7 @@
 
 import { ease, mix } from '../../vitviz/browser/kit/motion.js';
 import { offscreen } from '../../vitviz/browser/kit/pixels.js';
-import { PALETTE } from '../../vitviz/browser/kit/palette.js';
-import { rgb } from '../../vitviz/browser/kit/colour_ramp.js';
+import { PALETTE, rgb } from '../../vitviz/browser/kit/colour_ramp.js';
 import { STREAM } from './map_layout.js';
 
 /** Return the pixels per unit of norm, so that the longest shown token fills the stream's height. */

@@ -46,7 +46,7 @@ _IMPORT = re.compile(r"""\b(?:from|import)\s*["'](\.{1,2}/[^"']+\.js)["']""")
 # Read by Streamlit's client as its module begins; where a policy forbids it the client looks for itself.
 _SERVER = '<script>window.__streamlit = { BACKEND_BASE_URL: new URL(".", location.href).href }</script>'
 _HEAD = 64_000  # characters: Plotly's module has 4.7 million
-_VIEW = re.compile(r"^from pages\.views(?:\.(\w+))? import (.+)", re.MULTILINE)
+_VIEW = re.compile(r"^from pages\.views\.(\w+) import|\bdraw_(\w+)\(", re.MULTILINE)
 
 
 def list_routes() -> list[Route]:
@@ -163,10 +163,10 @@ def _find_streamlit_module(name: str) -> Path:
 
 
 def _list_view_files(entry: PageEntry) -> list[Path]:
-    """Return the JavaScript files of all pages, of this page and of the shared views that it imports."""
+    """Return the JavaScript files of all pages, of this page and of the shared views that it imports or draws."""
     beside = _PAGES / entry.folder
     text = "\n".join(file.read_text("utf-8") for file in sorted(beside.glob("*.py")))
-    shared = {name or names.split(" as ")[0] for name, names in _VIEW.findall(text)}
+    shared = {module or drawn for module, drawn in _VIEW.findall(text)}
     files = [folder / f"{name}.js" for name in sorted(shared) for folder in (_PAGES / "views", _BROWSER)]
     page_files = sorted(beside.glob("*.js"))
     return [_PAGES / "views/base.js", _PAGES / "frame/browser.js", *page_files, *filter(Path.exists, files)]

@@ -5,13 +5,181 @@ import { circle, frame } from '../../vitviz/browser/kit/axes.js';
 import { canvas, el, live, tooltip } from '../../vitviz/browser/kit/dom.js';
 import { gridNavigation, nameLines } from '../../vitviz/browser/kit/grid.js';
 import { grown } from '../../vitviz/browser/kit/figure_scale.js';
-import { PALETTE } from '../../vitviz/browser/kit/palette.js';
-import { plural } from '../../vitviz/browser/kit/text.js';
-import { drawAxes, drawNote, drawShape, pen } from './chart_axes.js';
-import { drawColorbar } from './chart_cells.js';
-import { drawSymbol, drawTrace, each, hatch } from './chart_marks.js';
-import { arrange, groupOf } from './chart_panels.js';
-import { describeTrace, rowsOf } from './chart_points.js';
+import { PALETTE } from '../../vitviz/browser/kit/colour_ramp.js';
+import { plural, brief, MINUS } from '../../vitviz/browser/kit/text.js';
+import { Plot } from '../../vitviz/browser/kit/plot.js';
+import { drawAxes, drawNote, drawShape, pen, fill, format, Axis } from './chart_axes.js';
+import { drawColorbar, cellsOf } from './chart_cells.js';
+import { drawSymbol, drawTrace, each, hatch, barEnds, barHalf } from './chart_marks.js';
+
+const EDGE_PX = 10;
+const BAR_ROOM_PX = 52; // right of a panel, for the colours of its cells
+const FLAT_BAR_PX = 28; // below it
+
+const groupOf = (trace) => trace.legendgroup ?? trace.name;
+const axesOf = (trace) => [trace.xaxis ?? 'x', trace.yaxis ?? 'y'];
+
+/** Return what an axis must show of a trace: values, and edges beyond which there is nothing. */
+function extentOf(trace, way) {
+  if (trace.type === 'image') return { edges: [-0.5, trace.z.shape[way === 'x' ? 1 : 0] - 0.5] };
+  if (trace.type === 'heatmap') {
+    const places = cellsOf(trace)[way];
+    if (typeof places[0] === 'string') return { values: places, edges: [-0.5, places.length - 0.5] };
+    return { values: places, edges: [places[0] - 0.5, places.at(-1) + 0.5] };
+  }
+  if (trace.type === 'bar') {
+    const isLength = (trace.orientation === 'h') === (way === 'x');
+    if (isLength) return { values: barEnds(trace).flat(), edges: [0] };
+    const places = Array.from(trace[way]);
+    if (typeof places[0] === 'string') return { values: places };
+    return { values: places.flatMap((at, i) => [at - barHalf(trace, i), at + barHalf(trace, i)]) };
+  }
+  const values = Array.from(trace[way]).filter((value) => value !== null);
+  const bars = trace[`error_${way}`];
+  const ends = bars ? values.flatMap((v, i) => [v + bars.array[i], v - (bars.arrayminus ?? bars.array)[i]]) : [];
+  return { values: [...values, ...ends.filter(Number.isFinite)] };
+}
+
+/** Return an axis whose range serves the traces of a chart that are shown. */
+function createAxis(name, { all, hidden, layout }) {
+  const way = name[0];
+  const own = all.filter((trace) => axesOf(trace).includes(name));
+  const shown = own.filter((trace) => !hidden.has(groupOf(trace)));
+  const extents = (shown.length ? shown : own).map((trace) => extentOf(trace, way));
+  const isLines = own.every((trace) => trace.mode === 'lines');
+  return new Axis(layout[`${way}axis${name.slice(1)}`] ?? {}, {
+    values: extents.flatMap(({ values = [] }) => values),
+    edges: extents.flatMap(({ edges = [] }) => edges),
+    pad: isLines && way === 'x' ? 0 : 0.05,
+  });
+}
+
+/** Shrink a box so that one unit is as long across as up, if an axis asks for it. */
+function fitSquare([x0, x1, y0, y1], x, y) {
+  if (!y.layout.scaleanchor) return [x0, x1, y0, y1];
+  const [wide, high] = [x, y].map(({ domain: [a, b] }) => Math.abs(b - a));
+  const unit = Math.min((x1 - x0) / wide, (y1 - y0) / high);
+  const [left, spare] = [(x0 + x1 - unit * wide) / 2, y1 - y0 - unit * high];
+  const top = y.layout.constraintoward === 'top' ? y0 : y0 + spare / 2;
+  return [left, left + unit * wide, top, top + unit * high];
+}
+
+/** Return the panels with their places from left to right. */
+function spread(ctx, chart, scaled) {
+  const { all, layout, view } = chart;
+  const pairs = [...new Map(all.map((trace) => [axesOf(trace).join(), axesOf(trace)])).values()];
+  const axes = new Map(pairs.flat().map((name) => [name, createAxis(name, chart)]));
+  const left = axes.get('y').left(ctx, view.width, view.height - 60);
+  const right = view.width - Math.max(EDGE_PX + 4, layout.margin?.r ?? 0);
+  return pairs.map(([xName, yName]) => {
+    const [x, y] = [axes.get(xName), axes.get(yName)];
+    const scale = scaled.find((trace) => axesOf(trace)[0] === xName);
+    const room = scale && scale.colorbar?.orientation !== 'h' ? BAR_ROOM_PX : 0;
+    const [x0, x1] = (x.layout.domain ?? [0, 1]).map((share) => left.room + share * (right - left.room));
+    const has = (trace) => axesOf(trace).join() === `${xName},${yName}`;
+    const labels = xName === 'x' ? left : { ticks: [], room: 0 };
+    return { xName, scale, x, y, x0, x1: x1 - room, has, left: labels, below: x.below(ctx, x1 - room - x0) };
+  });
+}
+
+/** Return the panels of a chart {all, hidden, layout, view, colors}, each with a plot. */
+function arrange(ctx, chart) {
+  ctx.font = `12px ${chart.colors.font}`;
+  const scaled = chart.all.filter((trace) => trace.type === 'heatmap' && trace.showscale !== false);
+  const isFlat = scaled.some((trace) => trace.colorbar?.orientation === 'h');
+  const spans = spread(ctx, chart, scaled);
+  const room = (isAbove) => {
+    const own = spans.filter(({ x }) => (x.layout.side === 'top') === isAbove);
+    return Math.max(
+      EDGE_PX,
+      isAbove ? (chart.layout.margin?.t ?? 0) - chart.legend.offsetHeight : 0,
+      ...own.map(({ below }) => below.room),
+    );
+  };
+  const [top, bottom] = [room(true), chart.view.height - room(false) - (isFlat ? FLAT_BAR_PX : 0)];
+  return spans.map((span) => {
+    const { x, y } = span;
+    const box = fitSquare([span.x0, span.x1, top, bottom], x, y);
+    return { ...span, plot: new Plot(ctx, chart.colors, box, { x: x.domain, y: y.domain, logX: x.log, logY: y.log }) };
+  });
+}
+
+/** Return a point's template filled in; without one its values. */
+const textOf = ({ hovertemplate }, point) =>
+  hovertemplate ? fill(hovertemplate, point) : `${format(point.x)}: ${format(point.y)}`;
+
+/** Return the `i`-th point of a trace as its template reads it. */
+const pointOf = (trace, i) => ({
+  x: trace.x[i],
+  y: trace.y[i],
+  text: each(trace.text, i),
+  customdata: trace.customdata?.[i],
+});
+
+/** Return a point's words below the name of its line. */
+const wordsOf = (trace, point) => `${trace.name ? `${trace.name}\n` : ''}${textOf(trace, point)}`;
+
+/** Return the rows of a heat map's cells. */
+function cellRows(trace, { rows, cols, values, x, y }, box) {
+  return Array.from({ length: rows }, (_, r) => ({
+    count: cols,
+    nearest(px, py) {
+      const [a, b, w, h] = box(r, 0);
+      const [col, dy] = [Math.floor((px - a) / w), (py - b) / h];
+      return [col, col >= 0 && col < cols && dy >= 0 && dy < 1 ? 1 : Infinity];
+    },
+    at(k) {
+      const [a, b, w, h] = box(r, k);
+      const corner = [Math.min(a, a + w), Math.min(b, b + h), Math.abs(w), Math.abs(h)];
+      const [text, customdata] = [trace.text?.[r]?.[k], trace.customdata?.[r]?.[k]];
+      const point = { x: x[k], y: y[r], z: values[r * cols + k], text, customdata };
+      return { x: a + w / 2, y: b + h / 2, box: corner, text: wordsOf(trace, point) };
+    },
+  }));
+}
+
+/** Return the rows of points that the pointer and the arrows reach: of a line or bars one, of a heat map its own. */
+function rowsOf(trace, { points, boxes, cells, box }) {
+  if (cells) return cellRows(trace, cells, box);
+  const drawn = points.map((_, i) => i).filter((i) => points[i].every(Number.isFinite));
+  if (!drawn.length) return [];
+  const isInside = ([a, b, w, h], px, py) => px >= a && px <= a + w && py >= b && py <= b + h;
+  const distanceTo = (i, px, py) =>
+    boxes && isInside(boxes[i], px, py) ? 0 : Math.hypot(px - points[i][0], py - points[i][1]);
+  return [
+    {
+      count: drawn.length,
+      nearest(px, py) {
+        const distances = drawn.map((i) => distanceTo(i, px, py));
+        const least = Math.min(...distances);
+        return [distances.indexOf(least), least];
+      },
+      at(k) {
+        const i = drawn[k];
+        return { x: points[i][0], y: points[i][1], box: boxes?.[i], text: wordsOf(trace, pointOf(trace, i)) };
+      },
+    },
+  ];
+}
+
+/** Describe a line by its first and last point, bars and single points by the greatest, cells by their range. */
+function describeTrace(trace) {
+  if (trace.type === 'heatmap') {
+    const { rows, cols, values } = cellsOf(trace);
+    const finite = values.filter(Number.isFinite);
+    const ends = [Math.min, Math.max].map((pick) => brief(finite.reduce((a, b) => pick(a, b))).replace('-', MINUS));
+    return `${rows} by ${cols} cells from ${ends.join(' to ')}`;
+  }
+  const values = trace.orientation === 'h' ? trace.x : trace.y;
+  const drawn = Array.from(values ?? [], (_, i) => i).filter((i) => Number.isFinite(values[i]));
+  if (!drawn.length) return '';
+  const name = trace.name && trace.showlegend !== false ? `${trace.name}: ` : '';
+  const words = (i) => textOf(trace, pointOf(trace, i)).replaceAll('\n', ', ');
+  if (trace.type !== 'bar' && trace.mode?.includes('lines'))
+    return `${name}from ${words(drawn[0])} to ${words(drawn.at(-1))}`;
+  const greatest = words(drawn.reduce((best, i) => (values[i] > values[best] ? i : best)));
+  return name + (drawn.length > 1 ? `maximum at ${greatest}` : greatest);
+}
 
 const HEIGHT_PX = 360;
 const LEAST_PX = 120; // of the canvas, below a legend of many lines

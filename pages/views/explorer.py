@@ -13,8 +13,7 @@ from vitviz.plots.blob import pack
 
 _BESIDE = str(FOLDERS[1] / "explorer.js")
 _explorer = register(_BESIDE, "explorer")
-_strip = register(_BESIDE, "explorer_strip")
-_options = register(_BESIDE, "explorer_options")
+_stored = register(_BESIDE, "explorer_stored")  # options and strips
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ def draw_explorer(message: bytes, strip: Strip, *, key: str, on_change: Callable
 
 
 def send_strip(strip: Strip, *, key: str) -> None:
-    _strip(strip.data, key=f"{key}.strip")
+    _stored(strip.data, key=f"{key}.strip")
 
 
 def draw_explorer_stage(message: bytes, *, key: str, on_change: Callable[[], None]) -> None:
@@ -60,4 +59,4 @@ def read_picks(key: str) -> dict[str, Any]:
 
 
 def send_options(group: str, pin: str, options: ExplorerOptions) -> None:
-    _options(pack({"group": group, "pin": pin} | asdict(options)), key=f"{group}.options")
+    _stored(pack({"group": group, "pin": pin} | asdict(options)), key=f"{group}.options")

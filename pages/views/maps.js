@@ -2,10 +2,9 @@
 
 import { el, live } from '../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../vitviz/browser/kit/grid.js';
-import { coverOnce, photo } from '../../vitviz/browser/kit/photo.js';
-import { PALETTE } from '../../vitviz/browser/kit/palette.js';
+import { coverOnce, photo } from '../../vitviz/browser/kit/pixels.js';
+import { PALETTE, accentLut } from '../../vitviz/browser/kit/colour_ramp.js';
 import { mark } from '../../vitviz/browser/kit/pin.js';
-import { accentLut } from '../../vitviz/browser/kit/colour_ramp.js';
 import { signed } from '../../vitviz/browser/kit/text.js';
 
 export default class Maps {

@@ -20,7 +20,7 @@ from vitviz.plots.blob import pack
 
 pytestmark = pytest.mark.browser
 Kit = Callable[..., Any]
-NAMES = "axes blob bus colour_ramp dom grid motion palette pin pixels player plot text".split()
+NAMES = "axes blob bus colour_ramp dom grid motion pin pixels player plot text".split()
 IMPORT = """async (names) => {
   window.kit = {};
   for (const name of names) kit[name] = await import(`/vitviz/browser/kit/${name}.js`);
@@ -94,7 +94,7 @@ def test_the_palette_is_pythons(page: Page) -> None:
     ramps = {name: list(getattr(theme, name)) for name in ("SEQUENTIAL", "HEADS", "VARIANTS")}
     ramps |= {"DIVERGING": {mode: list(stops) for mode, stops in theme.DIVERGING.items()}}
     modes = {mode: asdict(palette) for mode, palette in theme.PALETTES.items()}
-    assert page.evaluate("kit.palette.PALETTE") == ramps | modes | {"FAMILIES": theme.FAMILIES}
+    assert page.evaluate("kit.colour_ramp.PALETTE") == ramps | modes | {"FAMILIES": theme.FAMILIES}
 
 
 @pytest.mark.parametrize("mode", theme.PALETTES)

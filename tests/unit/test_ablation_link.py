@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pages.lenses.attention.ablation_link import AblatableParts, Ablation
+from pages.lenses.attention.ablation import AblatableParts, Ablation
 
 SMALL = AblatableParts((8, 8), (4, 4, 4, 4))
 LARGE = AblatableParts((56, 56), (3, 3, 6, 6, 12, 12, 12, 12, 12, 12, 24, 24))  # Swin-T at 224 px

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pages.lenses.attention.ablation_link import AblatableParts, Ablation
+from pages.lenses.attention.ablation import AblatableParts, Ablation
 from pages.train.lab.browser_views import parse_moment
 from pages.views import event_values
 from vitviz.pin import Pin

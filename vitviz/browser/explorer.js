@@ -1,18 +1,26 @@
 // The attention explorer: the patch under the pointer is the query. The server sends the selected layer with all heads
-// and, through explorer_strip.js, the selected head in all layers (8 bits per weight); hovers are drawn in the browser.
-// View options (pin, direction, scale, ...) come from explorer_options.js, so that they do not resend the weights.
+// and, through explorer_stored.js, the selected head in all layers (8 bits per weight); hovers are drawn in the browser.
+// View options (pin, direction, scale, ...) come from there too, so that they do not resend the weights.
 
 import { listen, recall, tell } from './kit/bus.js';
 import { button, el, live } from './kit/dom.js';
 import { gridNavigation } from './kit/grid.js';
-import { coverOnce, photo } from './kit/photo.js';
+import { coverOnce, photo, shrink } from './kit/pixels.js';
 import { cellAt, mark, pinOf, tokenOfPin } from './kit/pin.js';
-import { shrink } from './kit/pixels.js';
 import { headColor } from './kit/colour_ramp.js';
 import { tokenName } from './kit/text.js';
-import { THUMB_PX, colorWords, thumbnail } from './explorer_parts.js';
+import {
+  THUMB_PX,
+  colorWords,
+  thumbnail,
+  formulaOf,
+  hintOf,
+  linesOf,
+  nameOf,
+  percent,
+  weight,
+} from './explorer_parts.js';
 import { fuse, highest, numbers, stack, threshold } from './explorer_weights.js';
-import { formulaOf, hintOf, linesOf, nameOf, percent, weight } from './explorer_words.js';
 
 const DEFAULT_VIEW = {
   pin: null,

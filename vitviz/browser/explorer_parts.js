@@ -1,8 +1,53 @@
-// Elements of the attention explorer: thumbnails and the colours of each style.
+// Elements of the attention explorer: thumbnails, the colours of each style, names, numbers and formulas.
 
 import { button, el } from './kit/dom.js';
-import { PALETTE } from './kit/palette.js';
-import { SEQUENTIAL_LUT, accentLut, rgb } from './kit/colour_ramp.js';
+import { PALETTE, SEQUENTIAL_LUT, accentLut, rgb } from './kit/colour_ramp.js';
+import { patchName, tokenName } from './kit/text.js';
+
+const EFFECTIVE = 'Effective tokens';
+
+/** Format a share, with one decimal below 10 %. */
+export const percent = (value) => `${(100 * value).toFixed(value < 0.0995 ? 1 : 0)} %`;
+
+export const weight = (value) => (value >= 0.01 ? value.toFixed(3) : value === 0 ? '0' : value.toExponential(1));
+
+/** Return a token's name: '[CLS]', or its patch number with row and column. */
+export function nameOf({ prefix, grid: [, cols] }, token) {
+  return token < prefix.length ? tokenName(prefix[token]) : patchName(token - prefix.length, cols);
+}
+
+/** Return the inspector's lines [name, value] for a query's attention (row) or the attention it receives (column). */
+export function linesOf(header, chosen, n, row) {
+  const share = (value) => (row ? percent(value / (n.total || 1)) : weight(value));
+  const prefix = header.prefix.map(tokenName).join(', ');
+  const lines = [
+    [!row ? 'Receives most from' : prefix ? 'Strongest patch' : 'Attends most to', nameOf(header, n.best)],
+    ['weight', weight(chosen[n.best])],
+  ];
+  if (prefix) lines.push([`${row ? 'To' : 'From'} ${prefix}`, share(n.onPrefix)]);
+  lines.push([row ? 'To itself' : 'From itself', share(n.self)]);
+  const among = header.windowed ? header.slots : chosen.length;
+  lines.push(
+    row ? [EFFECTIVE, `${n.keys.toFixed(1)} of ${among}`] : ['Received in total', `${n.total.toFixed(2)} (uniform: 1)`],
+  );
+  return lines;
+}
+
+export function hintOf(name) {
+  return name === EFFECTIVE ? 'Number of equally weighted tokens with the same entropy: 2^entropy' : '';
+}
+
+export function formulaOf(header, token, chosen, n, row) {
+  const single = typeof header.head === 'number';
+  const name = (t) => (t < header.prefix.length ? header.prefix[t].toUpperCase() : t - header.prefix.length + 1);
+  const pair = row ? `${name(token)}, ${name(n.best)}` : `${name(n.best)}, ${name(token)}`;
+  const softmax = `softmax(${header.scores})`;
+  const source = single ? softmax : `${header.head} over heads of ${softmax}`;
+  const sum = row ? `Σₖ A[${name(token)}, k]` : `Σ_q A[q, ${name(token)}]`;
+  // Show the exact sum 1 of a softmax: the sum of 8-bit weights would look like an error of the model.
+  const exact = row && (single || header.head === 'mean');
+  return `A[${pair}] = ${source} = ${weight(chosen[n.best])}\n${sum} = ${exact ? '1' : n.total.toFixed(2)}`;
+}
 
 export const THUMB_PX = 224; // 112 CSS px at a device pixel ratio of 2
 

@@ -29,7 +29,7 @@ _PAGE = """<!doctype html>
 <script type="module">
 {linker}
 const urls = link({modules});
-const {{ start }} = await import(urls['vitviz/browser/document.js']);
+const {{ start }} = await import(urls['vitviz/browser/view_frame.js']);
 await start(urls);
 </script>
 </body>
@@ -55,7 +55,7 @@ def render_html(title: str, messages: Sequence[bytes], lead: str = "") -> str:
         body="\n".join(map(_embed_message, messages)),
         linker=read_linker(),
         modules=collect_modules(
-            ["vitviz/browser/document.js", *(file for file in files if file.endswith(".js"))]
+            ["vitviz/browser/view_frame.js", *(file for file in files if file.endswith(".js"))]
         ),
     )
 

@@ -14,7 +14,7 @@ let urls = null;
 export default {{
   async render({{ model, el }}) {{
     urls ??= link({modules});
-    const {{ render }} = await import(urls['vitviz/browser/notebook_widget.js']);
+    const {{ render }} = await import(urls['vitviz/browser/view_frame.js']);
     return render(model, el, urls);
   }},
 }};
@@ -26,6 +26,6 @@ class Explorer(anywidget.AnyWidget):
 
     message = traitlets.Bytes().tag(sync=True)
     _esm = read_linker() + _RENDER.format(
-        modules=collect_modules(["vitviz/browser/notebook_widget.js", EXPLORER_FILES[0]])
+        modules=collect_modules(["vitviz/browser/view_frame.js", EXPLORER_FILES[0]])
     )
     _css = read_styles(["vitviz/browser/base.css", *EXPLORER_FILES[1:]])

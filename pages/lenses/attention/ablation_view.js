@@ -3,8 +3,7 @@
 import { mark } from '../../../vitviz/browser/kit/pin.js';
 import { button, disable, el, live, tooltip } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
-import { coverOnce, photo } from '../../../vitviz/browser/kit/photo.js';
-import { cover, offscreen } from '../../../vitviz/browser/kit/pixels.js';
+import { coverOnce, photo, cover, offscreen } from '../../../vitviz/browser/kit/pixels.js';
 import { headColor } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { nameCell, patchName } from '../../../vitviz/browser/kit/text.js';
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from pages.lenses.attention.ablation_link import Ablation
 from pages.selection.subject import CapturedSubject, capture_attention, name_token
 from pages.stores import catalogue
 from vitviz.analysis import logits
@@ -63,16 +62,16 @@ def describe_matrix(subject: CapturedSubject, attn: FloatArray, map_name: str, c
 
 
 def describe_ablation(
-    subject: CapturedSubject, before: np.ndarray, after: np.ndarray, ablation: Ablation
+    subject: CapturedSubject, before: np.ndarray, after: np.ndarray, patches: int, heads: int
 ) -> str:
-    """Return how the probabilities (classes,) change with the ablated patches and heads."""
+    """Return how the probabilities (classes,) change with so many ablated patches and heads."""
     top, new_top = int(before.argmax()), int(after.argmax())
     predicted = plain(subject.classes[top])
     parts = []
-    if ablation.patches:
-        parts.append(f"{len(ablation.patches)} of {subject.layout.num_patches} patches")
-    if ablation.heads:
-        parts.append(f"{len(ablation.heads)} of {sum(heads_by_layer(subject.model.config))} heads")
+    if patches:
+        parts.append(f"{patches} of {subject.layout.num_patches} patches")
+    if heads:
+        parts.append(f"{heads} of {sum(heads_by_layer(subject.model.config))} heads")
     if not parts:
         return (
             f"The complete model predicts {predicted} with {percent(before[top])}."

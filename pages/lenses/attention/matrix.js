@@ -4,9 +4,8 @@
 import { fill, frame, outline, write } from '../../../vitviz/browser/kit/axes.js';
 import { button, canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { evenCell, gridNavigation } from '../../../vitviz/browser/kit/grid.js';
-import { coverOnce, photo } from '../../../vitviz/browser/kit/photo.js';
+import { coverOnce, photo, blit, cover, heat } from '../../../vitviz/browser/kit/pixels.js';
 import { mark, pinOf, tokenOfPin } from '../../../vitviz/browser/kit/pin.js';
-import { blit, cover, heat } from '../../../vitviz/browser/kit/pixels.js';
 import { accentLut, legend } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { patchName, tokenName } from '../../../vitviz/browser/kit/text.js';
 import { grown } from '../../../vitviz/browser/kit/figure_scale.js';

@@ -4,7 +4,7 @@
 import { frame } from '../../../vitviz/browser/kit/axes.js';
 import { canvas, el, live, setCount } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
-import { PALETTE } from '../../../vitviz/browser/kit/palette.js';
+import { PALETTE } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { blit, picture } from '../../../vitviz/browser/kit/pixels.js';
 import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
 import { Plot } from '../../../vitviz/browser/kit/plot.js';

@@ -1,8 +1,7 @@
 // Draw a CNN's channels, stage by stage: the feature map over the image, and the patches with the strongest responses.
 
 import { button, el, tooltip } from '../../../vitviz/browser/kit/dom.js';
-import { coverOnce, photo } from '../../../vitviz/browser/kit/photo.js';
-import { cover, heat } from '../../../vitviz/browser/kit/pixels.js';
+import { coverOnce, photo, cover, heat } from '../../../vitviz/browser/kit/pixels.js';
 import { accentLut } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { percent } from '../../../vitviz/browser/kit/text.js';
 

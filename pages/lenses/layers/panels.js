@@ -3,8 +3,7 @@
 
 import { button, canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
-import { coverOnce, photo } from '../../../vitviz/browser/kit/photo.js';
-import { cover } from '../../../vitviz/browser/kit/pixels.js';
+import { coverOnce, photo, cover } from '../../../vitviz/browser/kit/pixels.js';
 import { cellAt, centreOf, mark, pinOf, placeOf, tokenOfPin } from '../../../vitviz/browser/kit/pin.js';
 import { tokenName } from '../../../vitviz/browser/kit/text.js';
 

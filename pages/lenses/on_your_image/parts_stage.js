@@ -1,10 +1,42 @@
-// Draw the image with its parts, which are moved by pointer or keys; new parts are cut out of it.
+// Draw the image with its parts, which are moved by pointer or keys; new parts are cut out of it. The parts are moved,
+// misplaced and encoded as in vitviz/analysis/image_parts.py.
 
 import { button, disable, el } from '../../../vitviz/browser/kit/dom.js';
 import { animate, mix } from '../../../vitviz/browser/kit/motion.js';
-import { photo } from '../../../vitviz/browser/kit/photo.js';
-import { atHome, moved, putWrong, whole } from './parts_link.js';
+import { photo } from '../../../vitviz/browser/kit/pixels.js';
 import { frameOf, placeIn } from './sweep_panels.js';
+
+const FIELDS = ['left', 'top', 'width', 'height', 'x', 'y'];
+
+export const fromNumbers = (numbers) => Object.fromEntries(FIELDS.map((name, i) => [name, numbers[i]]));
+
+export const atHome = ({ left, top, x, y }) => left === x && top === y;
+
+/** Returns the text of a link: six characters per part; sides count from 1. */
+export const encode = (parts, signs) =>
+  parts.flatMap((part) => FIELDS.map((name, i) => signs[part[name] - (i === 2 || i === 3 ? 1 : 0)])).join('');
+
+const within = (at, side, size) => Math.max(0, Math.min(size - side, at));
+
+/** Returns a part moved to (x, y), clipped to the image. */
+const moved = (part, x, y, size) => ({
+  ...part,
+  x: within(x, part.width, size),
+  y: within(y, part.height, size),
+});
+
+const whole = (parts) => parts.map((part) => ({ ...part, x: part.left, y: part.top }));
+
+/** Returns every part centred on another part's place; a single part is mirrored at the image's centre. */
+function putWrong(parts, size) {
+  const by = Math.floor(parts.length / 2);
+  return parts.map((part, i) => {
+    const other = parts[(i + by) % parts.length];
+    const x = by ? other.left + ((other.width - part.width) >> 1) : size - part.width - part.left;
+    const y = by ? other.top + ((other.height - part.height) >> 1) : size - part.height - part.top;
+    return moved(part, x, y, size);
+  });
+}
 
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 const WAY_MS = 320;

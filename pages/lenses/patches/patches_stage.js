@@ -8,8 +8,17 @@ import { evenCell, gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { animate } from '../../../vitviz/browser/kit/motion.js';
 import { picture } from '../../../vitviz/browser/kit/pixels.js';
 import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
-import { drawDetail } from './patches_detail.js';
-import { STEP, TILE, drawFilters, drawMap, drawStrip, filterImage, number, peak } from './patches_map.js';
+import {
+  drawDetail,
+  STEP,
+  TILE,
+  drawFilters,
+  drawMap,
+  drawStrip,
+  filterImage,
+  number,
+  peak,
+} from './patches_drawing.js';
 
 const GAP_SHARE = 0.3;
 

@@ -6,9 +6,8 @@ import { fill, frame, lattice } from '../../../vitviz/browser/kit/axes.js';
 import { cellAt, centreOf } from '../../../vitviz/browser/kit/pin.js';
 import { canvas, el, live, setCount, tooltip } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
-import { PALETTE } from '../../../vitviz/browser/kit/palette.js';
+import { PALETTE, DIVERGING_LUT, greatest } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
-import { DIVERGING_LUT, greatest } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { plural } from '../../../vitviz/browser/kit/text.js';
 import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
 

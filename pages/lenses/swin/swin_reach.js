@@ -7,7 +7,7 @@ import { counted, plural } from '../../../vitviz/browser/kit/text.js';
 import { timeline } from '../../../vitviz/browser/kit/player.js';
 import { button, canvas, disable, el, live, setCount } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation, nameGrid } from '../../../vitviz/browser/kit/grid.js';
-import { PALETTE } from '../../../vitviz/browser/kit/palette.js';
+import { PALETTE } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { blit, picture } from '../../../vitviz/browser/kit/pixels.js';
 import { centreOf } from '../../../vitviz/browser/kit/pin.js';
 import { Plot } from '../../../vitviz/browser/kit/plot.js';

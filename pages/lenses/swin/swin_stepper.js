@@ -11,10 +11,8 @@ import { timeline } from '../../../vitviz/browser/kit/player.js';
 import { rgb } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { counted } from '../../../vitviz/browser/kit/text.js';
 import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
-import { GAP, Windows } from './swin_stepper_windows.js';
-import { LAST, STAGES, describeStage, pose, tensorShapes } from './swin_stepper_stages.js';
-import { drawStage, paint } from './swin_stepper_patches.js';
-import { drawAllWindows, drawMatrix, drawMini } from './swin_stepper_side.js';
+import { GAP, Windows, LAST, STAGES, describeStage, pose, tensorShapes } from './swin_stepper_stages.js';
+import { drawStage, paint, drawAllWindows, drawMatrix, drawMini } from './swin_stepper_drawing.js';
 
 const DWELL_MS = 1100;
 const MOVE_MS = 600;

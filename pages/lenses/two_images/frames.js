@@ -3,8 +3,7 @@
 
 import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation, nameGrid } from '../../../vitviz/browser/kit/grid.js';
-import { coverOnce, photo } from '../../../vitviz/browser/kit/photo.js';
-import { cover, heat, offscreen } from '../../../vitviz/browser/kit/pixels.js';
+import { coverOnce, photo, cover, heat, offscreen } from '../../../vitviz/browser/kit/pixels.js';
 import { mark } from '../../../vitviz/browser/kit/pin.js';
 import { DIVERGING_LUT, inkOn, legend, veil } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { nameCell, signed } from '../../../vitviz/browser/kit/text.js';

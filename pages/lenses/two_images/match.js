@@ -2,10 +2,8 @@
 // nearest neighbour; lines join mutual nearest neighbours.
 
 import { button, el } from '../../../vitviz/browser/kit/dom.js';
-import { veil } from '../../../vitviz/browser/kit/colour_ramp.js';
-import { PALETTE } from '../../../vitviz/browser/kit/palette.js';
-import { coverOnce } from '../../../vitviz/browser/kit/photo.js';
-import { cover, heat, offscreen } from '../../../vitviz/browser/kit/pixels.js';
+import { veil, PALETTE } from '../../../vitviz/browser/kit/colour_ramp.js';
+import { coverOnce, cover, heat, offscreen } from '../../../vitviz/browser/kit/pixels.js';
 import { cellAt, centreOf, mark, pinOf, placeOf } from '../../../vitviz/browser/kit/pin.js';
 import { nameCell, signed } from '../../../vitviz/browser/kit/text.js';
 import { Frames } from './frames.js';
