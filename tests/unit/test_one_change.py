@@ -94,22 +94,24 @@ def test_a_slip_that_diverges_is_said_to_and_what_is_compared_has_both() -> None
 def test_a_knob_s_ends_are_held_against_the_base() -> None:
     found = [of("1", 0.90, 0.91), of("2", 0.95, 0.96), of("4", 0.97, 0.95), of("8", None, None)]
     said = describe_hyperparameter(found, "2").replace("\N{NO-BREAK SPACE}", " ")
-    assert said.startswith("Best of 3 options: 4 with 96.00 %; worst: 1 with 90.50 %.")
-    assert "4 compared with 2: +0.5 points (−1.0 to 2.0 over 2 seeds), not consistent across seeds" in said
-    assert "1 compared with 2: −5.0 points (−5.0 to −5.0 over 2 seeds), consistent across seeds" in said
+    assert said.startswith("Best of 3 options: '4' with 96.00 %; worst: '1' with 90.50 %.")
+    assert (
+        "'4' compared with '2': +0.5 points (−1.0 to 2.0 over 2 seeds), not consistent across seeds" in said
+    )
+    assert "'1' compared with '2': −5.0 points (−5.0 to −5.0 over 2 seeds), consistent across seeds" in said
     assert said.endswith("Diverged: 8.")
     assert describe_hyperparameter(found[:1], "2") == ""
     assert describe_hyperparameter([found[0], found[3]], "2") == "Diverged: 8."
     assert describe_hyperparameter([*found[:2], found[3]], "none of them").endswith("Diverged: 8.")
     alone = describe_hyperparameter([of("1", 0.83), of("3", 0.866)], "2").replace("\N{NO-BREAK SPACE}", " ")
-    assert "3 compared with 1: +3.6 points (one seed)" in alone, "without the base"
+    assert "'3' compared with '1': +3.6 points (one seed)" in alone, "without the base"
 
 
 def test_values_that_are_level_are_named_together() -> None:
     found = [of("1", 0.90), of("2", 0.95), of("4", 0.95)]
     said = describe_hyperparameter(found, "1").replace("\N{NO-BREAK SPACE}", " ")
-    assert said.startswith("Best of 3 options: 2 and 4 with 95.00 %; worst: 1 with 90.00 %.")
-    assert "4 compared with 1: +5.0 points (one seed)" in said
+    assert said.startswith("Best of 3 options: '2' and '4' with 95.00 %; worst: '1' with 90.00 %.")
+    assert "'4' compared with '1': +5.0 points (one seed)" in said
     assert "consistent" not in said
     level = describe_hyperparameter([of("1", 0.9), of("2", 0.9)], "1").replace("\N{NO-BREAK SPACE}", " ")
     assert re.findall(r"[\d.]+\d|\d", level) == ["2", "90.00"]
@@ -341,7 +343,7 @@ def test_level_values_are_all_best_and_seeds_that_disagree_are_told(monkeypatch:
     assert level.right == (1, 2) and "ReLU and SiLU are tied" in level.words
     unsure = knob({"gelu": (0.9, 0.9), "relu": (0.88, 0.91), "silu": (0.7, 0.7)})
     assert unsure.right == (0,) and unsure.words.endswith(
-        "GELU compared with ReLU: +0.5 points (−1.0 to 2.0 over 2 seeds), not consistent across seeds."
+        "'GELU' compared with 'ReLU': +0.5 points (−1.0 to 2.0 over 2 seeds), not consistent across seeds."
     )
     rows = [row(s, 0.9, slip="mended", family="vit") for s in (0, 1)]
     rows += [row(s, test, slip="softmax", family="vit") for s, test in enumerate((0.9, 0.3))]

@@ -167,17 +167,14 @@ def describe_hyperparameter(variants: Sequence[Variant], base: str) -> str:
     for variant in (*best, *worst):
         gain = None if variant is reference else compute_gain(variant, reference)
         if gain is not None:
-            text += f" {_capitalise(variant.title)} compared with {reference.title}: {gain.summary}, {gain.certainty}."
+            text += f" '{variant.title}' compared with '{reference.title}': {gain.summary}, {gain.certainty}."
     return f"{text} {diverged}".rstrip()
 
 
 def _name_level(level: Sequence[Variant]) -> str:
-    return f"{' and '.join(variant.title for variant in level)} with {percent(level[0].mean, 2)}"
+    titles = " and ".join(f"'{variant.title}'" for variant in level)
+    return f"{titles} with {percent(level[0].mean, 2)}"
 
 
 def _format_points(difference: float) -> str:
     return f"{gained(difference)} points"
-
-
-def _capitalise(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -110,7 +110,7 @@ def _describe_lead(finished: Sequence[Variant]) -> str:
         ties = [entry.title for entry in finished if entry.mean == best.mean]
         return f" {join_words(ties)} are tied, and each counts as correct."
     lead = compute_gain(best, second)
-    text = f"{best.title} compared with {second.title}"
+    text = f"'{best.title}' compared with '{second.title}'"
     return "" if lead is None else f" {text}: {lead.summary}, {lead.certainty}."
 
 
