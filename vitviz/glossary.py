@@ -117,9 +117,9 @@ TERMS = tuple(
     for term in terms
 )
 BY_SLUG = {term.slug: term for term in TERMS}
-_PATTERNS = {
+_PATTERNS = {  # not the letter in 'recipe E' or 'Lecture E'
     term.word: re.compile(
-        r"(?<![\w\[])(?:" + "|".join(map(re.escape, term.spellings)) + r")(?![\w\]])",
+        r"(?<![\w\[])(?<!ecipe )(?<!ecture )(?:" + "|".join(map(re.escape, term.spellings)) + r")(?![\w\]])",
         0 if term.word.isupper() or "[" in term.word else re.IGNORECASE,
     )
     for term in TERMS
