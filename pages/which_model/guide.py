@@ -41,7 +41,7 @@ LESSON: dict[str, dict[str, ModelConfig]] = {  # the lecture's guide: models by 
     },
     "Best accuracy": {"ViT-L/16": PRESETS["vit_large_16"].config, "Swin-L": _SWIN_LARGE},
 }
-EXPERIMENT = "data_size_cifar10"
+EXPERIMENT, EXPERIMENT_TITLE = "data_size_cifar10", "How much data? (CIFAR-10)"
 EXPERIMENT_MODELS = {"CNN": "cnn", "Hybrid": "hybrid", "ViT": "vit"}
 COMPUTED = "computed from the configurations"
 ACCURACY = "Accuracy by training images"
@@ -208,7 +208,7 @@ def _compare_accuracy(shipped: Mapping[str, Entry | None], experiment: Result | 
     }
     counts = [experiment.settings["parameters"][name] for name in EXPERIMENT_MODELS.values()]
     source = (
-        f"models of {min(counts):,} to {max(counts):,} parameters, one recipe: {plain(experiment.title)};"
+        f"models of {min(counts):,} to {max(counts):,} parameters, one recipe: {EXPERIMENT_TITLE};"
         " ± one standard deviation over the seeds"
     )
     return Criterion(ACCURACY, cells, source)
@@ -217,7 +217,7 @@ def _compare_accuracy(shipped: Mapping[str, Entry | None], experiment: Result | 
 def _describe_provenance(experiment: Result) -> str:
     missing = GRIDS["cifar10"].cells_of_a_half - len(experiment.where(augmented=True))
     return (
-        f"{plain(experiment.title)}: `{experiment.command}`, {describe_provenance(experiment.made)}"
+        f"{EXPERIMENT_TITLE}: `{experiment.command}`, {describe_provenance(experiment.made)}"
         + (f"; {plural(missing, 'training')} missing" if missing > 0 else "")
         + "."
     )
@@ -363,8 +363,8 @@ def _advise_distillation(entries: tuple[Entry, ...]) -> Advice:
     wins, loses = verdicts.count("wins"), verdicts.count("loses")
     chosen = selected.count("wins") or "none"
     best = (
-        " If the distillation method is selected by validation accuracy, the student exceeds its twin by more than"
-        f" the seed spread at {chosen} of {len(selected)} sizes."
+        " If the distillation method is selected by validation accuracy, the student exceeds the same model without"
+        f" a teacher by more than the seed spread at {chosen} of {len(selected)} sizes."
     )
     small = (
         f"on small datasets, hard labels help by more than the seed spread at {wins or 'none'} of"
@@ -374,7 +374,8 @@ def _advise_distillation(entries: tuple[Entry, ...]) -> Advice:
         f"A teacher helps a ViT on ImageNet-1k; {small if duels else 'no result for small datasets yet'}.",
         f"DeiT-B gains {gain:.1f} points from the hard labels of a CNN ({top1['DeiT-B']} to"
         f" {top1['DeiT-B, distilled']} %).{shipped}"
-        f"{f' {teacher_effect.describe_tally(duels, augmented=True)}' if duels else ''}{best if selected else ''}",
+        f"{f' {teacher_effect.describe_tally(duels, augmented=True)}' if duels else ''}{best if selected else ''}"
+        f"{' Seed spread: range of the difference over the seeds.' if duels or selected else ''}",
         f"cited: {published_results.DEIT_PAPER}"
         + ("; measured by this project" if shipped else "")
         + ("; students of 'How much data?', augmented" if duels else ""),

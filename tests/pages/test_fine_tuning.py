@@ -86,7 +86,7 @@ def test_without_a_trained_model_it_says_what_to_do(open_app: OpenApp) -> None:
 def test_before_it_starts_one_sees_what_is_kept_and_new(open_app: OpenApp, shipped: Path) -> None:
     app = open_app(PAGE)
     fates = {part["title"]: (part["fate"], part["shape"]) for part in view(app, "plan")["parts"]}
-    assert list(fates) == ["E", "[CLS]", "positions", "layer 1", "last norm", "head"]
+    assert list(fates) == ["E", "[CLS]", "positions", "layer 1", "final LayerNorm", "head"]
     assert fates["head"] == ("new", "10 × 16") and {fate for fate, _ in fates.values()} == {"kept", "new"}
     assert re.search(r"\b200 .*\b143 .*\b359 ", words(app)), "to learn from, held out, to test"
 
@@ -243,11 +243,11 @@ def test_a_finished_race_says_its_numbers_and_its_link_restores_it(
     assert run.id in link.query_string, "whose mistakes and pictures through training are there"
 
     changed = opened_again(app, app.session_state["_visit"], fine_tuning__view="changed")
-    assert "last norm" not in words(changed) and "shares" in words(changed), "a prediction comes first"
+    assert "final LayerNorm" not in words(changed) and "shares" in words(changed), "a prediction comes first"
     assert said(changed, "fine_tuning.run") == run.id and not changed.main.info
-    changed.main.button_group(key="fine_tuning.moved_guess.row").set_value("last norm").run()
-    assert not changed.exception and said(changed, "fine_tuning.moved_guess") == "last norm"
-    assert any(re.search(r"last norm.*\d\s%", line.value) for line in changed.main.markdown)
+    changed.main.button_group(key="fine_tuning.moved_guess.row").set_value("final LayerNorm").run()
+    assert not changed.exception and said(changed, "fine_tuning.moved_guess") == "final LayerNorm"
+    assert any(re.search(r"final LayerNorm.*\d\s%", line.value) for line in changed.main.markdown)
     assert re.search(r"\b0\.001 .*\b0\.0003\b", words(changed)), "the learning rates"
     vit = as_vit(open_model(shipped).config)
     tokens = vit.grid[0] * vit.grid[1] + len(vit.prefix_tokens)

@@ -234,7 +234,9 @@ def test_the_guide_reads_the_grid_of_data_sizes(open_app: OpenApp, monkeypatch: 
     assert "mean of 2 seeds: CNN 30.5 %, Hybrid 40.5 %, ViT 20.5 %" in found
     assert "30.5 % with 250 (2 seeds, ± 0.7); 90.5 % with 48,000 (2 seeds, ± 0.7)" in found
     assert "2026-01-02 on a machine, commit abc; 63 trainings missing" in captions(app)
-    assert "models of 1,000 to 2,000 parameters, one recipe: A grid" in found  # not the shipped ones
+    assert (
+        "models of 1,000 to 2,000 parameters, one recipe: How much data? (CIFAR-10)" in found
+    )  # not the shipped ones
 
 
 def test_the_guide_s_sentences_carry_computed_numbers(

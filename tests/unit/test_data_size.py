@@ -69,7 +69,7 @@ def test_a_lead_is_clear_where_the_seeds_do_not_overlap() -> None:
     (one,) = find_leads(group_curves(near, NAMES, augmented=True))
     assert (one.first.name, one.clear, one.seeds, one.certainty) == ("cnn", False, 1, "one seed")
     (two,) = find_leads(group_curves([*near, row("vit", 50, 1, 0.65)], NAMES, augmented=True))
-    assert (two.clear, two.certainty) == (False, "within the seed spread")
+    assert (two.clear, two.certainty) == (False, "the ranges over the seeds overlap")
 
 
 def test_one_seed_is_never_a_clear_lead() -> None:
@@ -90,8 +90,11 @@ def test_the_sentences_say_where_the_lead_goes() -> None:
 def test_a_lead_that_another_seed_could_turn_is_told_as_such() -> None:
     near = [*ROWS, row("cnn", 1000, 1, 0.92), row("vit", 1000, 1, 0.93)]
     text = describe_sizes(group_curves(near, NAMES, augmented=True))
-    assert text.count("(within the seed spread)") == 2  # of the last lead, and of the change to it
-    assert describe_sizes(group_curves(ROWS, NAMES, augmented=True)).count("(within the seed spread)") == 0
+    assert text.count("(the ranges over the seeds overlap)") == 2  # of the last lead, and of the change to it
+    assert (
+        describe_sizes(group_curves(ROWS, NAMES, augmented=True)).count("(the ranges over the seeds overlap)")
+        == 0
+    )
     level = [row(name, 50, seed, 0.8) for name in NAMES for seed in (0, 1)]
     tied = describe_sizes(group_curves(level, NAMES, augmented=True))
     assert re.findall(NUMBER, tied)[:4] == ["CNN", "ViT", "50", "80.0"]

@@ -94,11 +94,11 @@ def test_weights_are_told_apart_by_their_part() -> None:
         "head_dist.bias",
     )
     assert [*map(name_part, names)] == ["E", "layer 3", "layer 2.1", "head"]
-    assert sort_parts(["head", "layer 1", "positions", "E", "last norm"]) == [
+    assert sort_parts(["head", "layer 1", "positions", "E", "final LayerNorm"]) == [
         "E",
         "positions",
         "layer 1",
-        "last norm",
+        "final LayerNorm",
         "head",
     ]
 
@@ -205,8 +205,8 @@ def test_what_a_longer_training_makes_up_is_said_at_both_ends() -> None:
 
 def test_who_leads_at_both_ends_is_said_with_the_spread() -> None:
     said = transfer.describe_leads(curves(tuned=[0.9, 0.9, 0.9], scratch=[0.4, 0.5, 0.895]))
-    assert "'tuned' leads with 2 images per class: 90.0" in said and "consistent across seeds" in said
-    assert "50 images per class" in said and "within the seed spread" in said
+    assert "'tuned' leads with 2 images per class: 90.0" in said and "do not overlap" in said
+    assert "50 images per class" in said and "the ranges over the seeds overlap" in said
 
 
 def test_of_one_seed_no_spread_is_claimed() -> None:
@@ -232,7 +232,7 @@ def test_seeds_that_are_level_are_not_said_to_span() -> None:
 
 
 def test_a_guess_of_the_part_that_moves_furthest_is_judged() -> None:
-    body = {"E": 0.02, "layer 1": 0.5, "last norm": 0.001}
+    body = {"E": 0.02, "layer 1": 0.5, "final LayerNorm": 0.001}
     assert describe_weight_prediction(body, "layer 1").count("layer 1") == 2
-    text = describe_weight_prediction(body, "last norm").replace("\N{NO-BREAK SPACE}", " ")
-    assert re.search("last norm.*0.1 %.*layer 1.*50.0 %", text)
+    text = describe_weight_prediction(body, "final LayerNorm").replace("\N{NO-BREAK SPACE}", " ")
+    assert re.search("final LayerNorm.*0.1 %.*layer 1.*50.0 %", text)

@@ -62,9 +62,9 @@ class Lead:
     @property
     def certainty(self) -> str:
         """Certainty of the lead in words, to follow a number."""
-        if self.clear:
-            return "consistent across seeds"
-        return "within the seed spread" if self.seeds > 1 else "one seed"
+        if self.seeds == 1:
+            return "one seed"
+        return f"the ranges over the seeds {'do not overlap' if self.clear else 'overlap'}"
 
 
 def group_curves(

@@ -22,7 +22,7 @@ _NAMES = {
     "reg_token": "registers",
     "pos_embed": "positions",
     "pos_proj": "positions",
-    "norm": "last norm",
+    "norm": "final LayerNorm",
     "head": "head",
     "head_dist": "head",
 }
@@ -137,7 +137,7 @@ def measure_weight_changes(
 
 def sort_parts(parts: Iterable[str]) -> list[str]:
     """Sort parts in the order of the forward pass: stem, embedding, tokens, positions, layers, norm, head."""
-    first, last = ("stem", "E", "[CLS]", "[DIST]", "registers", "positions"), ("last norm", "head")
+    first, last = ("stem", "E", "[CLS]", "[DIST]", "registers", "positions"), ("final LayerNorm", "head")
 
     def rank(part: str) -> int:
         if part in first:

@@ -67,21 +67,21 @@ def describe_differences(entry: dict[str, Any]) -> str:
     names, differs, accuracy = entry["names"], np.array(entry["differs"]), entry["accuracy"]
     cls, dist, both = (names.index(name) for name in ("[CLS] head", "[DIST] head", "both heads"))
     nearer, other = sorted((cls, dist), key=lambda head: differs[0, head])
+    twin = names.index("twin") if "twin" in names else None
+    untaught = "" if twin is None else f" and the twin (without a teacher) on {percent(differs[0, twin])}"
     sentences = [
         f"The {names[nearer]} disagrees with the teacher on {percent(differs[0, nearer])} of {entry['pictures']:,} test"
-        f" images, the {names[other]} on {percent(differs[0, other])}. [DIST] was trained on the teacher's"
+        f" images, the {names[other]} on {percent(differs[0, other])}{untaught}. [DIST] was trained on the teacher's"
         f" {TARGETS[entry['taught']]}. Each cell is the percentage of images on which two classifiers disagree."
     ]
-    if "twin" in names:
-        twin = names.index("twin")
+    if twin is not None:
         gain = percent_difference(accuracy[both], accuracy[twin])
         noise = 200 * float(np.sqrt(entry["discordant"] / entry["pictures"]))  # two standard errors, paired
         sentences.append(
             f"With one seed each, distillation {'gains' if gain >= 0 else 'loses'} {abs(gain):.1f} points"
-            f" ({percent(accuracy[both])}; {percent(accuracy[twin])} for the twin, trained without a"
-            f" teacher for as many updates), {'more than' if abs(gain) > noise else 'within'} two standard errors"
-            f" of this difference ({noise:.1f} points). The twin disagrees with the teacher on"
-            f" {percent(differs[0, twin])}."
+            f" ({percent(accuracy[both])}; {percent(accuracy[twin])} for the twin after as many updates),"
+            f" {'more than' if abs(gain) > noise else 'within'} two standard errors of this difference ({noise:.1f}"
+            " points)."
         )
     added = "both, added"
     if added in names:
