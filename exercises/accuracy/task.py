@@ -9,8 +9,8 @@ from torch import nn
 def train(budget: Budget) -> nn.Module:
     """Train a model for images (B, 1, 8, 8) with `budget.batch(size)` until the budget is used up.
 
-    Limits: PARAMETERS parameters and IMAGES training images; goal: test accuracy TARGET (budget.py). You may change
-    everything. Try a wider model, small trainable positions, another patch size, AdamW, warm-up and decay.
+    Limits: PARAMETERS parameters and IMAGES images in all batches together; goal: test accuracy TARGET (budget.py). You
+    may change everything. Try a wider model, small trainable positions, another patch size, AdamW, warm-up and decay.
     """
     torch.manual_seed(0)
     model = ViT((1, 8, 8), n_patches=4)

@@ -28,7 +28,8 @@ def build(mode: Mode) -> View | None:
         if (tests := list_accuracies(stored, preset))
     ]
     titles = [
-        f"{'' if preset.startswith('recipe') else f'{printed.recipe}, improved: '}{TRAINING_PRESETS[preset].title}"
+        ("" if preset.startswith("recipe") else f"{printed.recipe}, improved by this project: ")
+        + TRAINING_PRESETS[preset].title
         for printed, preset, _ in rows
     ]
     table = Table(
@@ -80,7 +81,7 @@ def describe_gaps(gaps: dict[str, float]) -> str:
     recipe, gap = max(gaps.items(), key=lambda entry: abs(entry[1]))
     height = f"{abs(gap):.1f} points {'above' if gap >= 0 else 'below'}"
     if len(gaps) == 1:
-        return f"Trained as written, recipe {recipe} is {height} its printed accuracy."
+        return f"Only recipe {recipe} was trained as written: it is {height} its printed accuracy."
     return (
         f"Trained as written, {reached} of {len(gaps)} recipes reach the printed accuracy; recipe {recipe}"
         f" differs most, {height} it."

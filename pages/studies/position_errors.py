@@ -48,7 +48,7 @@ def build(mode: Mode, model: str) -> View:
                 stored, rows, f"MNIST, {plural(int(max(epochs)), 'epoch')}, fp32, tables that are not trained"
             ),
         ),
-        f"{describe_start(rows)} The lecture printed {percent(POOR, 0)} after ten epochs and does not name the table."
+        f"The lecture printed {percent(POOR, 0)} after ten epochs and does not name the table. {describe_start(rows)}"
         " The numbers of a table with standard deviation 1 are as large as those of a sinusoidal table.",
         Table(
             {
@@ -78,7 +78,10 @@ def describe_closest(means: dict[str, float], epochs: float) -> str:
 def describe_start(rows: Sequence[Row]) -> str:
     """Describe the lowest accuracy at the first point of the curves: can too few updates explain the printed one?"""
     updates, _, accuracy = min((row["curve"][0] for row in rows), key=lambda point: point[2])
-    measured = f"After {updates:,} updates the lowest validation accuracy is {percent(accuracy)}"
+    measured = (
+        f"At the first evaluation, after {updates:,} updates, the lowest validation accuracy of all tables is"
+        f" {percent(accuracy)}"
+    )
     return f"{measured}{', so too few updates do not explain it either' if accuracy > POOR + NEAR else ''}."
 
 

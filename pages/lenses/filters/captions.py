@@ -72,8 +72,8 @@ def describe_reconstruction(model: Rebuilding, optimal: Rebuilding, cosines: Reb
         [count_components(basis, share) for basis in (model, optimal, cosines)] for share in (0.5, 0.1)
     )
     return (
-        f"Halving the error of the mean patch ({start:.1f} grey levels) takes {half[1]} components of the"
-        f" PCA of these patches, {half[2]} of the DCT or {half[0]} of E; reducing it to a tenth takes"
+        f"Halving the error of replacing every patch by the mean patch ({start:.1f} grey levels) takes {half[1]}"
+        f" components of the PCA of these patches, {half[2]} of the DCT or {half[0]} of E; reducing it to a tenth takes"
         f" {tenth[1]} of the PCA, {tenth[2]} of the DCT or {tenth[0]} of E."
     )
 

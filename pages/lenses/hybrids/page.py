@@ -88,8 +88,8 @@ def _ask_receptive_field(config: ViTConfig, key: str) -> bool:
     return prediction_gate.ask_options(
         "hybrids.reads",
         key,
-        f"After {plural(len(config.stem), 'convolution')} of 3 × 3, a position of a feature map represents {patch_px} ×"
-        f" {patch_px} px. How large is its receptive field?",
+        f"After {plural(len(config.stem), 'convolution')} of 3 × 3, neighbouring positions of a feature map are"
+        f" {patch_px} px apart. How large is the receptive field of one position?",
         options,
         judge,
     ).is_answered()

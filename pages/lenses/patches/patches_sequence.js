@@ -162,13 +162,12 @@ export default class PatchesSequence {
     const first = header.prefix.map((name) => (name === 'cls' ? 'x_class' : `x_${name}`));
     const list = first.length < 3 ? first : [first[0], '…', first[first.length - 1]];
     const shape = `${T} × ${D}`;
-    const N = T - header.prefix.length;
-    const extra = first.length ? ` = (${first.length} + ${N}) × ${D}` : '';
+    const parts = first.length ? `(${first.length} + ${T - first.length}) × ${D}` : shape;
     this.parts[0].name.textContent = `[${[...list, 'x¹E', '…', `xᴺE`].join('; ')}]`;
     this.parts[1].name.textContent = header.added ? '+ E_pos' : '+ no position embedding';
     this.parts[2].name.textContent = '= z₀';
     this.parts.forEach((part, i) => {
-      part.shape.textContent = `${shape}${i ? '' : extra}, within ±${signed(this.tops[i], 3)}`;
+      part.shape.textContent = `${i ? shape : parts}, values up to ±${signed(this.tops[i], 3)}`;
     });
     this.box.width = Math.floor(this.message.width >= 640 ? (this.message.width - 49) / 3 : this.message.width);
     this.box.height = this.message.width >= 640 ? Math.max(200, Math.min(480, T * 7)) : 200;
