@@ -2,17 +2,24 @@
 
 Streamlit drops query parameters that another page's script has bound and omits defaults. The project therefore collects
 the values of the selection and all controls, and writes them once at the end of a run.
+
+A reload creates a new Streamlit session of the same user with the address that an earlier session wrote last. The
+user's notes hold the state of the last sessions; a link from somebody else has no such note and starts anew.
 """
 
+import secrets
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlencode
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import StopException, get_script_run_ctx
 
-from pages.controls import session_keys, session_restore
+from pages.controls import session_keys
+from pages.stores import session
 
 # After a new address, a browser still sends the old one with an event that was on its way.
 _STALE_S = 0.7
@@ -20,6 +27,17 @@ _MAX_LENGTH = 1024  # no value of this project is longer
 _LONG_LENGTH = 128  # longer values are omitted from a long link
 _MOST_PENDING, _LONGEST_KEY = 64, 64  # more controls than a page has, and a longer name
 _MAX_QUERY_LENGTH = 1800  # with the server's address, a link stays below 2,000 characters
+_SESSIONS = "shell.sessions"  # key of the user's notes: SavedSession by name, the newest last
+_MAX_SESSIONS = 4  # tabs of one user
+_SAVED_KEYS = (
+    session_keys.CONTROL_VALUES,
+    session_keys.DEFAULTS,
+    session_keys.MODEL_CHOSEN,
+    session_keys.PREVIOUS_MODEL,
+    session_keys.REQUESTED,
+    session_keys.CLASS,
+    session_keys.LESSON,
+)
 
 
 @contextmanager
@@ -38,7 +56,7 @@ def sync_address() -> Iterator[None]:
 
 
 def _read_address() -> None:
-    session_restore.restore_session(st.query_params.to_dict())
+    restore_session(st.query_params.to_dict())
     linked = {key: text for key, text in st.query_params.to_dict().items() if len(text) <= _MAX_LENGTH}
     written = st.session_state.get(session_keys.WRITTEN, {})
     horizon = time.monotonic() - _STALE_S
@@ -76,7 +94,7 @@ def _remember_link(link: dict[str, str]) -> None:
                 (time.monotonic(), before),
             ]
         st.session_state[session_keys.WRITTEN] = link
-    session_restore.save_session()
+    save_session()
 
 
 def _shorten(link: Mapping[str, str]) -> dict[str, str]:
@@ -173,3 +191,46 @@ def build_query(**changes: str) -> dict[str, str]:
     """Return the selection's query parameters with changes; other keys are a page's controls."""
     outgoing = session_keys.get_dict(session_keys.OUTGOING)
     return {key: text for key, text in outgoing.items() if "." not in key} | changes
+
+
+@dataclass(frozen=True)
+class SavedSession:
+    """The last link of a Streamlit session and references to its dictionaries."""
+
+    link: Mapping[str, str]
+    state: Mapping[str, Any]
+
+
+def restore_session(link: Mapping[str, str]) -> None:
+    """In a session's first run, copy the user's earlier session that wrote this address, if any."""
+    if session_keys.SESSION in st.session_state:
+        return
+    st.session_state[session_keys.SESSION] = secrets.token_urlsafe(8)
+    saved = next((tab for tab in reversed(_get_saved_sessions().values()) if link and tab.link == link), None)
+    if saved is None:
+        return
+    for key, widget_state in saved.state.items():
+        if isinstance(widget_state, dict):  # in place: this run may hold a reference to it
+            own_dict = session_keys.get_dict(key)
+            own_dict.clear()
+            own_dict.update(widget_state)
+        else:
+            st.session_state[key] = widget_state
+    st.session_state[session_keys.WRITTEN] = dict(link)
+
+
+def save_session() -> None:
+    """Save the link and the state of this session in the user's notes."""
+    name = st.session_state[session_keys.SESSION]
+    values = {key: st.session_state[key] for key in _SAVED_KEYS if key in st.session_state}
+    others = {key: saved for key, saved in _get_saved_sessions().items() if key != name}
+    newest = dict(list(others.items())[1 - _MAX_SESSIONS :])
+    session.get_current().notes[_SESSIONS] = newest | {
+        name: SavedSession(st.session_state[session_keys.WRITTEN], values)
+    }
+
+
+def _get_saved_sessions() -> dict[str, SavedSession]:
+    notes: Any = session.get_current().notes.get(_SESSIONS, {})
+    saved_sessions: dict[str, SavedSession] = notes
+    return saved_sessions

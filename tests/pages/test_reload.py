@@ -105,7 +105,7 @@ def test_a_reload_keeps_what_was_chosen_by_hand_and_controls_of_other_views(open
 
 
 def test_a_visit_notes_few_sessions() -> None:
-    from pages.controls import session_keys, session_restore
+    from pages.controls import query_params, session_keys
 
     def script() -> None:
         import streamlit as st
@@ -121,7 +121,7 @@ def test_a_visit_notes_few_sessions() -> None:
         app.session_state["_visit"] = visit
         app.run()
         assert not app.exception
-    assert len(visit.notes[session_restore._SESSIONS]) == session_restore._MAX_SESSIONS  # type: ignore[arg-type]
+    assert len(visit.notes[query_params._SESSIONS]) == query_params._MAX_SESSIONS  # type: ignore[arg-type]
     assert session_keys.SESSION in app.session_state
 
 
