@@ -7,8 +7,8 @@ import streamlit as st
 
 from pages.classroom import class_bar, teacher_key
 from pages.controls import query_params
-from pages.frame import browser, foot, menu, session_capacity, startup, upload_guard, websocket_limits
-from pages.frame.page import show_file_errors
+from pages.frame import foot, menu, session_capacity, startup, upload_guard, websocket_limits
+from pages.frame.page import mount_browser, show_file_errors
 from pages.lessons import add_stop, open_lesson, panel
 from pages.selection import sidebar
 from pages.streamlit_fixes import installation, module_files, preload
@@ -24,7 +24,7 @@ def draw() -> None:
     slug = page.url_path or "home"
     menu.forward(slug)
     body = st.container()
-    browser.mount_browser()  # mounts the shared view frame before the first view
+    mount_browser()  # mounts the shared view frame before the first view
     with query_params.sync_address(), body, class_bar.follow_class(slug):
         open_lesson.read_address(slug)
         sidebar.draw(slug)

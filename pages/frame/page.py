@@ -1,4 +1,4 @@
-"""Draw the parts that every page shares: header, controls, captions, figures, tables and drawers."""
+"""Draw the parts that every page shares: style sheet, header, controls, captions, figures, tables and drawers."""
 
 from __future__ import annotations
 
@@ -19,10 +19,13 @@ from pages.classroom import class_question, follow_mode
 from pages.controls import popover, session_keys, widgets
 from pages.frame import glossary_terms, registry
 from pages.questions import prediction
+from pages.stores import session
+from pages.stores.session_cookie import describe_cookie
 from pages.streamlit_fixes import element_cache
-from pages.views.register import get_messages
+from pages.views.register import get_messages, register
 from vitviz.csv_table import Columns, csv_text
 from vitviz.papers import find_findings, link_names
+from vitviz.plots.blob import pack
 from vitviz.text import plain, split_sentence
 
 if TYPE_CHECKING:
@@ -42,6 +45,7 @@ _MIME = {
     ".webp": "image/webp",
     ".zip": "application/zip",
 }
+_browser = register(__file__, "browser")
 
 
 @contextmanager
@@ -287,3 +291,13 @@ def _draw_sources(
 ) -> None:
     parts = parts() if callable(parts) else parts
     source("\n\n".join(dedent(inspect.getsource(part)) for part in parts))
+
+
+def mount_browser() -> None:
+    """Send the style sheet and the session's token to the browser.
+
+    The main script sends both: Streamlit drops what a page sent when another page begins.
+    """
+    st.html(Path(__file__).with_name("page.css"))
+    cookie = describe_cookie(session.get_current().token, st.context.cookies, st.context.url)
+    _browser(pack(cookie), key="shell.browser", height=1)

@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.controls import query_params, session_keys, widgets
-from pages.frame import menu, moved_views, registry
+from pages.frame import menu, registry
 from pages.stores import catalogue, session, shared_cache, uploads
 from pages.stores.model_choice import ModelChoice
 from pages.views.event_values import read_events, read_index, read_pin
@@ -179,7 +179,7 @@ def link_to(slug: str, label: str | None = None, *, icon: str | None = None, **c
     Keys with a dot are the other page's controls: `link_to("attention", **{"attention.layer": 3})`. A page that is not
     there is not linked to.
     """
-    slug, query = moved_views.translate(
+    slug, query = menu.translate(
         slug, {key: widgets.encode_value(setting) for key, setting in changes.items()}
     )
     entry = registry.BY_SLUG.get(slug)

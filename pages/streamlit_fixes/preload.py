@@ -18,7 +18,7 @@ from starlette.routing import Route
 from streamlit import config
 
 from pages.frame import registry
-from pages.frame.moved_views import MOVED_PAGES
+from pages.frame.menu import MOVED_PAGES
 from pages.frame.registry import PageEntry
 from pages.views import register
 

@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from pages.controls import notices, query_params, session_keys, widgets
-from pages.frame import page, run_polling, run_start
+from pages.frame import page, training_runs
 from pages.selection import selection
 from pages.stores import runs, session, shared_cache
 from pages.views.figures import draw_race
@@ -55,7 +55,7 @@ def draw_start_button(config: RunConfig | ValueError, key: str, label: str, run_
         icon=":material/play_arrow:",
         why_not=problem,
         on_click=_start_run,
-        args=(config, run_key, run_start.count_clicks()),
+        args=(config, run_key, training_runs.count_clicks()),
     )
     if problem:
         st.error(f"This cannot be trained: {problem}.", icon=":material/block:")
@@ -64,16 +64,16 @@ def draw_start_button(config: RunConfig | ValueError, key: str, label: str, run_
 
 def _start_run(config: RunConfig, key: str, click: int) -> None:
     """Start a run once per click, or show the session's own equal run if it has not ended."""
-    if not run_start.claim_click(click):
+    if not training_runs.claim_click(click):
         return
-    if same := run_start.find_active_run(config):
+    if same := training_runs.find_active_run(config):
         notices.store_notice(NOTICE, "These models are being trained already.")
         query_params.request_value(key, same.id)
         return
     try:
-        query_params.request_value(key, run_start.start_run(config).id)
+        query_params.request_value(key, training_runs.start_run(config).id)
         notices.clear_notice(NOTICE)
-    except run_start.NotStarted as error:
+    except training_runs.NotStarted as error:
         notices.store_notice(NOTICE, f"The run cannot start: {error}.")
 
 
@@ -154,7 +154,7 @@ def average_seeds(hyperparameter: Hyperparameter, racers: Sequence[Racer]) -> tu
 
 def draw(run: Run, build: BuildPanels) -> None:
     """Draw a run's status, curves and panels; poll while it trains."""
-    run_polling.follow(run, lambda run: _draw_panels(run, build))
+    training_runs.follow(run, lambda run: _draw_panels(run, build))
 
 
 def _draw_panels(run: Run, build: BuildPanels) -> None:

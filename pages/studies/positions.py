@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from pages.frame import page, race_question
+from pages.frame import page, training_runs
 from pages.questions.prediction_gate import Prediction, ask_options
 from pages.selection import selection
 from pages.stores import catalogue
@@ -81,7 +81,7 @@ def _build_race_view(name: str) -> View:
         notes=_describe_measurement(race),
         table=_create_table(name, race),
         findings="hyperparameter.positions",
-        above=partial(race_question.draw, name) if name in available_datasets() else None,
+        above=partial(training_runs.draw_race_question, name) if name in available_datasets() else None,
         below=partial(
             selection.link_to,
             "live_lab",

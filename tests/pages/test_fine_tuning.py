@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from pages.frame import run_polling
+from pages.frame import training_runs
 from pages.stores import user_datasets
 from pages.train.fine_tuning import tuning_race
 from tests.messages import body, message, unpack
@@ -289,14 +289,14 @@ def test_a_race_that_was_resumed_is_polled_again(
     monkeypatch: pytest.MonkeyPatch, before: bool, state: str, again: bool
 ) -> None:
     """'Resume' ran the fragment alone, whose polling had ended: 'waiting for a free slot' stood there for good."""
-    kept, reruns = {run_polling.WATCHED: before}, []
-    monkeypatch.setattr(run_polling.st, "session_state", kept)
-    monkeypatch.setattr(run_polling.st, "rerun", lambda: reruns.append(1))
-    monkeypatch.setattr(run_polling, "session", MagicMock())
-    monkeypatch.setattr(run_polling.runs, "mark_active", lambda user: None)
-    monkeypatch.setattr(run_polling.runs, "read_status", lambda run: Status(state))
-    run_polling.draw_followed(object(), lambda run: None)
-    assert bool(reruns) == again and kept[run_polling.WATCHED] == Status(state).active
+    kept, reruns = {training_runs.WATCHED: before}, []
+    monkeypatch.setattr(training_runs.st, "session_state", kept)
+    monkeypatch.setattr(training_runs.st, "rerun", lambda: reruns.append(1))
+    monkeypatch.setattr(training_runs, "session", MagicMock())
+    monkeypatch.setattr(training_runs.runs, "mark_active", lambda user: None)
+    monkeypatch.setattr(training_runs.runs, "read_status", lambda run: Status(state))
+    training_runs.draw_followed(object(), lambda run: None)
+    assert bool(reruns) == again and kept[training_runs.WATCHED] == Status(state).active
 
 
 def test_random_weights_are_said(open_app: OpenApp, shipped: Path) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.frame import moved_views, registry
+from pages.frame import menu, registry
 from pages.studies import lecture_results, patch_size, position_errors
 from pages.studies.gallery import draw_card_sketch
 from pages.studies.study import Choice, Race
@@ -75,11 +75,11 @@ def test_an_example_builds_in_both_themes_without_a_page(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("slug", "view", "study"),
-    [(slug, view, study) for slug, views in moved_views.STUDIES.items() for view, study in views.items()],
+    [(slug, view, study) for slug, views in menu.STUDIES.items() for view, study in views.items()],
 )
 def test_every_old_address_opens_its_study(slug: str, view: str, study: str) -> None:
     query = {"model": "checkpoint:digits_vit", f"{slug}.view": view, f"{slug}.dataset": "digits"}
-    target, translated = moved_views.translate(slug, query)
+    target, translated = menu.translate(slug, query)
     assert target == "studies" and study in STUDIES
     assert translated == {
         "studies.study": study,
@@ -89,11 +89,11 @@ def test_every_old_address_opens_its_study(slug: str, view: str, study: str) -> 
 
 
 def test_moved_pages_open_their_first_view_and_others_stay() -> None:
-    assert moved_views.translate("data", {}) == ("studies", {"studies.study": "data_size"})
-    assert moved_views.translate("data", {"data.view": "nonsense"})[1]["studies.study"] == "data_size"
-    assert moved_views.translate("hybrids", {"hybrids.view": "stem"}) == ("hybrids", {"hybrids.view": "stem"})
-    assert moved_views.translate("attention", {}) == ("attention", {})
-    assert not set(moved_views.MOVED_PAGES) & set(registry.BY_SLUG)
+    assert menu.translate("data", {}) == ("studies", {"studies.study": "data_size"})
+    assert menu.translate("data", {"data.view": "nonsense"})[1]["studies.study"] == "data_size"
+    assert menu.translate("hybrids", {"hybrids.view": "stem"}) == ("hybrids", {"hybrids.view": "stem"})
+    assert menu.translate("attention", {}) == ("attention", {})
+    assert not set(menu.MOVED_PAGES) & set(registry.BY_SLUG)
 
 
 @pytest.mark.parametrize("name", list(STUDIES))

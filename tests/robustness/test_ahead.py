@@ -15,11 +15,11 @@ SCRIPT = """
 import asyncio, os, sys
 from pathlib import Path
 from benchmarks.page_runs import Visitor, app
-from pages.frame import warm_up
-from pages.stores.shared_results import Results
+from pages.frame import startup
+from pages.stores.shared_results import ResultCache
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-warm_up.PAUSE_S, made, get = 0.0, [], Results.get
+startup.PAUSE_S, made, get = 0.0, [], ResultCache.get
 
 def counted(results, key, make, *saying):
     def noted():
@@ -31,8 +31,8 @@ def counted(results, key, make, *saying):
 async def main():
     runtime = app(Path(sys.argv[1]))
     await runtime.start()
-    Results.get = counted
-    looked_at = await asyncio.to_thread(warm_up.look)
+    ResultCache.get = counted
+    looked_at = await asyncio.to_thread(startup.open_all_pages)
     computed = len(made)
     made.clear()
     visitor = Visitor(runtime)

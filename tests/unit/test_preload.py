@@ -11,7 +11,7 @@ import streamlit
 from streamlit import config
 
 from pages.frame import registry
-from pages.frame.moved_views import MOVED_PAGES
+from pages.frame.menu import MOVED_PAGES
 from pages.streamlit_fixes import preload
 from pages.views.register import COMPONENT, load_heights
 

@@ -25,7 +25,7 @@ def lived(monkeypatch: pytest.MonkeyPatch, first_look: Callable[[], None]) -> li
         async with startup.lifespan(st.App("app.py")):
             happened.append("open")
 
-    monkeypatch.setattr(startup.warm_up, "open_first_page", look)
+    monkeypatch.setattr(startup, "open_first_page", look)
     monkeypatch.setattr(startup, "start_warm_up", lambda: happened.append("begin"))
     with ThreadPoolExecutor(1) as apart:  # a browser's test may have left this thread with a loop of its own
         apart.submit(asyncio.run, live()).result()

@@ -5,7 +5,7 @@ from functools import partial
 import streamlit as st
 
 from pages.controls import notices, query_params, widgets
-from pages.frame import page, run_polling, run_start
+from pages.frame import page, training_runs
 from pages.selection import selection
 from pages.stores import catalogue, own_weights, runs, session, shared_cache
 from pages.train.fine_tuning import (
@@ -61,7 +61,7 @@ def _draw_shown_race() -> Run | None:
     if run is None:
         _draw_recorded()
     else:
-        run_polling.follow(run, _draw_race)
+        training_runs.follow(run, _draw_race)
     return run
 
 
@@ -118,7 +118,7 @@ def _draw_setup(chosen: RaceSettings) -> None:
             width="stretch",
             why_not="predict first" if guess is None else "",
             on_click=_start_race,
-            args=(chosen, guess, run_start.count_clicks()),
+            args=(chosen, guess, training_runs.count_clicks()),
         )
     kept_parameters.draw(chosen)
 
@@ -136,13 +136,13 @@ def _offer_colour(chosen: RaceSettings) -> None:
 
 def _start_race(chosen: RaceSettings, guess: str, click: int) -> None:
     """Start the race with a copy of the initial weights and display it (a callback)."""
-    if not run_start.claim_click(click):
+    if not training_runs.claim_click(click):
         return
     try:
         model = shared_cache.load_model(chosen.source, chosen.step)
         source = Source(chosen.source.title, model.digest, model.config, model.preparation)
-        run = run_start.start_run(race(source, chosen.task, chosen.method), start=start_file(model))
-    except (run_start.NotStarted, CheckpointError, OSError, ValueError) as error:
+        run = training_runs.start_run(race(source, chosen.task, chosen.method), start=start_file(model))
+    except (training_runs.NotStarted, CheckpointError, OSError, ValueError) as error:
         notices.store_notice(race_selection.NOTICE, f"Training cannot start: {error}.")
     except KeyError:
         notices.store_notice(

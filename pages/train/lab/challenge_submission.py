@@ -7,7 +7,7 @@ import streamlit as st
 from pages.classroom import membership
 from pages.classroom.challenge_board import format_wait
 from pages.controls import widgets
-from pages.frame import run_start
+from pages.frame import training_runs
 from pages.stores import leaderboard, runs, session
 from pages.train.lab import lab_controls, runs_table
 from vitviz.classes import challenge as rules
@@ -44,7 +44,7 @@ def draw(config: RunConfig | ValueError, run: Run | None, show: Callable[[str], 
                 icon=":material/play_arrow:",
                 why_not=plain(name_fields(str(limited_config))) if is_refused else "",
                 on_click=_train,
-                args=(limited_config, run_start.count_clicks(), show),
+                args=(limited_config, training_runs.count_clicks(), show),
             )
             widgets.button(
                 "Handed in" if why_not == ON_BOARD else "Hand it in",
@@ -114,7 +114,7 @@ def _hand_in(run: Run) -> None:
 def _train(config: RunConfig, click: int, show: Callable[[str], None]) -> None:
     """Queue the run and enter it into the ranking; a teacher's first run goes to the front of the queue."""
     classroom = membership.get_membership()
-    if classroom is None or not run_start.claim_click(click):
+    if classroom is None or not training_runs.claim_click(click):
         return
     store = membership.get_class_store()
     try:
@@ -124,9 +124,9 @@ def _train(config: RunConfig, click: int, show: Callable[[str], None]) -> None:
         goes_first = classroom.leads and not any(
             entry.who == classroom.who for entry in rules.load_entries(store, classroom.code)
         )
-        run = run_start.start_run(runs_table.make_name_unique(config), config.lease_s, first=goes_first)
+        run = training_runs.start_run(runs_table.make_name_unique(config), config.lease_s, first=goes_first)
         rules.submit_run(store, classroom.code, classroom.who, membership.get_nickname(), run.id)
-    except (ClassError, run_start.NotStarted) as error:
+    except (ClassError, training_runs.NotStarted) as error:
         lab_controls.set_notice(f"The model is not trained: {error}.")
         return
     show(run.id)

@@ -7,8 +7,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.controls import notices, popover, query_params, session_keys, widgets
-from pages.frame import page, race_question, registry, run_start
-from pages.frame.run_polling import rerun_if_deleted
+from pages.frame import page, registry, training_runs
+from pages.frame.training_runs import rerun_if_deleted
 from pages.lessons import open_lesson
 from pages.selection import selection
 from pages.stores import catalogue, polling_rate, runs, session
@@ -55,11 +55,11 @@ COLUMNS = [2, 1]  # pictures, and the curves with the drawing pad
 
 def start_run(config: RunConfig, click: int) -> None:
     """Start a run and show it, once per click even if two script runs handle the same click."""
-    if not run_start.claim_click(click):
+    if not training_runs.claim_click(click):
         return
     try:
-        run = run_start.start_run(runs_table.make_name_unique(config))
-    except run_start.NotStarted as error:
+        run = training_runs.start_run(runs_table.make_name_unique(config))
+    except training_runs.NotStarted as error:
         lab_controls.set_notice(f"The run could not start: {error}.")
         return
     show_run(run.id)
@@ -97,7 +97,7 @@ def _draw_start_row(row: DeltaGenerator, visit_runs: list[Run]) -> Run | None:
             if differences := config_summary.describe_differences(config, focus).strip():
                 page.caption(differences)
     if mode == race.EXPERIMENT:
-        race_question.draw(race.get_dataset())
+        training_runs.draw_race_question(race.get_dataset())
     with start_place:
         _draw_start_button(config)
     challenge_submission.draw(config, focus, show_run)
@@ -118,7 +118,7 @@ def _draw_start_button(config: RunConfig | ValueError) -> None:
         why_not=why_not,
         help=None if isinstance(config, ValueError) else f"{config_summary.describe_config(config)}.",
         on_click=start_run,
-        args=(config, run_start.count_clicks()),
+        args=(config, training_runs.count_clicks()),
     )
 
 

@@ -16,7 +16,7 @@ import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from pages.frame.run_polling import rerun_if_deleted
+from pages.frame.training_runs import rerun_if_deleted
 from pages.stores import runs
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs, errors, start_button
 from tests.robustness.no_writing import read_only

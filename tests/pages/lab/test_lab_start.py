@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.frame import run_start
+from pages.frame import training_runs
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, errors, start_button
 from vitviz.config import ViTConfig
 from vitviz.training.presets import TRAINING_PRESETS
@@ -70,11 +70,11 @@ def test_start_hands_over_what_the_controls_say(open_app: OpenApp, executor: Fak
 
 def test_a_click_that_is_served_twice_starts_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Under load two runs were seen waiting after one click: two runs of the script may serve it at once."""
-    monkeypatch.setattr(run_start.st, "session_state", {})
-    drawn_with = run_start.count_clicks()
-    assert [run_start.claim_click(drawn_with), run_start.claim_click(drawn_with)] == [True, False]
-    assert run_start.claim_click(
-        run_start.count_clicks()
+    monkeypatch.setattr(training_runs.st, "session_state", {})
+    drawn_with = training_runs.count_clicks()
+    assert [training_runs.claim_click(drawn_with), training_runs.claim_click(drawn_with)] == [True, False]
+    assert training_runs.claim_click(
+        training_runs.count_clicks()
     )  # the next click, on the button as it is drawn again
 
 

@@ -1,0 +1,140 @@
+"""Start training runs from a page's buttons, once per click, and draw them again while they train."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import streamlit as st
+
+from pages.controls import session_keys
+from pages.stores import polling_rate, runs, session, shared_cache
+from vitviz.text import reason
+from vitviz.training.position_race import QUESTIONS
+from vitviz.training.run_directory import Run, RunError
+
+if TYPE_CHECKING:
+    from vitviz.training.run_config import RunConfig
+
+_clicks = threading.Lock()  # held while session_keys.CLICKS_SERVED is read and raised
+POLL_S = 0.5
+WATCHED = "_watched_run"  # session key: True if the run was active when it was drawn last
+MAX_RACE_IMAGES = 4  # images, of the first classes
+_RACE_IMAGE_PX = 64
+
+
+class NotStarted(Exception):
+    """Raised when no run was started; its message follows 'Cannot start: '."""
+
+
+def count_clicks() -> int:
+    """Return how many clicks on start buttons this session has served."""
+    return int(st.session_state.get(session_keys.CLICKS_SERVED, 0))
+
+
+def claim_click(click: int) -> bool:
+    """Return True for the first script run that serves this click, and False for its duplicates.
+
+    Two script runs may serve one click, which has queued two runs of the same name.
+    """
+    with _clicks:
+        if count_clicks() != click:
+            return False
+        st.session_state[session_keys.CLICKS_SERVED] = click + 1
+        return True
+
+
+def find_active_run(config: RunConfig) -> Run | None:
+    """Return the user's queued or training run of exactly these models, if any."""
+    user = session.get_current()
+    for run in runs.list_runs(user):
+        existing = run.config()
+        requested = config.on_threads(existing.train.threads)  # fixed when a run starts
+        same = (existing.preset, existing.members, existing.train) == (
+            requested.preset,
+            requested.members,
+            requested.train,
+        )
+        if same and runs.is_maker(user, run) and runs.read_status(run).active:
+            return run
+    return None
+
+
+def start_run(config: RunConfig, lease_s: float | None = runs.LEASE_S, **options: Any) -> Run:
+    """Start a run of this user.
+
+    Args:
+        config: models and training.
+        lease_s: the run stops after so many seconds without a viewer; None: never.
+        options: further arguments of the executor's `start`.
+
+    Raises:
+        NotStarted: if the config is invalid, too many runs exist, or the folder is not writable.
+    """
+    from vitviz.training.executor import ExecutorError
+
+    user = session.get_current()
+    try:
+        owned = replace(config, owner=user.owner, lease_s=lease_s)
+        run = runs.get_executor().start(owned, session.get_address(), **options)
+    except (ExecutorError, ValueError) as error:
+        raise NotStarted(str(error)) from error
+    except OSError as error:
+        raise NotStarted(f"the runs' folder is not writable ({reason(error)})") from error
+    runs.adopt_run(user, run.id)
+    return run
+
+
+def rerun_if_deleted(draw: Callable[..., None]) -> Callable[..., None]:
+    """Wrap a fragment so that it reruns the page, which reports missing runs, if one was deleted."""
+
+    @wraps(draw)
+    def draw_or_rerun(*args: Any) -> None:
+        try:
+            draw(*args)
+        except (RunError, FileNotFoundError):
+            flat = [entry for arg in args for entry in (arg if isinstance(arg, list) else [arg])]
+            if all(run.exists() for run in flat if isinstance(run, Run)):
+                raise
+            st.rerun()
+
+    return draw_or_rerun
+
+
+def follow(run: Run, draw: Callable[[Run], None]) -> None:
+    """Draw a run, again while it trains; rerun the page when it has ended, was resumed or was deleted."""
+    active = st.session_state[WATCHED] = runs.read_status(run).active
+    st.fragment(draw_followed, run_every=POLL_S * polling_rate.get_slowness() if active else None)(run, draw)
+
+
+@rerun_if_deleted
+def draw_followed(run: Run, draw: Callable[[Run], None]) -> None:
+    """Draw a run, and rerun the page if polling must start or stop."""
+    user = session.get_current()
+    runs.mark_active(user)
+    polling_rate.note_user(user.token)
+    draw(run)
+    active = runs.read_status(run).active
+    if active != st.session_state.get(WATCHED):
+        st.session_state[WATCHED] = active
+        st.rerun()
+
+
+def draw_race_question(dataset_name: str) -> None:
+    """Draw the dataset's question and one test image per class, at most four."""
+    dataset = shared_cache.load_dataset(dataset_name)
+    labels = dataset.labels_of("test")
+    images = [
+        dataset.test_images[np.argmax(labels == index)]
+        for index in range(len(dataset.classes[:MAX_RACE_IMAGES]))
+    ]
+    scale = max(1, 2 * _RACE_IMAGE_PX // images[0].shape[0])  # so that a browser does not blur small images
+    st.caption(f"Question: {QUESTIONS[dataset_name]}")
+    with st.container(horizontal=True, gap="small"):
+        for name, image in zip(dataset.classes, images, strict=False):
+            large = np.broadcast_to(image, (*image.shape[:2], 3)).repeat(scale, 0).repeat(scale, 1)
+            st.image(large, caption=name, alt=f"Test image of class {name}", width=_RACE_IMAGE_PX)
