@@ -9,7 +9,7 @@ from pages.classroom import class_bar, teacher_key
 from pages.controls import query_params
 from pages.frame import foot, menu, session_capacity, startup, upload_guard, websocket_limits
 from pages.frame.page import mount_browser, show_file_errors
-from pages.lessons import add_stop, open_lesson, panel
+from pages.lessons import editor, open_lesson, panel
 from pages.selection import sidebar
 from pages.streamlit_fixes import installation, module_files, preload
 
@@ -32,7 +32,7 @@ def draw() -> None:
             with show_file_errors():
                 page.run()
             foot.draw(slug)
-            add_stop.draw(slug)
+            editor.draw_add_button(slug)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
-"""Edit the user's own lesson: name, write, order and remove its stops, and download it as a file."""
+"""Edit the user's own lesson: add pages, name, write, order and remove its stops, and download it as a file."""
 
 from collections.abc import Callable
 from dataclasses import replace
 
 import streamlit as st
 
-from pages.controls import notices, widgets
+from pages.classroom.membership import toast_errors
+from pages.controls import notices, session_keys, widgets
 from pages.frame import page, registry
-from pages.lessons import cards, open_lesson
+from pages.lessons import open_lesson
 from pages.questions import question_form
 from pages.stores import lessons, session
 from vitviz.lessons import task_checks
@@ -21,12 +22,16 @@ from vitviz.lessons.lesson import (
     Stop,
 )
 from vitviz.lessons.lesson_file import write_lesson
-from vitviz.lessons.task_checks import Check
+from vitviz.lessons.task_checks import Check, PageOpen
 from vitviz.text import plain
 
 _TURN, _ERROR = "lessons._edited", "lessons._refused"
 EMPTY = "Your lesson is empty. Open a page, set its controls, and press 'Add to my lesson' at the end of the page."
 UNCHANGED = "as in the file"
+NEW_LESSON_TITLE = "My lesson"
+NEW_STOP_WORDS = "What do you see here?"
+NEW_STOP_TASK = "Look at the figure, then continue."
+SLUG = "lessons"
 
 
 def reset_forms() -> None:
@@ -46,7 +51,7 @@ def draw() -> None:
     for number, stop in enumerate(lesson.stops, start=1):
         with st.expander(f"{number}. {plain(stop.title)} · {registry.BY_SLUG[stop.link.slug].title}"):
             _draw_stop(lesson, number, stop, f"lessons.edit.{turn}.{number}")
-    cards.draw_card(lessons.MINE, lesson)
+    open_lesson.draw_card(lessons.MINE, lesson)
     page.download("Download my lesson", lambda: write_lesson(lesson), "my_lesson.toml", "lessons.download")
 
 
@@ -170,3 +175,33 @@ def _change(edit: Callable[[Lesson], Lesson]) -> None:
 
 def _join_lines(text: str) -> str:
     return " ".join(text.split())
+
+
+def draw_add_button(slug: str) -> None:
+    """Draw the button at the end of the page; the page of lessons itself cannot be a stop."""
+    if slug == SLUG:
+        return
+    st.button(
+        "Add to my lesson",
+        key="my_lesson.add",
+        icon=":material/bookmark_add:",
+        type="tertiary",
+        on_click=add_page,
+        help="Adds this page, with model, step, image, pin and controls, to your lesson.",
+    )
+
+
+def add_page() -> None:
+    """Add the page as shown, in a callback, so that it includes what the last run has drawn."""
+    own_lessons = lessons.get_shelf(session.get_current()).own
+    page = registry.BY_SLUG[st.session_state.get(session_keys.PAGE) or "home"]
+    lesson = own_lessons.get(lessons.MINE)
+    with toast_errors("The page cannot be added"):  # too many stops, or a control that no link can hold
+        stop = Stop(page.title, open_lesson.link_page(), NEW_STOP_WORDS, NEW_STOP_TASK, PageOpen(page.slug))
+        own_lessons[lessons.MINE] = (
+            Lesson(NEW_LESSON_TITLE, (stop,))
+            if lesson is None
+            else replace(lesson, stops=(*lesson.stops, stop))
+        )
+        count = len(own_lessons[lessons.MINE].stops)
+        st.toast(f"Added as stop {count}. Edit it on the page 'Lessons'.", icon=":material/bookmark_added:")

@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.controls import notices
 from pages.frame import registry
-from pages.lessons import cards, editor
+from pages.lessons import editor, open_lesson
 from pages.selection import upload
 from pages.stores import lessons, session
 from vitviz.lessons.lesson_file import read_lesson
@@ -29,7 +29,7 @@ def draw() -> None:
     notices.draw_notice(_ERROR)
     opened = lessons.get_shelf(session.get_current()).own.get(lessons.OPENED)
     if opened is not None:
-        cards.draw_card(lessons.OPENED, opened)
+        open_lesson.draw_card(lessons.OPENED, opened)
         st.button("Edit a copy", key="lessons.copy", icon=":material/edit:", on_click=_copy_to_editor)
 
 

@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.classroom import class_question
 from pages.frame import page, registry
-from pages.lessons import cards, editor, file_upload
+from pages.lessons import editor, file_upload, open_lesson
 from pages.stores import lessons, session
 from pages.stores.lessons import StoredAnswer
 from vitviz.csv_table import Columns
@@ -45,8 +45,8 @@ def _format_answer(answer: StoredAnswer) -> tuple[str, str, str, str]:
 
 page.header("lessons")
 for name, lesson in lessons.list_shipped(registry.BY_SLUG).items():
-    cards.draw_card(name, lesson)
-cards.draw_class_lessons(lessons.list_class_lessons(registry.BY_SLUG))
+    open_lesson.draw_card(name, lesson)
+open_lesson.draw_class_lessons(lessons.list_class_lessons(registry.BY_SLUG))
 file_upload.draw()
 st.subheader("My lesson", anchor=False)
 editor.draw()

@@ -15,7 +15,6 @@ from pages.frame.registry import PageEntry
 from pages.selection import (
     image_picker,
     model_dialog,
-    model_list,
     page_selection,
     run_follower,
     selection,
@@ -198,9 +197,9 @@ def _draw_model_list(shown: str, choices: Mapping[str, ModelChoice]) -> None:
     st.session_state["model"] = shown
     st.selectbox(
         "Model",
-        model_list.sort_models(choices.values()),
+        catalogue.sort_models(choices.values()),
         key="model",
-        format_func=lambda name: model_list.label_model(choices[name]),
+        format_func=lambda name: catalogue.label_model(choices[name]),
         on_change=_store_clicked_model,
     )
 

@@ -4,9 +4,10 @@ import streamlit as st
 
 from pages.controls import query_params, widgets
 from pages.frame import page
-from pages.selection import model_list, selection, substitutes
+from pages.selection import selection, substitutes
 from pages.selection.selection import Selection
 from pages.start.map_session import MapFrame
+from pages.stores import catalogue
 from pages.stores.model_choice import ModelChoice
 from vitviz.plots.blob import open_blob
 from vitviz.text import plain
@@ -48,9 +49,9 @@ def _choose_model() -> ModelChoice | None:
         key = widgets.select(
             MODEL,
             "Compare with another model",
-            [NONE, *model_list.sort_models(others.values())],
+            [NONE, *catalogue.sort_models(others.values())],
             NONE,
-            format_func=lambda key: model_list.label_model(others[key]) if key else "none",
+            format_func=lambda key: catalogue.label_model(others[key]) if key else "none",
             help="Shows a second map below, for the same image and token.",
         )
     return others.get(key)

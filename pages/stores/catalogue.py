@@ -1,10 +1,10 @@
-"""List the models, samples and datasets that can be selected, without loading them."""
+"""List, sort and label the models, samples and datasets that can be selected, without loading them."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from vitviz.models.pretrained_list import Pretrained
 
 CHECKPOINTS = Path(__file__).parents[2] / "checkpoints"
+_DATASET_ORDER = ("cifar10", "cifar100", "mnist", "fashion-mnist", "digits", "shapes")  # of the list of models
 
 
 def list_models(user: UserSession) -> Mapping[str, ModelChoice]:
@@ -199,3 +200,37 @@ def list_datasets() -> Mapping[str, str]:
     from vitviz.data.datasets import find_note, picture_sets
 
     return {name: find_note(name).title for name in picture_sets()}
+
+
+def sort_models(choices: Iterable[ModelChoice]) -> list[str]:
+    """Return keys: runs, own weights, ImageNet models, checkpoints by dataset, then untrained presets."""
+    return [choice.key for choice in sorted(choices, key=_rank_model)]
+
+
+def label_model(choice: ModelChoice) -> str:
+    """Return a label such as 'CIFAR-10 · Hybrid, 85.8 %', with the accuracy of the last step."""
+    accuracy = "" if choice.accuracy is None else f", {percent(choice.accuracy)}"
+    kind = choice.key.partition(":")[0]
+    if kind == "run":
+        dataset = f" ({get_dataset_title(choice.trained_on)})" if choice.trained_on else ""
+        return f"Run · {choice.title}{dataset}{accuracy}"
+    if choice.key.startswith(own_weights.KEY):
+        return f"Your weights · {choice.title}"
+    if choice.key.startswith(published_weights.KEY):
+        return f"Photos · {choice.title}"
+    if choice.trained_on is None:
+        return f"Untrained · {choice.title}"
+    dataset = get_dataset_title(choice.trained_on)
+    name = choice.title.removeprefix(dataset).strip()
+    return f"{dataset[:1].upper()}{dataset[1:]} · {name[:1].upper()}{name[1:]}{accuracy}"
+
+
+def _rank_model(choice: ModelChoice) -> tuple[int, int]:
+    prefixes = ("run:", own_weights.KEY, published_weights.KEY)
+    for rank, prefix in enumerate(prefixes):
+        if choice.key.startswith(prefix):
+            return rank, 0
+    if choice.trained_on is None:
+        return len(prefixes) + 1, 0
+    order = (*_DATASET_ORDER, choice.trained_on)
+    return len(prefixes), order.index(choice.trained_on)

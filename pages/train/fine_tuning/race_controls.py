@@ -6,23 +6,24 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from pages.controls import widgets
+from pages.controls import popover, query_params, widgets
 from pages.frame import page
-from pages.selection import selection
+from pages.selection import selection, upload
 from pages.stores import own_weights, published_weights, session, shared_cache, user_datasets
 from pages.stores.model_choice import ModelChoice
-from pages.train.fine_tuning import example_images
 from vitviz.config import CNNConfig, ModelConfig, ViTConfig, name_fields
 from vitviz.data.dataset import DatasetError, validation_split
 from vitviz.data.datasets import DATASETS, available_datasets
 from vitviz.data.image_decoding import some_in_colour
+from vitviz.data.letters import LETTERS, TEST, TRAIN, letters_zip
 from vitviz.data.uploaded_datasets import is_uploaded
 from vitviz.models.abilities import abilities
 from vitviz.models.backbone_transfer import fitted
-from vitviz.text import plain
+from vitviz.text import plain, reason
 from vitviz.training.batches import SPLIT_SEED
 from vitviz.training.fine_tuning_race import Body, Method, Source, Task, recipes
 from vitviz.training.run_limits import MAX_PARAMETERS, parameters
+from vitviz.upload_limits import DATASET_ZIP_BYTES
 
 FIRST = "checkpoint:mnist_vit"  # gains most on digits, the dataset that is always available
 # For uploaded colour images: a grey backbone would lose their colours.
@@ -49,6 +50,9 @@ FLIPPED = ("cifar", "fashion")  # prefixes of datasets whose classes are invaria
 WIDE = (
     128  # at this width or more a ViT from scratch is better at half the rate (digits, 20 images per class)
 )
+UPLOAD_SIDE_PX = 32
+ZIP = "A zip with one folder per class, or with folders *train* and *test* that hold one folder per class"
+_REFUSED = "fine_tuning._refused"
 
 
 @dataclass(frozen=True)
@@ -114,7 +118,7 @@ def draw() -> RaceSettings | str:
             return plain(str(error))
         a_class = _choose_class_size(counts)
         method = _choose_method(source, dataset)
-        example_images.draw_upload(RaceControls.key("dataset"))
+        draw_upload(RaceControls.key("dataset"))
     task = _make_task(dataset, counts, a_class)
     current = selection.get_current()
     step = current.step if source.key == current.model else source.last_step
@@ -299,3 +303,71 @@ def explain_refusal(chosen: RaceSettings) -> str:
     if chosen.task.pictures < 2 * chosen.task.classes:
         return "expected at least two training images per class"
     return ""
+
+
+def draw_upload(control: str) -> None:
+    """Draw the popover that uploads a dataset; `control` is the key of the widget that then selects it."""
+    with popover.draw_popover("Your images", "upload", "fine_tuning.pictures"):
+        if popover.is_closed():
+            return
+        _add_letters(control)
+        st.divider()
+        file = upload.receive_zip("fine_tuning._zip", ZIP, DATASET_ZIP_BYTES)
+        if refused := st.session_state.get(_REFUSED):
+            st.error(plain(refused), icon=":material/block:")
+        if file is not None:
+            _store_dataset(file.data, file.name.removesuffix(".zip"), control)
+            st.rerun()
+        st.caption(user_datasets.PRIVACY)
+        _draw_removal()
+
+
+def _add_letters(control: str) -> None:
+    names = ", ".join(LETTERS)
+    counts = f"{TRAIN} training and {TEST} test images of each letter: {names}."
+    if st.button(
+        "Generate images of three letters",
+        key="fine_tuning._draw",
+        icon=":material/draw:",
+        help=counts,
+        width="stretch",
+    ):
+        _store_dataset(letters_zip(), f"letters {names}", control)
+        st.rerun()
+    page.download("Download as a zip", letters_zip, "letters.zip", "fine_tuning._letters")
+
+
+def _store_dataset(zip_bytes: bytes, title: str, control: str) -> None:
+    st.session_state.pop(_REFUSED, None)
+    try:
+        with st.spinner("Reading the images …"):
+            note = user_datasets.store_dataset(
+                session.get_current(), zip_bytes, title, UPLOAD_SIDE_PX, address=session.get_address()
+            )
+    except DatasetError as error:
+        st.session_state[_REFUSED] = str(error)
+        return
+    query_params.request_value(control, note.name)
+
+
+def _draw_removal() -> None:
+    datasets = user_datasets.list_datasets(session.get_current())
+    if not datasets:
+        return
+    name = st.selectbox(
+        "Your dataset", list(datasets), format_func=lambda key: datasets[key].title, key="fine_tuning._set"
+    )
+    st.button(
+        "Delete images",
+        key="fine_tuning._remove",
+        icon=":material/delete:",
+        on_click=_delete_dataset,
+        args=(name,),
+    )
+
+
+def _delete_dataset(name: str) -> None:
+    try:
+        user_datasets.remove_dataset(session.get_current(), name)
+    except OSError as error:
+        st.session_state[_REFUSED] = f"The images could not be deleted ({reason(error)})."

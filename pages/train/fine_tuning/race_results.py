@@ -1,13 +1,37 @@
-"""Read both groups' curves and test accuracies from a race's records."""
+"""Select the displayed race, and read its curves, its test accuracies and those of its frozen backbone."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
+import streamlit as st
+import torch
+from numpy.typing import NDArray
 
-from pages.stores import runs
+from pages.controls import notices, session_keys, widgets
+from pages.stores import runs, session, shared_cache
+from pages.train.fine_tuning.race_controls import RaceControls
 from vitviz.analysis.fine_tuning import Group
+from vitviz.analysis.probes import linear_accuracy
+from vitviz.data.dataset import DatasetError
+from vitviz.data.datasets import data_title
 from vitviz.experiments.result_file import Result
-from vitviz.training.fine_tuning_race import SCRATCH, TITLES, TUNED, part_of
+from vitviz.models.backbone_transfer import create_initialised_model
+from vitviz.models.vit import VisionTransformer
+from vitviz.probe.features import extract_features, patch_means
+from vitviz.text import percent
+from vitviz.training.batches import PreparedImages, make_normaliser, prepare_training_data
+from vitviz.training.fine_tuning_race import PRESET, SCRATCH, TITLES, TUNED, part_of
 from vitviz.training.run_config import Member, RunConfig
-from vitviz.training.run_directory import Run
+from vitviz.training.run_directory import Run, RunError
+from vitviz.training.start_weights import load_start
+
+NOTICE = "fine_tuning._notice"
+RACE_MISSING = "The run of this link was deleted or has expired on this server."
+PROBE_TITLE = "Frozen backbone"
+MAX_PROBE_IMAGES = 3000  # in all; more would keep the page waiting
+TOO_MANY_IMAGES = f"Frozen features are computed for up to {MAX_PROBE_IMAGES:,} images; this run has more."
 
 
 def load_groups(run: Run) -> tuple[Group, Group]:
@@ -52,3 +76,89 @@ def find_first_seed(config: RunConfig, name: str) -> Member:
 
 def find_member(run: Run, name: str, seed: int) -> Run:
     return next(member for member in run.members() if part_of(member.directory.name) == (name, seed))
+
+
+def adopt_linked() -> None:
+    """Add the permalink's race to the session, or store a notice if it does not exist."""
+    requested, key = st.session_state.get(session_keys.REQUESTED, {}), RaceControls.key("run")
+    if key not in requested:
+        return
+    adopted = runs.adopt_run(session.get_current(), requested[key])
+    notices.store_notice(NOTICE, "" if adopted else RACE_MISSING)
+    if not adopted:
+        del requested[key]  # without a race no control takes it
+
+
+def choose_race() -> Run | None:
+    """Draw the selection among the session's races; return None if there is none."""
+    races = {run.id: run for run in runs.list_runs(session.get_current()) if run.config().preset == PRESET}
+    if not races:
+        return None
+    count = len(races)
+    configs = [run.config() for run in races.values()]
+    titles = [f"{count - i}. {c.name}: {data_title(c.train.dataset)}" for i, c in enumerate(configs)]
+    names = dict(zip(races, titles, strict=True))
+    widgets.resolve_option(RaceControls.key("run"), tuple(races))
+    if count == 1:
+        widgets.store_value(RaceControls.key("run"), next(iter(races)))
+        return next(iter(races.values()))
+    return races[widgets.select(RaceControls.key("run"), "Race shown", names)]
+
+
+@dataclass(frozen=True)
+class LinearProbe:
+    """Test accuracy of a logistic regression on the head's input and, for [CLS], on the mean of the patches."""
+
+    accuracy: float
+    patch_mean_accuracy: float | None
+
+    @property
+    def group(self) -> Group:
+        """The probe as a group of the race's figure."""
+        return Group("frozen", PROBE_TITLE, (), (self.accuracy,))
+
+    def describe(self) -> str:
+        if self.patch_mean_accuracy is None:
+            return f"A logistic regression on features of the frozen backbone: {percent(self.accuracy)}."
+        return (
+            f"A logistic regression on [CLS] of the frozen backbone: {percent(self.accuracy)}; on the mean of its"
+            f" patches: {percent(self.patch_mean_accuracy)}."
+        )
+
+
+def fit_probe(run: Run) -> LinearProbe | None:
+    """Return the probe of a race's backbone; None if images or weights are missing, or the images too many."""
+    try:
+        return _fit_probe(run.id, run)
+    except (RunError, DatasetError, ValueError):  # the images or the initial weights were deleted
+        return None
+
+
+@shared_cache.shared(max_entries=32, spinner="Reading the frozen backbone's features …")
+def _fit_probe(run_id: str, _run: Run) -> LinearProbe | None:
+    config = _run.config()
+    splits = prepare_training_data(
+        shared_cache.load_dataset(config.train.dataset), config.preparation, config.train
+    )
+    if len(splits.train) + len(splits.test) > MAX_PROBE_IMAGES:
+        return None
+    start = load_start(_run, config.train)
+    (state,) = start.snapshots.values()
+    backbone = create_initialised_model(start.config, 0, state)
+    inputs = [_prepare_inputs(part, config) for part in (splits.train, splits.test)]
+    labels = [part.labels.numpy() for part in (splits.train, splits.test)]
+
+    def measure_accuracy(extract: Callable[[NDArray[np.float32]], NDArray[np.float32]]) -> float:
+        train, test = map(extract, inputs)
+        return linear_accuracy(train, labels[0], test, labels[1])
+
+    accuracy = measure_accuracy(partial(extract_features, backbone))
+    if isinstance(backbone, VisionTransformer) and backbone.config.readout == "cls":
+        return LinearProbe(accuracy, measure_accuracy(partial(patch_means, backbone)))
+    return LinearProbe(accuracy, None)
+
+
+def _prepare_inputs(part: PreparedImages, config: RunConfig) -> NDArray[np.float32]:
+    normalise, _ = make_normaliser(config.preparation, torch.float32, torch.device("cpu"))
+    inputs: NDArray[np.float32] = normalise(part.images).numpy()
+    return inputs

@@ -8,13 +8,7 @@ from pages.controls import notices, query_params, widgets
 from pages.frame import page, training_runs
 from pages.selection import selection
 from pages.stores import catalogue, own_weights, runs, session, shared_cache
-from pages.train.fine_tuning import (
-    frozen_features,
-    kept_parameters,
-    race_controls,
-    race_results,
-    race_selection,
-)
+from pages.train.fine_tuning import kept_parameters, race_controls, race_results
 from pages.train.fine_tuning.race_controls import RaceControls, RaceSettings
 from pages.views.figures import draw_race
 from vitviz.analysis import fine_tuning as analysis
@@ -42,7 +36,7 @@ _GUESS = "fine_tuning._guess"
 
 
 def draw() -> None:
-    race_selection.adopt_linked()
+    race_results.adopt_linked()
     chosen = race_controls.draw()
     stage = st.container()  # the race stands above the question and the plan
     if isinstance(chosen, str):
@@ -56,8 +50,8 @@ def draw() -> None:
 
 def _draw_shown_race() -> Run | None:
     """Draw the user's race and return it, or draw the recorded one until the first."""
-    notices.draw_notice(race_selection.NOTICE)
-    run = race_selection.choose_race()
+    notices.draw_notice(race_results.NOTICE)
+    run = race_results.choose_race()
     if run is None:
         _draw_recorded()
     else:
@@ -143,14 +137,14 @@ def _start_race(chosen: RaceSettings, guess: str, click: int) -> None:
         source = Source(chosen.source.title, model.digest, model.config, model.preparation)
         run = training_runs.start_run(race(source, chosen.task, chosen.method), start=start_file(model))
     except (training_runs.NotStarted, CheckpointError, OSError, ValueError) as error:
-        notices.store_notice(race_selection.NOTICE, f"Training cannot start: {error}.")
+        notices.store_notice(race_results.NOTICE, f"Training cannot start: {error}.")
     except KeyError:
         notices.store_notice(
-            race_selection.NOTICE,
+            race_results.NOTICE,
             "Training cannot start: these weights were deleted or have expired on this server.",
         )
     else:
-        notices.clear_notice(race_selection.NOTICE)
+        notices.clear_notice(race_results.NOTICE)
         session.get_current().notes[_get_prediction_key(run)] = guess
         st.session_state[_GUESS] = None
         query_params.request_value(RaceControls.key("run"), run.id)
@@ -167,7 +161,7 @@ def _draw_race(run: Run) -> None:
     status, config = runs.read_status(run), run.config()
     _draw_status(run, status)
     tuned, scratch = race_results.load_groups(run)
-    frozen = frozen_features.fit_probe(run) if status.state == "done" else None
+    frozen = race_results.fit_probe(run) if status.state == "done" else None
     chance, waiting = 1 / config.model.num_classes, runs.describe_missing_curve(status)
     message = plots.learning(
         [tuned, scratch, *([frozen.group] if frozen else [])], chance, config.train.epochs or 1.0, waiting
@@ -175,7 +169,9 @@ def _draw_race(run: Run) -> None:
     draw_race(message, key="fine_tuning.learning")
     accuracies = analysis.describe_test_accuracies(tuned, scratch, race_results.count_test_images(run))
     if accuracies:
-        probe = frozen.describe() if frozen else frozen_features.TOO_MANY if status.state == "done" else ""
+        probe = (
+            frozen.describe() if frozen else race_results.TOO_MANY_IMAGES if status.state == "done" else ""
+        )
         if verdict := _describe_prediction(run, analysis.compare_groups(tuned, scratch)):
             page.markdown(verdict)
         page.caption(f"{accuracies} {probe}")
@@ -240,7 +236,7 @@ def _control_race(run: Run, action: str) -> None:
         else:
             runs.get_executor().resume(run, session.get_address())
     except (ExecutorError, ValueError, OSError) as error:
-        notices.store_notice(race_selection.NOTICE, f"The run did not {action}: {reason(error)}.")
+        notices.store_notice(race_results.NOTICE, f"The run did not {action}: {reason(error)}.")
 
 
 def _describe_setup(config: RunConfig) -> str:

@@ -11,7 +11,7 @@ from pages.frame import page
 from pages.questions import prediction_gate
 from pages.selection import selection
 from pages.stores import runs, shared_cache
-from pages.train.fine_tuning import race_results, race_selection
+from pages.train.fine_tuning import race_results
 from pages.views.figures import draw_chart, draw_maps
 from vitviz.analysis.fine_tuning import (
     describe_weight_changes,
@@ -44,9 +44,9 @@ class ChangeControls(widgets.ControlValues, page="fine_tuning"):
 
 
 def draw() -> None:
-    race_selection.adopt_linked()
-    notices.draw_notice(race_selection.NOTICE)
-    run = race_selection.choose_race()
+    race_results.adopt_linked()
+    notices.draw_notice(race_results.NOTICE)
+    run = race_results.choose_race()
     if run is None or not all(len(member.snapshots()) > 1 for member in run.members()):
         st.info("No trained models yet. Train them under 'Fine-tune'.", icon=":material/timer:")
         return
