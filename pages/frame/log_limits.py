@@ -13,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 
 from pages.frame.websocket_limits import TokenBucket
-from pages.streamlit_fixes.replacement import Replacement, apply
+from pages.streamlit_fixes.installation import Replacement, apply
 
 BURST, PER_MINUTE = 10, 10  # lines from the same place
 MAX_CHARACTERS = 500

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
 
 from pages.stores.session import get_network
-from pages.streamlit_fixes.replacement import Replacement, apply
+from pages.streamlit_fixes.installation import Replacement, apply
 
 DECAY_S = 10.0  # script time is forgotten with this time constant
 _CORES = os.cpu_count() or 1

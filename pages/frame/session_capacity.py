@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit.runtime import app_session
 from streamlit.runtime.app_session import AppSession
 
-from pages.streamlit_fixes.replacement import Replacement, apply
+from pages.streamlit_fixes.installation import Replacement, apply
 
 _HEALTH = "/_stcore/health"
 

@@ -13,7 +13,7 @@ from streamlit.config import get_option
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
-from pages.streamlit_fixes.replacement import Replacement, apply
+from pages.streamlit_fixes.installation import Replacement, apply
 from vitviz.upload_limits import SERVER_BYTES, SESSION_BYTES, SESSION_FILES
 
 KEPT_S = 300.0  # a file that no page has taken by then belongs to no widget

@@ -21,7 +21,7 @@ from streamlit.proto.ClientState_pb2 import ClientState
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from pages.frame.rerun_fairness import ACCOUNT, SHARES, Account
-from pages.streamlit_fixes.replacement import Replacement, apply
+from pages.streamlit_fixes.installation import Replacement, apply
 
 MESSAGE_BYTES = 2**20  # a page with 300 cached messages and all its widgets sends some 20 KB
 # No page needs these kinds: `clear_cache` empties the caches of all sessions, and `load_git_info` may start git.

@@ -1,4 +1,4 @@
-"""Draw one map on the page: a model's forward pass on an image, with its opened part and events."""
+"""Draw the page's maps: a model's forward pass on an image, its opened part, its events and the drawing pad's."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -7,28 +7,34 @@ from typing import Any
 import streamlit as st
 
 from pages.controls import query_params, session_keys, widgets
-from pages.frame import registry
-from pages.selection import selection
+from pages.frame import page, registry
+from pages.selection import image_picker, model_suggestion, selection, substitutes
 from pages.selection.selection import Selection
 from pages.start import lens_links, map_messages
-from pages.stores import shared_cache
+from pages.stores import catalogue, shared_cache
 from pages.stores.model_choice import ModelChoice
 from pages.views.event_values import read_events
 from pages.views.register import register
 from vitviz.analysis.opened_part import PartRequest
 from vitviz.config import Preparation
-from vitviz.data.datasets import default_pictures
-from vitviz.data.drawings import Frame, find_frame
+from vitviz.data.datasets import default_pictures, first_number
+from vitviz.data.drawings import FIRST, Frame, find_frame, is_drawing
 from vitviz.models.token_layout import TokenLayout
 from vitviz.pin import Pin
 from vitviz.plots.blob import open_blob
 from vitviz.plots.model_map import Links, MapSession, add_part_session, add_session, pack_closed
+from vitviz.text import plain
 
 _map = register(__file__, "map", "map", "map_panel")
 _part = register(__file__, "map_part")
 EVENTS = ("pin", "open", "go", "draw", "show", "rest")
 DRAWING = "drawing:"
 _CLICKED = "home._pin_clicked"
+SECOND_VIEW = "home.map2"
+SECOND_MODEL = "home.beside"  # the second model's key ('': none)
+SECOND_PART = "home.beside_part"  # its open part
+NO_MODEL = ""
+PHOTO = "sample:cat"
 
 
 @dataclass(frozen=True)
@@ -153,3 +159,101 @@ def find_label(image: str, choice: ModelChoice) -> int:
     ):
         return -1
     return int(dataset.test_labels[int(number)])
+
+
+@st.fragment
+def draw_second_map() -> None:
+    """Draw the choice of a second model and its map; opening a part reruns only this fragment."""
+    second = _choose_second_model()
+    if second is None:
+        for key in (SECOND_MODEL, SECOND_PART):
+            query_params.remove_value(key)
+        return
+    image, note = substitutes.choose_image(second)
+    current = selection.get_current()
+    second_selection = Selection(second.key, second.last_step, image, current.pin, current.crop)
+    if note:
+        st.markdown(f":gray[{note}]")
+    message = MapFrame(
+        SECOND_VIEW,
+        SECOND_PART,
+        "home.beside_asked",
+        second,
+        second_selection,
+        {"model": second.key, "step": str(second.last_step), "image": image},
+    ).draw()
+    page.caption(plain(str(open_blob(message)[0]["caption"])))
+
+
+def _choose_second_model() -> ModelChoice | None:
+    others = {
+        key: choice for key, choice in selection.list_models().items() if key != selection.get_current().model
+    }
+    with page.row(), st.container(width=360):
+        key = widgets.select(
+            SECOND_MODEL,
+            "Compare with another model",
+            [NO_MODEL, *catalogue.sort_models(others.values())],
+            NO_MODEL,
+            format_func=lambda key: catalogue.label_model(others[key]) if key else "none",
+            help="Shows a second map below, for the same image and token.",
+        )
+    return others.get(key)
+
+
+def apply_pad_events(view: str) -> None:
+    """Apply the events of the view with this key in the current run; they come from a browser and may be invalid."""
+    events = read_events(view)
+    strokes = events.get("draw")
+    if isinstance(strokes, str) and is_drawing(strokes):
+        _select_drawing(strokes)
+    if events.get("rest") and strokes is None:
+        st.rerun()  # the pen rests: the sidebar and every link on the page show the drawing
+    show = {"drawing": _show_drawing, "photo": _show_photo, "test": _show_test_image, "upload": _upload}
+    if (shown := str(events.get("show"))) in show:
+        show[shown]()
+
+
+def _select_drawing(strokes: str) -> None:
+    """Select the drawing for this run and the next ones; the model that reads it becomes the user's choice.
+
+    The link follows when the pen rests: an address at every stroke costs the browser as much as the map.
+    """
+    image = f"{DRAWING}{strokes}"
+    if selection.is_default_model():
+        selection.set_model(selection.get_current().model, selection.get_current().step)
+    session_keys.get_control_values().update(image=image, crop=selection.Selection.crop)
+    selection.override_image(image)
+
+
+def _show_drawing() -> None:
+    if not selection.get_model_choice().preparation.digit:
+        selection.set_model(catalogue.get_default_model("home"))
+    _show_image(f"{DRAWING}{FIRST}")
+
+
+def _show_photo() -> None:
+    if selection.get_model_choice().preparation.digit:
+        st.session_state[session_keys.MODEL_CHOSEN] = False
+    model_suggestion.suggest_for_image(PHOTO)
+    _show_image(PHOTO)
+
+
+def _show_test_image() -> None:
+    choice = selection.get_model_choice()
+    name = default_pictures(choice.trained_on, choice.preparation.in_chans)
+    _show_image(f"{name}:{first_number(name)}")
+
+
+def _show_image(image: str) -> None:
+    """Select another image and run the page again, unless it is shown."""
+    if selection.get_current().image != image:
+        selection.set_image(image)
+        st.rerun()
+
+
+@st.dialog("Upload an image")
+def _upload() -> None:
+    image_picker.draw_upload("home")
+    if session_keys.get_control_values().get("image", "") not in ("", selection.get_current().image):
+        st.rerun()

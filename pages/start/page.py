@@ -14,7 +14,7 @@ from pages.frame import glossary_terms, page, registry
 from pages.frame.registry import PageEntry
 from pages.lessons import open_lesson
 from pages.selection import selection
-from pages.start import map_messages, pad_events, second_map
+from pages.start import map_messages, map_session
 from pages.start.map_session import MapFrame
 from pages.stores import lessons, session
 from pages.streamlit_fixes import element_cache
@@ -66,7 +66,7 @@ def draw_lesson_link() -> None:
 @page.show_file_errors()
 def draw() -> None:
     """Draw the map, its open part and its caption; a drawing or an opened part reruns only this fragment."""
-    pad_events.apply_events(VIEW)
+    map_session.apply_pad_events(VIEW)
     choice, current = selection.get_model_choice(), selection.get_current()
     message = MapFrame(VIEW, "home.part", "home.asked", choice, current).draw()
     header, _ = open_blob(message)
@@ -159,6 +159,6 @@ with page.header("home", "See what a Vision Transformer computes"):
 draw()
 # Outside of the fragment: they depend on the model, and Markdown with ten links takes a stroke's time.
 glossary_terms.write_terms("Terms of this map", st.session_state.pop(TERMS, {}))
-second_map.draw()
+map_session.draw_second_map()
 page.drawers("home", math=page.read_math(__file__), code=list_code, numbers=draw_tables)
 draw_cards()

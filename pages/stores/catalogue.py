@@ -22,7 +22,14 @@ if TYPE_CHECKING:
     from vitviz.models.pretrained_list import Pretrained
 
 CHECKPOINTS = Path(__file__).parents[2] / "checkpoints"
-_DATASET_ORDER = ("cifar10", "cifar100", "mnist", "fashion-mnist", "digits", "shapes")  # of the list of models
+_DATASET_ORDER = (
+    "cifar10",
+    "cifar100",
+    "mnist",
+    "fashion-mnist",
+    "digits",
+    "shapes",
+)  # of the list of models
 
 
 def list_models(user: UserSession) -> Mapping[str, ModelChoice]:

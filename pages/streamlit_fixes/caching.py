@@ -18,7 +18,7 @@ from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.state.common import is_element_id
 from streamlit.runtime.state.session_state import SessionState
 
-from pages.streamlit_fixes.replacement import Replacement, apply
+from pages.streamlit_fixes.installation import Replacement, apply
 
 _read_theme = app_session._populate_theme_msg
 _filtered_state = cast(

@@ -10,7 +10,7 @@ import time
 from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.runtime.media_file_storage import MediaFileKind
 
-from pages.streamlit_fixes.replacement import Replacement, apply
+from pages.streamlit_fixes.installation import Replacement, apply
 
 KEPT_S = 10.0  # a browser on a slow line has started the download long before
 _get_inactive_file_ids = MediaFileManager._get_inactive_file_ids

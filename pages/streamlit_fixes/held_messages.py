@@ -12,7 +12,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime import forward_msg_cache
 from streamlit.runtime.scriptrunner_utils import script_run_context
 
-from pages.streamlit_fixes.replacement import Replacement, apply
+from pages.streamlit_fixes.installation import Replacement, apply
 
 MAX_MESSAGES = 300
 MAX_SMALL_MESSAGES = 150  # style sheets and lists come first; captions must not crowd out views

@@ -20,7 +20,7 @@ from streamlit.runtime.scriptrunner_utils import script_run_context
 from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequestType, _coalesce_widget_states
 from streamlit.runtime.state.safe_session_state import SafeSessionState
 
-from pages.streamlit_fixes.replacement import Replacement, apply
+from pages.streamlit_fixes.installation import Replacement, apply
 
 CLICK_TIMEOUT_S = 10.0  # a browser on a slow line has the next page long before
 SAME_CLICK_S = 0.2  # between two requests of one click: they come within 20 ms; a person is slower

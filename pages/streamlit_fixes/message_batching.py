@@ -15,7 +15,7 @@ from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.scriptrunner import ScriptRunner
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunnerEvent
 
-from pages.streamlit_fixes.replacement import Replacement, apply
+from pages.streamlit_fixes.installation import Replacement, apply
 
 HOLD_S = 0.003  # st.switch_page gives a message 10 ms to leave
 _BATCH = "_vitviz_batch"  # attribute of a session

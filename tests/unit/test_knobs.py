@@ -14,8 +14,7 @@ from vitviz.data.datasets import load_dataset
 from vitviz.experiments import hyperparameters
 from vitviz.experiments.hyperparameters import BASES, HYPERPARAMETERS, SUBJECT_OF
 from vitviz.training.batches import TrainingData, prepare_training_data
-from vitviz.training.device import bf16_is_fast
-from vitviz.training.loop import Trainer
+from vitviz.training.loop import Trainer, bf16_is_fast
 
 SET = "the pictures say it"
 FILE = "names a file of weights; 'Fine-tuning' and 'DeiT' are about them"

@@ -8,8 +8,8 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from pages.streamlit_fixes import installation, replacement
-from pages.streamlit_fixes.replacement import Replacement, apply
+from pages.streamlit_fixes import installation
+from pages.streamlit_fixes.installation import Replacement, apply
 
 
 class Theirs:
@@ -30,7 +30,7 @@ OURS = property(lambda one: "ours")
 
 @pytest.fixture
 def theirs(monkeypatch: pytest.MonkeyPatch) -> type[Theirs]:
-    monkeypatch.setattr(replacement, "_logged", set())
+    monkeypatch.setattr(installation, "_logged", set())
     return type("Theirs", (), dict(vars(Theirs)))
 
 

@@ -19,11 +19,10 @@ from vitviz.config import CNNConfig, ModelConfig, Preparation, TrainConfig
 from vitviz.models.backbone_transfer import create_initialised_model
 from vitviz.models.cnn import ConvNet
 from vitviz.models.zoo import create_model
+from vitviz.text import percent, plural
 from vitviz.training.augmentation import augment, mix
 from vitviz.training.batches import PreparedImages, TrainingData, make_normaliser
 from vitviz.training.data_parallel import ThreadPool
-from vitviz.training.device import bf16_is_fast
-from vitviz.training.early_stopping import StoppingRule
 from vitviz.training.optimizers import load_optimizer_tensors, make_optimizers, optimizer_tensors
 from vitviz.training.records import Ended, Evaluation, Event, Snapshot, StepRecord
 from vitviz.training.schedule import learning_rate_factor, snapshot_marks
@@ -412,3 +411,45 @@ def _check(
         raise ValueError("distill_from and a teacher must be given together, received only one of them")
     if (config.start_from is None) != (start is None):
         raise ValueError("start_from and initial weights must be given together, received only one of them")
+
+
+def choose_device() -> str:
+    """Return 'cuda' if available, else 'cpu'."""
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def bf16_is_fast(device: torch.device) -> bool:
+    """Return True if bf16 matrix products have hardware: any CUDA device here, or a CPU with AVX-512 bf16 or AMX."""
+    if device.type == "cuda":
+        return bool(torch.cuda.is_bf16_supported())
+    checks = (
+        getattr(torch.cpu, name, None) for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
+    )
+    return device.type == "cpu" and any(check is not None and check() for check in checks)
+
+
+class StoppingRule:
+    """Early stopping by a target accuracy or by patience.
+
+    Args:
+        config: its `stop_accuracy` and `patience` are used.
+    """
+
+    def __init__(self, config: TrainConfig) -> None:
+        self._target, self._patience = config.stop_accuracy, config.patience
+        self.best: tuple[float, float] = (-1.0, 0.0)  # accuracy, and the epoch in which it was first reached
+
+    def check(self, evaluation: Evaluation) -> str:
+        """Return why the run ends after this validation; empty if it continues."""
+        accuracy, epoch = evaluation.accuracy, evaluation.epoch
+        if accuracy > self.best[0]:
+            self.best = (accuracy, epoch)
+        if self._target is not None and accuracy >= self._target:
+            images = plural(evaluation.images, "validation image")
+            return f"Stopped at the target accuracy: {percent(accuracy)} on {images} (target {percent(self._target)})"
+        if self._patience is not None and epoch - self.best[1] >= self._patience:
+            return (
+                f"Stopped without improvement for {self._patience:g} {'epoch' if self._patience == 1 else 'epochs'}:"
+                f" best validation accuracy {percent(self.best[0])} in epoch {self.best[1]:.1f}"
+            )
+        return ""

@@ -21,7 +21,7 @@ from vitviz.data.dataset import DatasetError
 from vitviz.text import reason
 from vitviz.training import run_lock
 from vitviz.training.atomic_files import read_lines, write_status
-from vitviz.training.device import choose_device
+from vitviz.training.loop import choose_device
 from vitviz.training.model_trainer import Listener, ModelTrainer
 from vitviz.training.records import Event, StepRecord
 from vitviz.training.run_config import RunConfig

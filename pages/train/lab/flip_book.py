@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from pages.selection import selection
 from pages.stores import session, shared_cache, user_datasets
 from pages.stores.background_jobs import Background
-from pages.train.lab import lab_controls, recorded_run, snapshots
+from pages.train.lab import lab_controls, snapshots
 from pages.train.lab.flip_book_images import build_images, build_mistakes
-from pages.train.lab.recorded_run import Recording
+from pages.train.lab.snapshots import Recording
 from vitviz.pin import Pin
 from vitviz.plots import flip_book
 from vitviz.text import percent
@@ -143,7 +143,7 @@ def pack_flip_book(
         _background.request(book)
     versions, images, mistake_images = _choose_shown_book(book).pages
     steps = [version.step for version in versions]
-    records = recorded_run.load_records(run.id)
+    records = snapshots.load_records(run.id)
     table = records.validation()
     moments = [_describe_step(step, records, table) for step in steps]
     shelf: flip_book.Shelf = st.session_state.setdefault(lab_controls.SHELF, flip_book.Shelf())
@@ -200,7 +200,7 @@ def _choose_shown_book(book: FlipBook) -> FlipBook:
 
 @shared_cache.shared(max_entries=32)
 def _load_frames(run_id: str, has_dataset: bool) -> RunFrames:
-    run = recorded_run.find_run(run_id)
+    run = snapshots.find_run(run_id)
     if run is None:
         raise KeyError(run_id)
     if not has_dataset:

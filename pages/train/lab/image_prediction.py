@@ -13,7 +13,7 @@ from pages.train.lab.browser_views import mount_digit_pad, read_drawing
 from vitviz.plots.blob import pack
 
 if TYPE_CHECKING:
-    from pages.train.lab.recorded_run import Recording
+    from pages.train.lab.snapshots import Recording
     from vitviz.data.image_preprocessing import Prepared
     from vitviz.models.loaded_model import LoadedModel
     from vitviz.training.run_config import RunConfig

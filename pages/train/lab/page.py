@@ -14,21 +14,21 @@ from pages.selection import selection
 from pages.stores import catalogue, polling_rate, runs, session
 from pages.train.lab import (
     challenge_submission,
-    config_summary,
     flip_book,
     image_prediction,
     lab_controls,
     lineup_form,
     race,
     recipe_form,
-    recorded_run,
     run_statistics,
     run_view,
     runs_table,
+    settings,
+    snapshots,
 )
 from pages.train.lab.browser_views import mount_timeline, requests_resend
 from pages.train.lab.flip_book_images import MISTAKES_TITLE
-from pages.train.lab.recorded_run import Recording
+from pages.train.lab.snapshots import Recording
 from pages.views.event_values import read_index
 from pages.views.figures import RACE_MATH
 from vitviz.config import name_fields
@@ -93,8 +93,8 @@ def _draw_start_row(row: DeltaGenerator, visit_runs: list[Run]) -> Run | None:
         mode = race.choose_mode()
         config = recipe_form.draw() if mode == race.ONE_MODEL else race.draw_form(mode)
         if isinstance(config, RunConfig):
-            page.caption(f"New run: {config_summary.describe_config(config)}.")
-            if differences := config_summary.describe_differences(config, focus).strip():
+            page.caption(f"New run: {settings.describe_config(config)}.")
+            if differences := settings.describe_differences(config, focus).strip():
                 page.caption(differences)
     if mode == race.EXPERIMENT:
         training_runs.draw_race_question(race.get_dataset())
@@ -116,7 +116,7 @@ def _draw_start_button(config: RunConfig | ValueError) -> None:
         type="primary",
         icon=":material/play_arrow:",
         why_not=why_not,
-        help=None if isinstance(config, ValueError) else f"{config_summary.describe_config(config)}.",
+        help=None if isinstance(config, ValueError) else f"{settings.describe_config(config)}.",
         on_click=start_run,
         args=(config, training_runs.count_clicks()),
     )
@@ -196,7 +196,7 @@ def _draw_timeline(focus: Run | Recording) -> None:
         lab_controls.save_note(lab_controls.MOMENT, moment)
     step, entry = read_index(opened.get("step")), registry.BY_SLUG.get(str(opened.get("page")))
     if step is not None and entry is not None:
-        selection.set_model(recorded_run.get_model_key(focus.id), step)
+        selection.set_model(snapshots.get_model_key(focus.id), step)
         select_matching_image(focus.config())
         st.switch_page(entry.path)
     if failures := flip_book.describe_failures(focus):
@@ -211,7 +211,7 @@ def _show_in_sidebar(focus: Run | Recording) -> None:
     if st.session_state.get(lab_controls.FOLLOWED) == focus.id or not focus.snapshot_times():
         return
     st.session_state[lab_controls.FOLLOWED] = focus.id
-    if selection.get_current().model != recorded_run.get_model_key(focus.id):
+    if selection.get_current().model != snapshots.get_model_key(focus.id):
         st.rerun()
 
 
@@ -260,7 +260,7 @@ def main() -> None:
         )
     shown_run = _draw_start_row(row, visit_runs)
     if shown_run is None:
-        recording = recorded_run.choose_recording()
+        recording = snapshots.choose_recording()
         _draw_empty() if recording is None else _draw_recording(recording)
     else:
         _draw_run(shown_run, visit_runs)
@@ -308,7 +308,7 @@ def _link_to_distillation(student: Run) -> None:
         return
     params: dict[str, Any] = {"distillation.view": "voices", "distillation.asked": True}
     selection.link_to(
-        "distillation", "Compare it with its teacher", model=recorded_run.get_model_key(student.id), **params
+        "distillation", "Compare it with its teacher", model=snapshots.get_model_key(student.id), **params
     )
 
 

@@ -1,15 +1,22 @@
-"""List a run's snapshots, and compute what the timeline shows of each; runs in a background thread."""
+"""List and evaluate the snapshots of runs, and of the trainings that shipped checkpoints record.
+
+A recorded training is shown like a run, without run directory or trainer.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pages.stores import runs, shared_cache
-from pages.train.lab import recorded_run
-from pages.train.lab.recorded_run import Recording
+from pages.selection import selection, substitutes
+from pages.stores import catalogue, runs, shared_cache
+from pages.stores.model_choice import ModelChoice
+from pages.stores.record_arrays import Records
 
 if TYPE_CHECKING:
     from vitviz.config import Preparation
@@ -17,9 +24,123 @@ if TYPE_CHECKING:
     from vitviz.models.loaded_model import LoadedModel
     from vitviz.pin import Pin
     from vitviz.probe.snapshot_evaluation import Frame, HeldOut
+    from vitviz.training.run_config import RunConfig
     from vitviz.training.run_directory import Run
 
+KEY = "checkpoint:"  # prefix of a recording's id, and of no run's
+FEWEST = 3  # snapshots needed to play a recording
 HELD_OUT = 200  # validation images that are classified at every snapshot
+
+
+@dataclass(frozen=True)
+class Recording:
+    """The recorded training of a shipped checkpoint, with the interface that the timeline needs of a run."""
+
+    choice: ModelChoice
+    path: Path
+
+    @property
+    def id(self) -> str:
+        return self.choice.key
+
+    def config(self) -> RunConfig:
+        """Return the configuration of the training.
+
+        Raises:
+            ValueError: if the file does not contain it, or if it exceeds the lab's limits.
+        """
+        from vitviz.training.run_config import RunConfig
+
+        header = catalogue.read_header(self.path)
+        if header.train is None:
+            raise ValueError(f"{self.path.name} does not contain its training configuration")
+        return RunConfig(header.config, header.preparation, header.train, name=self.choice.title)
+
+    def snapshot_times(self) -> dict[int, int]:
+        """Return the steps, ascending, each with the file's modification time in nanoseconds."""
+        return dict.fromkeys(self.choice.steps, self.path.stat().st_mtime_ns)
+
+    def records(self) -> Records:
+        return _read_records(self.path, self.path.stat().st_mtime_ns, self.choice.steps)
+
+    @property
+    def image(self) -> str:
+        """Return the selected image if it fits the training dataset, else one of that dataset."""
+        return substitutes.choose_image(self.choice)[0]
+
+
+@lru_cache(maxsize=16)
+def _read_records(path: Path, modified_ns: int, steps: tuple[int, ...]) -> Records:
+    header = catalogue.read_header(path)
+    recorded = Records(header.history)
+    if recorded.test is None and isinstance(header.card.get("test_accuracy"), float):
+        recorded.test = {"accuracy": header.card["test_accuracy"]}
+    table = recorded.training()
+    if table.shape[1]:  # the file stores only the snapshots' steps; interpolate epoch and seconds
+        epochs, seconds = (np.interp(steps, (0.0, *table[0]), (0.0, *table[row])) for row in (1, 2))
+        recorded.snapshots = {
+            step: (float(e), float(s)) for step, e, s in zip(steps, epochs, seconds, strict=True)
+        }
+    return recorded
+
+
+def choose_recording() -> Recording | None:
+    """Return the recording of the selected model if it is shipped, else of the default model."""
+    for key in (selection.get_current().model, catalogue.get_default_model()):
+        recording = find_recording(key)
+        if recording is not None:
+            return recording
+    return None
+
+
+def find_recording(key: str) -> Recording | None:
+    """Return the recording of a shipped model by its key, or None if its file contains no training."""
+    choice = next((c for c in catalogue.list_checkpoints() if c.key == key), None)
+    if choice is None or choice.path is None or len(choice.steps) < FEWEST or not choice.curve:
+        return None
+    recording = Recording(choice, choice.path)
+    try:
+        recording.config()
+    except (ValueError, OSError):
+        return None
+    return recording
+
+
+def find_run(run_id: str) -> Run | Recording | None:
+    return find_recording(run_id) if run_id.startswith(KEY) else runs.find_run(run_id)
+
+
+def load_records(run_id: str) -> Records:
+    """Return the records of a run or recording.
+
+    Raises:
+        KeyError: if the recording does not exist.
+        vitviz.training.run_directory.RunError: if the run does not exist.
+    """
+    if not run_id.startswith(KEY):
+        return runs.open_log(run_id).read()
+    return _require_recording(run_id).records()
+
+
+def get_snapshot_path(run_id: str, step: int) -> Path:
+    """Return the checkpoint file of a step of a run or recording.
+
+    Raises:
+        KeyError: if the recording does not exist.
+        vitviz.training.run_directory.RunError: if the run or the step does not exist.
+    """
+    return _require_recording(run_id).path if run_id.startswith(KEY) else runs.get_snapshot_path(run_id, step)
+
+
+def get_model_key(run_id: str) -> str:
+    return run_id if run_id.startswith(KEY) else f"run:{run_id}"
+
+
+def _require_recording(key: str) -> Recording:
+    recording = find_recording(key)
+    if recording is None:
+        raise KeyError(key)
+    return recording
 
 
 class Version(NamedTuple):
@@ -43,7 +164,7 @@ def describe_waiting(run: Run | Recording) -> str:
 def load_model(run_id: str, version: Version) -> LoadedModel:
     from vitviz.checkpoints import open_model
 
-    return open_model(recorded_run.get_snapshot_path(run_id, version.step), version.step)
+    return open_model(get_snapshot_path(run_id, version.step), version.step)
 
 
 @shared_cache.shared(max_entries=4)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pages.train.lab import config_summary, flip_book_images, settings
+from pages.train.lab import flip_book_images, settings
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp
 from vitviz.config import CNNConfig, FlatAttentionConfig, SwinConfig, TrainConfig, ViTConfig, name_fields
 from vitviz.models.presets import GREY_32
@@ -33,7 +33,7 @@ TINY = ViTConfig(image_size=32, patch_size=32, in_chans=1, embed_dim=16, depth=1
     ],
 )
 def test_a_model_in_words(config: ViTConfig, words: str) -> None:
-    assert config_summary.describe_model(config) == words
+    assert settings.describe_model(config) == words
 
 
 def test_a_run_that_got_the_free_threads_differs_in_none(
@@ -41,21 +41,17 @@ def test_a_run_that_got_the_free_threads_differs_in_none(
 ) -> None:
     asked = RunConfig(TINY, GREY_32, TrainConfig(dataset="digits", epochs=3, threads=0))
     run = Run.create(tmp_path, asked.on_threads(2))
-    monkeypatch.setattr(
-        config_summary.runs, "read_status", lambda run: replace(run.status(), state="running")
-    )
-    assert config_summary.describe_differences(asked, run) == " The run shown uses these settings."
+    monkeypatch.setattr(settings.runs, "read_status", lambda run: replace(run.status(), state="running"))
+    assert settings.describe_differences(asked, run) == " The run shown uses these settings."
     other = replace(asked, train=replace(asked.train, seed=7, threads=1))
-    assert config_summary.describe_differences(other, run).endswith(
-        "differs from the run shown in Threads, Seed."
-    )
+    assert settings.describe_differences(other, run).endswith("differs from the run shown in Threads, Seed.")
 
 
 def test_what_ends_one_of_several_models_early_is_said() -> None:
     aimed = TrainConfig(dataset="digits", epochs=6, stop_accuracy=0.9)
     whole = replace(aimed, stop_accuracy=None)
     members = (Member("a", "A", TINY, whole), Member("b", "B", TINY, aimed))
-    said = config_summary.describe_config(RunConfig(TINY, GREY_32, whole, members=members)).replace(
+    said = settings.describe_config(RunConfig(TINY, GREY_32, whole, members=members)).replace(
         "\N{NO-BREAK SPACE}", " "
     )
     assert said.endswith(
@@ -81,11 +77,9 @@ def test_no_mistake_is_called_the_most_frequent_that_was_made_once(
 def test_several_models_are_described_as_one_only_where_they_are_alike() -> None:
     members = [Member(name, name, replace(TINY, depth=depth)) for name, depth in (("a", 1), ("b", 2))]
     config = RunConfig(TINY, GREY_32, TrainConfig(dataset="digits", epochs=3), members=tuple(members))
-    assert ", each: " not in config_summary.describe_config(
-        config
-    )  # the first one's layers are not the second's
+    assert ", each: " not in settings.describe_config(config)  # the first one's layers are not the second's
     alike = replace(config, members=(members[0], replace(members[1], model=TINY)))
-    assert f", each: {config_summary.describe_model(TINY)}" in config_summary.describe_config(alike)
+    assert f", each: {settings.describe_model(TINY)}" in settings.describe_config(alike)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +98,7 @@ def test_several_models_are_described_as_one_only_where_they_are_alike() -> None
 )
 def test_a_length_in_words(length: dict[str, float | None], words: str) -> None:
     config = RunConfig(TINY, GREY_32, replace(TrainConfig(dataset="digits", epochs=3), **length))  # type: ignore[arg-type]
-    assert config_summary.describe_config(config).endswith(f", {words}")
+    assert settings.describe_config(config).endswith(f", {words}")
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from pages.stores import runs, session
 from pages.stores.record_arrays import Records
 from pages.studies import live_runs
 from pages.train.fine_tuning import tuning_race
-from pages.train.lab import flip_book, live_settings, run_view
+from pages.train.lab import flip_book, run_view
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs, errors, until, view
 from tests.strokes import encode_strokes
 from tests.unit.training_helpers import duplicate
@@ -397,7 +397,7 @@ def test_who_may_not_change_a_run_steers_nothing_by_a_tab_that_is_still_open(
     monkeypatch.setattr(Run, "control", lambda self, what, **values: told.append(what))
     run_view.st.session_state[f"live_lab._set_weight_decay_{run.id}"] = 0.1
     run_view._send_command(run, told.append, True)
-    live_settings.apply_change(run, "weight_decay")
+    run_view.apply_change(run, "weight_decay")
     live_runs._stop_run(run)
     for what in ("stop", "resume"):
         tuning_race._control_race(run, what)
