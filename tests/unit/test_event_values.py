@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pages.lenses.attention.ablation import AblatableParts, Ablation
-from pages.train.lab.browser_views import parse_moment
+from pages.train.lab.flip_book import parse_moment
 from pages.views import event_values
 from vitviz.pin import Pin
 

@@ -18,6 +18,8 @@ from pages.stores.background_jobs import Background
 from pages.train.lab import lab_controls, snapshots
 from pages.train.lab.flip_book_images import build_images, build_mistakes
 from pages.train.lab.snapshots import Recording
+from pages.views.event_values import read_events, read_fields, read_index
+from pages.views.register import register
 from vitviz.pin import Pin
 from vitviz.plots import flip_book
 from vitviz.text import percent
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 PART_S = 0.25  # computing time before the book is assembled again and other runs get their turn
 FIRST_S = 0.3  # longest wait for the first frame of a new book
 
+KEY = "live_lab.life"
+_timeline = register(__file__, "timeline")
 _background = Background()
 
 
@@ -126,17 +130,35 @@ def is_complete(run: Run | Recording) -> bool:
     return not _get_book(run).due()
 
 
-def pack_flip_book(
-    run: Run | Recording, moment: int | None, resend: bool, every_mistake: bool = False
-) -> bytes:
-    """Pack the computed part of the flip-book that this browser lacks; schedule the rest.
+def draw_timeline(
+    run: Run | Recording, step: int | None, every_mistake: bool = False
+) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+    """Draw the timeline with the computed part of the flip-book; schedule the rest.
 
     Args:
         run: the run to show; a recording plays automatically once the book is complete.
-        moment: step to show; None for the newest.
-        resend: send everything, because the browser lost a message.
+        step: step to show; None for the newest.
         every_mistake: include the table of mistakes.
+
+    Returns:
+        The selected moment (run, step, follow), and the lens that was opened in this run of the script.
     """
+    message = _pack_flip_book(run, step, every_mistake)
+    events = _timeline(message, key=KEY, states=("moment",), triggers=("open", "again"))
+    return parse_moment(events.moment), read_fields(events.open)
+
+
+def parse_moment(event: object) -> dict[str, Any] | None:
+    """Return the moment that the browser sent, or None if it is malformed."""
+    fields = read_fields(event)
+    step = read_index(fields.get("step"))
+    if not isinstance(fields.get("run"), str) or (step is None and not fields.get("follow")):
+        return None
+    return {"run": fields["run"], "step": step, "follow": bool(fields.get("follow"))}
+
+
+def _pack_flip_book(run: Run | Recording, moment: int | None, every_mistake: bool) -> bytes:
+    """Pack what this browser lacks: all, if it has lost a message."""
     user_datasets.mark_active(session.get_current())
     book = _get_book(run)
     if book.due():
@@ -147,7 +169,7 @@ def pack_flip_book(
     table = records.validation()
     moments = [_describe_step(step, records, table) for step in steps]
     shelf: flip_book.Shelf = st.session_state.setdefault(lab_controls.SHELF, flip_book.Shelf())
-    if resend:
+    if read_events(KEY).get("again"):
         shelf.clear()
     return flip_book.payload(
         run.id,

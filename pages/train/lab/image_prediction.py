@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from pages.selection import selection
 from pages.train.lab import snapshots
-from pages.train.lab.browser_views import mount_digit_pad, read_drawing
+from pages.views.event_values import read_events
+from pages.views.register import register
+from vitviz.data.drawings import draw_strokes, is_drawing
 from vitviz.plots.blob import pack
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 KEY = "live_lab.pad"
 MOST_CLASSES = 20  # number of bars; of more classes only the most probable are shown
+_digit_pad = register(__file__, "digit_pad")
 Arrays = dict[str, NDArray[Any]]
 
 
@@ -47,7 +50,7 @@ def draw(run: Run | Recording, config: RunConfig, step: int | None) -> None:
         if prepared is not None:
             arrays, prediction = _predict(model, prepared)
             header |= prediction
-    mount_digit_pad(pack(header, **arrays), key=KEY)
+    _digit_pad(pack(header, **arrays), key=KEY, states=("drawing",))
 
 
 def _load_input(config: RunConfig) -> Prepared | None:
@@ -55,8 +58,10 @@ def _load_input(config: RunConfig) -> Prepared | None:
 
     if not config.preparation.digit:
         return selection.prepare_image(config.preparation)
-    drawing = read_drawing(KEY)
-    return None if drawing is None else prepare(drawing, config.preparation)
+    strokes = read_events(KEY).get("drawing")
+    if not isinstance(strokes, str) or not strokes or not is_drawing(strokes):
+        return None
+    return prepare(draw_strokes(strokes), config.preparation)
 
 
 def _predict(model: LoadedModel, prepared: Prepared) -> tuple[Arrays, dict[str, object]]:

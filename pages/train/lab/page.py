@@ -26,7 +26,6 @@ from pages.train.lab import (
     settings,
     snapshots,
 )
-from pages.train.lab.browser_views import mount_timeline, requests_resend
 from pages.train.lab.flip_book_images import MISTAKES_TITLE
 from pages.train.lab.snapshots import Recording
 from pages.views.event_values import read_index
@@ -189,9 +188,7 @@ def _draw_timeline(focus: Run | Recording) -> None:
     """Draw the timeline in its own fragment, so that dragging it reruns nothing else."""
     _show_in_sidebar(focus)
     with_mistakes = bool(st.session_state.get(lab_controls.StageControls.key("mistakes")))
-    moment, opened = mount_timeline(
-        flip_book.pack_flip_book(focus, _get_selected_step(focus), requests_resend(), with_mistakes)
-    )
+    moment, opened = flip_book.draw_timeline(focus, _get_selected_step(focus), with_mistakes)
     if moment and moment.get("run") == focus.id:
         lab_controls.save_note(lab_controls.MOMENT, moment)
     step, entry = read_index(opened.get("step")), registry.BY_SLUG.get(str(opened.get("page")))

@@ -14,8 +14,8 @@ import streamlit as st
 from pages.controls import notices, widgets
 from pages.stores import record_arrays, runs, session
 from pages.train.lab import lab_controls
-from pages.train.lab.browser_views import mount_curves
-from pages.views.event_values import read_like
+from pages.views.event_values import read_fields, read_index, read_like
+from pages.views.register import register
 from vitviz.analysis.run_comparison import time_to_accuracy
 from vitviz.config import name_fields
 from vitviz.experiments.lecture_results import find_printed_line
@@ -36,6 +36,7 @@ SHORT = {"learning_rate": "lr", "weight_decay": "decay"}  # labels on the curves
 VIEW = {"axis": "step", "smoothing": 0.6, "log": False, "log_x": False, "extra": 0}
 
 READ_ONLY = "Read-only: this run belongs to another session. 'Copy settings' fills the form for your own run."
+_curves = register(__file__, "curves")
 RATES = (("learning_rate", "Peak learning rate", 5e-4), ("weight_decay", "Weight decay", 0.01))
 
 
@@ -96,10 +97,11 @@ def draw_series(
     """
     moment = lab_controls.load_note(lab_controls.MOMENT)
     step = moment["step"] if moment and moment["run"] == run_id and not moment["follow"] else None
-    changed_view, marked_step = mount_curves(payload(labels, series, run_id, step, view, film=film), key=key)
-    if marked_step is not None:
+    message = payload(labels, series, run_id, step, view, film=film)
+    events = _curves(message, key=key, states=("view",), triggers=("moment",))
+    if (marked_step := read_index(events.moment)) is not None:
         lab_controls.save_note(lab_controls.MOMENT, {"run": run_id, "step": marked_step, "follow": False})
-    return changed_view
+    return read_fields(events.view) or None
 
 
 def _load_printed_series(run: Run) -> list[Series]:
