@@ -3,7 +3,7 @@
 from pages.controls import query_params, widgets
 from pages.frame import page
 from pages.selection import selection
-from pages.studies import gallery, renderer
+from pages.studies import renderer
 from pages.studies.study_list import STUDIES
 
 name = widgets.resolve_option("studies.study", ("", *STUDIES))  # '' shows the gallery
@@ -16,4 +16,4 @@ if name:
     renderer.draw(study)
 else:
     page.header("studies")
-    gallery.draw([*STUDIES.values()])
+    renderer.draw_gallery([*STUDIES.values()])

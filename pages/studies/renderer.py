@@ -1,17 +1,21 @@
-"""Draw a study: controls, prediction, picture, caption, live runs, published findings and drawers."""
+"""Draw the gallery, and a study: controls, prediction, picture, caption, live runs, findings and drawers."""
 
+from collections.abc import Sequence
 from functools import partial
 
 import streamlit as st
 
 from pages.frame import page
 from pages.selection import selection
+from pages.stores import shared_cache
 from pages.studies.study import Evidence, Race, Study, Table, View
 from pages.views.figures import draw_chart, draw_race
 from vitviz.experiments.result_file import describe_provenance
 from vitviz.plots import race
-from vitviz.plots.hidden_curves import conceal
+from vitviz.plots.hidden_curves import conceal, draw_sketch, list_lines
 from vitviz.text import plain, plural, split_sentence
+
+CARDS = 3  # in a row of the gallery
 
 
 def draw(study: Study) -> None:
@@ -102,3 +106,35 @@ def _draw_numbers(name: str, view: View) -> None:
         stored = evidence.stored
         rows = [dict(row) for row in stored.rows]
         page.json("All runs (JSON)", rows, f"{stored.name}.json", f"studies.{name}.{stored.name}.json")
+
+
+def draw_gallery(studies: Sequence[Study]) -> None:
+    for start in range(0, len(studies), CARDS):
+        for place, study in zip(st.columns(CARDS), studies[start : start + CARDS], strict=False):
+            key = f"study-card-{study.name}"
+            with place, st.container(border=True, height="stretch", gap="xxsmall", key=key):
+                _draw_card(study)
+
+
+def _draw_card(study: Study) -> None:
+    if sketch := _sketch(study.name, study):
+        st.image(sketch, alt=f"Sketch of the curves: {study.title}", width="stretch")
+    label = f"{study.question} :gray[{study.minutes}\N{NO-BREAK SPACE}min]"
+    selection.link_to("studies", label, icon=":material/arrow_forward:", **{"studies.study": study.name})
+
+
+@shared_cache.shared(max_entries=64)
+def _sketch(name: str, _study: Study) -> str:
+    return draw_card_sketch(_study)
+
+
+def draw_card_sketch(study: Study) -> str:
+    """Return an SVG of the curves of a study's example, which does not say which is whose; '' without results."""
+    if study.sketch is not None:
+        return draw_sketch(list(study.sketch()))
+    view = study.build_example()
+    if view is None or view.picture is None or callable(view.picture):
+        return ""
+    if isinstance(view.picture, Race):
+        return draw_sketch([(variant.curve[0], variant.curve[1]) for variant in view.picture.variants])
+    return draw_sketch(list_lines(view.picture))

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.frame import menu, registry
 from pages.studies import lecture_results, patch_size, position_errors
-from pages.studies.gallery import draw_card_sketch
+from pages.studies.renderer import draw_card_sketch
 from pages.studies.study import Choice, Race
 from pages.studies.study_list import STUDIES
 from tests.messages import message
