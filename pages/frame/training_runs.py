@@ -12,7 +12,7 @@ import numpy as np
 import streamlit as st
 
 from pages.controls import session_keys
-from pages.stores import polling_rate, runs, session, shared_cache
+from pages.stores import runs, session, shared_cache
 from vitviz.text import reason
 from vitviz.training.position_race import QUESTIONS
 from vitviz.training.run_directory import Run, RunError
@@ -108,7 +108,7 @@ def rerun_if_deleted(draw: Callable[..., None]) -> Callable[..., None]:
 def follow(run: Run, draw: Callable[[Run], None]) -> None:
     """Draw a run, again while it trains; rerun the page when it has ended, was resumed or was deleted."""
     active = st.session_state[WATCHED] = runs.read_status(run).active
-    st.fragment(draw_followed, run_every=POLL_S * polling_rate.get_slowness() if active else None)(run, draw)
+    st.fragment(draw_followed, run_every=POLL_S * runs.get_slowness() if active else None)(run, draw)
 
 
 @rerun_if_deleted
@@ -116,7 +116,7 @@ def draw_followed(run: Run, draw: Callable[[Run], None]) -> None:
     """Draw a run, and rerun the page if polling must start or stop."""
     user = session.get_current()
     runs.mark_active(user)
-    polling_rate.note_user(user.token)
+    runs.note_watcher(user.token)
     draw(run)
     active = runs.read_status(run).active
     if active != st.session_state.get(WATCHED):

@@ -17,7 +17,7 @@ from pages.frame import glossary_terms, registry
 from pages.lessons import open_lesson
 from pages.lessons.open_lesson import OpenStop
 from pages.questions import prediction
-from pages.selection import image_picker, run_follower, selection
+from pages.selection import image_picker, selection, sidebar
 from pages.stores import catalogue, lessons, shared_cache
 from pages.views.register import register
 from vitviz.classes.shared_view import LessonText
@@ -194,7 +194,7 @@ def _draw_selection(opened: OpenStop) -> None:
 
 def _draw_step_slider() -> None:
     model, step = selection.get_model_choice(), selection.get_current().step
-    if len(model.steps) == 1 or run_follower.follow_newest_step(model):
+    if len(model.steps) == 1 or sidebar.follow_newest_step(model):
         return
     payload = pack({"steps": list(model.steps), "at": model.steps.index(step)})
     new_step = _step_view(payload, key="lesson.step", triggers=("step",)).step

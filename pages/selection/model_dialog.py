@@ -6,7 +6,8 @@ from functools import partial
 import streamlit as st
 
 from pages.controls import session_keys
-from pages.selection import download_button, model_usage, own_weights_form, selection
+from pages.selection import model_usage, own_weights_form, selection
+from pages.selection.own_weights_form import get_upload_limit_mb
 from pages.stores import hub_jobs, own_weights, published_weights, session
 from pages.stores.model_choice import ModelChoice
 from vitviz.models.file_download import weights_folder
@@ -15,6 +16,8 @@ from vitviz.text import plain
 
 _POLL_S = 0.5
 _HUB_ID = "hub_form._id"
+_DOWNLOAD_POLL_S = 0.5
+_WAITING = "_waiting_for_weights"  # str: name of the weights that this session selects once downloaded
 
 
 def draw_hub_form() -> None:
@@ -119,7 +122,7 @@ def _draw_published_offer(offer: Offer) -> None:
     st.caption(
         f"{plain(offer.knows)}; trained on {plain(offer.trained_on)}; source: {plain(offer.source)}{licence}"
     )
-    download_button.draw(offer, "published", _select_published_model, selects_when_done=False)
+    draw_download_button(offer, "published", _select_published_model, selects_when_done=False)
 
 
 def _select_published_model(name: str) -> None:
@@ -164,3 +167,74 @@ def _draw_own(chosen: ModelChoice, step: int) -> None:
 
 def _set_open(is_open: bool) -> None:
     st.session_state[session_keys.MODEL_DIALOG] = is_open
+
+
+def draw_download_button(
+    offer: Offer, place: str, select: Callable[[str], None], *, selects_when_done: bool = True
+) -> None:
+    """Draw one button for an offer.
+
+    Args:
+        offer: published weights.
+        place: prefix of the widgets' keys.
+        select: called with the name to select the downloaded model.
+        selects_when_done: select it as soon as a download that was started here ends.
+    """
+    if offer.cached is not None:
+        if selects_when_done and st.session_state.get(_WAITING) == offer.name:
+            del st.session_state[_WAITING]
+            select(offer.name)
+            st.rerun()
+        st.button(
+            "Select",
+            icon=":material/visibility:",
+            on_click=select,
+            args=(offer.name,),
+            key=f"{place}._show.{offer.name}",
+        )
+        return
+    if not published_weights.are_downloads_allowed():
+        st.caption(
+            f"Downloads are switched off on this server. Its operator adds these weights with `{offer.command}`."
+        )
+        return
+    active = _is_downloading(offer.name)
+    st.fragment(_draw_download, run_every=_DOWNLOAD_POLL_S if active else None)(offer.name, place, active)
+
+
+def _is_downloading(name: str) -> bool:
+    download = published_weights.get_download(name)
+    return download is not None and not download.finished
+
+
+def _start_download(name: str) -> None:
+    st.session_state[_WAITING] = name
+    published_weights.start_download(name, session.get_current().token)
+
+
+def _draw_download(name: str, place: str, was_active: bool) -> None:
+    """Draw the download's progress; rerun the page when it starts or ends."""
+    if _is_downloading(name) != was_active:
+        st.rerun()
+    download = published_weights.get_download(name)
+    is_own = download is not None and session.get_current().token in download.users
+    if download is None or download.finished:
+        if download is not None and download.error and is_own:
+            can_upload = download.unreachable and published_weights.is_uploadable(name, get_upload_limit_mb())
+            hint = f" {published_weights.UPLOAD_HINT}" if can_upload else ""
+            st.warning(f"{download.error}{hint}", icon=":material/cloud_off:")
+        st.button(
+            "Download",
+            icon=":material/download:",
+            on_click=_start_download,
+            args=(name,),
+            key=f"{place}._fetch.{name}",
+        )
+        return
+    done, total = download.done_bytes / 1e6, (download.total_bytes or 0) / 1e6
+    label = f"{done:,.0f} of {total:,.0f} MB" if total else f"{done:,.0f} MB"
+    st.progress(min(1.0, done / total) if total else 0.0, label)
+    if is_own:
+        st.button(
+            "Cancel", icon=":material/close:", on_click=download.stop.set, key=f"{place}._cancel.{name}"
+        )

@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.controls import session_keys, widgets
 from pages.frame import registry
-from pages.selection import download_button, model_dialog, selection
+from pages.selection import model_dialog, selection
 from pages.stores import catalogue, published_weights, shared_cache
 from pages.stores.model_choice import ModelChoice
 from vitviz.models.abilities import abilities, as_vit
@@ -151,7 +151,7 @@ def _draw_offer(model: ModelChoice) -> bool:
             f"**{plain(offer.title)}**: {plain(offer.knows)}; {offer.megabytes:,.0f} MB from"
             f" {plain(offer.source)}{licence}."
         )
-        download_button.draw(offer, "offer", open_model)
+        model_dialog.draw_download_button(offer, "offer", open_model)
     model_dialog.draw_published_button("nouns.published_offer")
     return True
 

@@ -12,21 +12,12 @@ from streamlit.delta_generator import DeltaGenerator
 from pages.controls import popover, query_params, session_keys, widgets
 from pages.frame import registry
 from pages.frame.registry import PageEntry
-from pages.selection import (
-    image_picker,
-    model_dialog,
-    page_selection,
-    run_follower,
-    selection,
-    substitutes,
-    thumbnails,
-)
+from pages.selection import image_picker, model_dialog, page_selection, selection, substitutes, thumbnails
 from pages.selection.image_picker import IMAGE_EXPIRED as IMAGE_EXPIRED
 from pages.stores import (
     catalogue,
     own_weights,
     parameter_history,
-    polling_rate,
     published_weights,
     runs,
     session,
@@ -51,6 +42,8 @@ WEIGHTS_EXPIRED = (
 RUN_DELETED = "This run was deleted or has expired. Another model is shown."
 RUN_EMPTY = "This run has no snapshot yet. Another model is shown."
 CHECKPOINT_MISSING = "This model is not on this server. Another model is shown."
+_FOLLOW_POLL_S = 1.5
+_FOLLOW_KEY, _FOLLOWED_RUN = "nouns.follow", "nouns._followed"
 
 
 def draw(slug: str) -> None:
@@ -165,8 +158,8 @@ def _draw_model(
             args=(model,),
             width="stretch",
         )
-    if is_lab and shown.reason and run_follower.is_training(model):
-        st.fragment(_draw_newest_card, run_every=_CARD_POLL_S * polling_rate.get_slowness())(model.key)
+    if is_lab and shown.reason and is_training(model):
+        st.fragment(_draw_newest_card, run_every=_CARD_POLL_S * runs.get_slowness())(model.key)
         step = model.steps[-1]
     else:
         # The card is drawn once the step below it is known.
@@ -301,9 +294,9 @@ def _draw_step(model: ModelChoice) -> int:
     if len(steps) == 1:
         session_keys.get_control_values()["step"] = steps[0]
         query_params.take_value("step")
-        run_follower.draw(model)
+        draw_follow_toggle(model)
         return steps[0]
-    followed = run_follower.follow_newest_step(model)
+    followed = follow_newest_step(model)
     step = widgets.select_slider(
         "step",
         "Step",
@@ -316,9 +309,48 @@ def _draw_step(model: ModelChoice) -> int:
     place = st.container(height=_CURVE_HEIGHT_PX, border=False, key="nouns-curve")
     curve = _encode_curve(model.curve, steps, step, selection.get_theme())
     element_cache.draw_cached(place, _draw_curve, curve, step, steps[-1], private=catalogue.is_private(model))
-    run_follower.draw(model)
+    draw_follow_toggle(model)
     return step
 
 
 def _draw_curve(curve: str, step: int, last: int) -> None:
     st.image(curve, alt=f"Step {step:,} of {last:,} on the training curve", width="stretch")
+
+
+def follow_newest_step(model: ModelChoice) -> bool:
+    if not is_training(model):
+        return False
+    if st.session_state.get(_FOLLOWED_RUN) != model.key:  # following starts off for each run
+        st.session_state[_FOLLOWED_RUN] = model.key
+        st.session_state[_FOLLOW_KEY] = False
+    if not st.session_state.get(_FOLLOW_KEY):
+        return False
+    query_params.take_value("step")
+    query_params.request_value("step", str(model.steps[-1]))
+    return True
+
+
+def draw_follow_toggle(model: ModelChoice) -> None:
+    if not is_training(model):
+        return
+    is_followed = st.toggle(
+        "Follow the newest step",
+        key=_FOLLOW_KEY,
+        help="This run is training: each new snapshot is selected when it is saved.",
+    )
+    st.fragment(_poll_run, run_every=_FOLLOW_POLL_S)(model.key, model.steps[-1], is_followed)
+
+
+def is_training(model: ModelChoice) -> bool:
+    if not model.key.startswith("run:"):
+        return False
+    run = runs.find_run(model.key.removeprefix("run:"))
+    return run is not None and runs.read_status(run).active
+
+
+def _poll_run(key: str, newest: int, followed: bool) -> None:
+    """Rerun the page when a newer snapshot exists or the run has ended."""
+    run = runs.find_run(key.removeprefix("run:"))
+    runs.mark_active(session.get_current())
+    if run is None or not runs.read_status(run).active or (followed and run.snapshots()[-1:] > [newest]):
+        st.rerun()

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from pages.stores import polling_rate
+from pages.stores import runs
 
 
 def test_one_visit_polls_quickly_and_thirty_share(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr(polling_rate.time, "monotonic", lambda: now[0])
-    watched = polling_rate.Watchers()
+    monkeypatch.setattr(runs.time, "monotonic", lambda: now[0])
+    watched = runs.Watchers()
     assert watched.slowness() == 1
     watched.note("first")
     watched.note("first")
     assert watched.slowness() == 1
     for visit in range(30):
         watched.note(str(visit))
-    assert watched.slowness() == pytest.approx(31 / polling_rate.AT_FULL_SPEED)
+    assert watched.slowness() == pytest.approx(31 / runs.AT_FULL_SPEED)
 
 
 def test_a_visit_that_has_gone_no_longer_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr(polling_rate.time, "monotonic", lambda: now[0])
-    watched = polling_rate.Watchers()
+    monkeypatch.setattr(runs.time, "monotonic", lambda: now[0])
+    watched = runs.Watchers()
     for visit in range(30):
         watched.note(str(visit))
     now[0] += 60
@@ -38,4 +38,4 @@ def test_an_operator_can_slow_all_visits_down_and_no_word_stops_them(
     monkeypatch: pytest.MonkeyPatch, said: str, wanted: float
 ) -> None:
     monkeypatch.setenv("VITVIZ_SLOWNESS", said)
-    assert polling_rate.Watchers().slowness() == wanted
+    assert runs.Watchers().slowness() == wanted

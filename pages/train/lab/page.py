@@ -11,7 +11,7 @@ from pages.frame import page, registry, training_runs
 from pages.frame.training_runs import rerun_if_deleted
 from pages.lessons import open_lesson
 from pages.selection import selection
-from pages.stores import catalogue, polling_rate, runs, session
+from pages.stores import catalogue, runs, session
 from pages.train.lab import (
     challenge_submission,
     flip_book,
@@ -155,7 +155,7 @@ def _draw_stage(shown: list[Run], focus: Run) -> None:
     """Draw curves and inspector; when the last shown run ends, rerun the page without polling."""
     user_session = session.get_current()
     runs.mark_active(user_session)
-    polling_rate.note_user(user_session.token)
+    runs.note_watcher(user_session.token)
     open_lesson.report_facts(run=runs.read_status(focus).progress)
     if race.is_experiment(focus):
         race.draw_stage(focus)
@@ -171,7 +171,7 @@ def _draw_stage(shown: list[Run], focus: Run) -> None:
     if under_way and not st.session_state.get(lab_controls.POLLING):  # resumed from the inspector
         st.session_state[lab_controls.POLLING] = True
         st.rerun()
-    ratio = polling_rate.get_slowness() / st.session_state[lab_controls.SLOWNESS]
+    ratio = runs.get_slowness() / st.session_state[lab_controls.SLOWNESS]
     if under_way and max(ratio, 1 / ratio) >= RESTART_RATIO:  # many sessions have come or gone
         st.rerun()
 
@@ -269,7 +269,7 @@ def _draw_run(run: Run, visit_runs: list[Run]) -> None:
     shown = [run, *filter(None, map(runs.find_run, compared_ids))]
     active = any(runs.read_status(run).active for run in shown)
     st.session_state[lab_controls.POLLING] = active
-    st.session_state[lab_controls.SLOWNESS] = polling_rate.get_slowness()
+    st.session_state[lab_controls.SLOWNESS] = runs.get_slowness()
     focus, stage_interval = run, STAGE_POLL_S if active else 0
     if race.is_experiment(run):  # its race is the picture; the images of one of its models follow
         _poll(_draw_stage, stage_interval, shown, run)
