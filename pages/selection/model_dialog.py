@@ -16,7 +16,6 @@ from vitviz.text import plain
 
 _POLL_S = 0.5
 _HUB_ID = "hub_form._id"
-_DOWNLOAD_POLL_S = 0.5
 _WAITING = "_waiting_for_weights"  # str: name of the weights that this session selects once downloaded
 
 
@@ -199,7 +198,7 @@ def draw_download_button(
         )
         return
     active = _is_downloading(offer.name)
-    st.fragment(_draw_download, run_every=_DOWNLOAD_POLL_S if active else None)(offer.name, place, active)
+    st.fragment(_draw_download, run_every=_POLL_S if active else None)(offer.name, place, active)
 
 
 def _is_downloading(name: str) -> bool:

@@ -4,8 +4,7 @@ import { listen, tell } from '../../../vitviz/browser/kit/bus.js';
 import { button, canvas, el, live, tooltip } from '../../../vitviz/browser/kit/dom.js';
 import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
 import { brief } from '../../../vitviz/browser/kit/text.js';
-import { nameOf, nearest, placeOf, smoothed } from './curves_data.js';
-import { dragged, drawPanel, place, worded } from './curves_draw.js';
+import { dragged, drawPanel, nameOf, nearest, place, placeOf, smoothed, worded } from './curves_draw.js';
 
 const NUMBERS = [
   ['accuracy', 'validation', 'Validation accuracy'],

@@ -1,11 +1,10 @@
-// Draw the panels of the training curves: one per metric, with lines, marks and labels at the lines' ends.
+// Smooth the training curves and draw their panels: one per metric, with lines, marks and labels at the lines' ends.
 // A view has `now` (the message), `lines`, `state` (its settings), xs(line), color(run), xOfStep(step).
 
 import { spread } from '../../../vitviz/browser/kit/axes.js';
 import { fit } from '../../../vitviz/browser/kit/dom.js';
 import { Plot } from '../../../vitviz/browser/kit/plot.js';
 import { brief, percent } from '../../../vitviz/browser/kit/text.js';
-import { placeOf } from './curves_data.js';
 
 const PANEL_HEIGHT = { 1: 150, 2: 264 };
 const AXIS_TITLE = 18; // px below the last of panels that stand over one another: they share its title
@@ -186,3 +185,42 @@ function drawLabels(view, panel) {
     plot.text(fit(ctx, name, RIGHT - 14), x, places[i] + 8, { align: 'left' });
   });
 }
+
+// ------------------------------------------------------------ the lines' values
+
+/** Return the bias-corrected exponential moving average; weight 0 returns the values unchanged. */
+export function smoothed(values, weight) {
+  if (!weight) return values;
+  const out = new Float64Array(values.length);
+  let mean = 0;
+  let mass = 0;
+  for (let i = 0; i < values.length; i++) {
+    if (Number.isFinite(values[i])) {
+      mean = weight * mean + (1 - weight) * values[i];
+      mass = weight * mass + 1 - weight;
+    }
+    out[i] = mass ? mean / mass : NaN;
+  }
+  return out;
+}
+
+/** Return the index of the last entry <= x, at least 0. */
+export function placeOf(xs, x) {
+  let low = 0;
+  let high = xs.length - 1;
+  while (low < high) {
+    const mid = (low + high + 1) >> 1;
+    if (xs[mid] <= x) low = mid;
+    else high = mid - 1;
+  }
+  return low;
+}
+
+/** Return the index of the entry nearest to x among sorted values. */
+export function nearest(values, x) {
+  const i = placeOf(values, x);
+  return i + 1 < values.length && values[i + 1] - x < x - values[i] ? i + 1 : i;
+}
+
+/** Return the name of the line's run, or a reference line's own name. */
+export const nameOf = (line, runs) => line.ghost || (runs.find((run) => run.id === line.run)?.name ?? '');
