@@ -63,10 +63,9 @@ def _read_address() -> None:
     recent = [(at, link) for at, link in st.session_state.get(session_keys.SUPERSEDED, []) if at > horizon]
     stale = not _went_back() and any(linked == link for _, link in recent)
     st.session_state[session_keys.SUPERSEDED] = recent
-    incoming = session_keys.get_dict(session_keys.INCOMING)
-    incoming.clear()
-    if not stale:
-        incoming.update({key: text for key, text in linked.items() if written.get(key) != text})
+    session_keys.get_dict(session_keys.INCOMING).clear()
+    if not stale and linked != written:
+        apply_values(linked)
     session_keys.get_dict(session_keys.OUTGOING).clear()
 
 
@@ -128,10 +127,15 @@ def request_value(key: str, text: str) -> None:
 
 
 def apply_values(values: Mapping[str, str]) -> None:
-    """Let this run read these values as if the address had just changed to them."""
+    """Let this run read these values as if the address had just changed to them.
+
+    A link to a model without a pin unpins the token.
+    """
     written = st.session_state.get(session_keys.WRITTEN, {})
     changed = {key: text for key, text in values.items() if written.get(key) != text}
     session_keys.get_dict(session_keys.INCOMING).update(changed)
+    if "model" in values and "pin" not in values:
+        session_keys.get_control_values().pop("pin", None)
 
 
 def keep_pending(keys: Iterable[str]) -> None:

@@ -29,7 +29,6 @@ _UPLOAD = re.compile(r"upload:[\w-]{20,32}")
 _INDEX = re.compile(r"0|[1-9][0-9]{0,5}")
 _NAME = re.compile(r"[a-z_]{1,32}")
 _SOURCES = {"sample": "Samples", "dataset": "Datasets", "own": "Upload"}
-THUMBNAIL = "nouns.thumbnail"  # key of its fragment
 _IMAGE_PX = 112  # longer side of the thumbnail
 _TALL_PX, _WIDE_PX = 160, 256  # longer side of a thumbnail with an aspect ratio above 2
 IMAGE_EXPIRED = "This image has expired: an upload is deleted when its session ends. Another image is shown."
@@ -98,7 +97,7 @@ def _exists(image: str) -> bool:
 
 def draw(model: ModelChoice, chosen: selection.Selection) -> None:
     """Draw the image as the model sees it, a suggested model, and the sources of other images."""
-    st.fragment(_draw_thumbnail, key=THUMBNAIL)(model, chosen)
+    st.fragment(_draw_thumbnail, key=selection.THUMBNAIL)(model, chosen)
     notices.draw_notice(session_keys.NOTICE)
     _draw_crop_slider(shared_cache.load_image(chosen.image), model)
     offered = model_suggestion.draw(model, chosen.image)

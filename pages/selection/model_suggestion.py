@@ -38,7 +38,7 @@ class PreviousModel:
 
     model: str
     step: int
-    pin: Pin
+    pin: Pin | None
     layers: tuple[tuple[str, object], ...]  # every page's layer control and its value; None: unset
     suggested: str  # key of the model that the app selected
 
@@ -59,8 +59,8 @@ def suggest_for_image(image: str) -> None:
     layers = tuple((entry.layer, values.get(entry.layer)) for entry in registry.PAGES if entry.layer)
     selected = selection.list_models().get(values.get("model", ""), model)  # the page may show a substitute
     step = current.step if selected.key == current.model else selected.last_step
-    _switch(target, PreviousModel(selected.key, step, current.pin, layers, target.key))
-    values["pin"] = Pin(None, "cls") if abilities(target.config).cls_readout else Pin()
+    _switch(target, PreviousModel(selected.key, step, values.get("pin"), layers, target.key))
+    values["pin"] = Pin(None, "cls") if abilities(target.config).cls_readout else None
 
 
 def keep_model(image: str) -> None:

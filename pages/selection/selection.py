@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 
 from pages.controls import query_params, session_keys, widgets
 from pages.frame import menu, registry
@@ -20,6 +21,9 @@ from vitviz.plots.theme import Mode
 if TYPE_CHECKING:
     from vitviz.config import Preparation
     from vitviz.data.image_preprocessing import Prepared
+
+
+VIEW, THUMBNAIL = "page.view", "nouns.thumbnail"  # fragments: a page's view, and the image in the sidebar
 
 
 @dataclass(frozen=True)
@@ -94,12 +98,13 @@ def get_theme() -> Mode:
     return "dark" if st.context.theme.type == "dark" else "light"
 
 
-def resolve(model: str, step: int, image: str, pin: Pin, crop: float) -> Selection:
-    """Set the selection of this run and write it into the link."""
-    resolved = Selection(model, step, image, pin, crop)
+def resolve(model: str, step: int, image: str, crop: float) -> Selection:
+    """Set the selection of this run and write it into the link, which holds a pin only if a token is pinned."""
+    resolved = Selection(model, step, image, session_keys.get_control_values().get("pin") or Pin(), crop)
     st.session_state[session_keys.SELECTION] = resolved
     for key in ("model", "step", "image", "pin"):
-        query_params.set_value(key, str(getattr(resolved, key)))
+        if key != "pin" or is_pinned():
+            query_params.set_value(key, str(getattr(resolved, key)))
     query_params.set_value("crop", f"{crop:g}")
     return resolved
 
@@ -121,28 +126,31 @@ def set_pin(pin: Pin | str) -> None:
 def apply_click(view: str, **controls: str) -> None:
     """Pin the token that was clicked in a view, and set controls to the numbers that were clicked.
 
+    A pin in a view that reruns alone reruns the thumbnail too, which marks the pinned patch.
+
     Args:
         view: key of the view, in whose callback this runs; malformed events are ignored.
         controls: a control's key by the name of the view's event, such as layer="block.layer".
     """
     events = read_events(view)
-    if (pin := read_pin(events.get("pin"))) is not None:
-        set_pin(pin)
     for name, key in controls.items():
         if (number := read_index(events.get(name))) is not None:
             widgets.set_control(key, number)
+    if (pin := read_pin(events.get("pin"))) is not None:
+        set_pin(pin)
+        if ThreadState.get().fragment_id is not None:
+            st.rerun([VIEW, THUMBNAIL])
 
 
 def is_pinned() -> bool:
     """Return True if a click, a link or a model suggestion has pinned a token."""
-    return "pin" in session_keys.get_control_values()
+    return session_keys.get_control_values().get("pin") is not None
 
 
 def set_default_pin(pin: Pin) -> None:
-    """Set a page's first token unless the user has pinned one; other pages keep theirs."""
+    """Set a page's first token unless the user has pinned one; other pages and the link keep theirs."""
     if not is_pinned():
         st.session_state[session_keys.SELECTION] = replace(get_current(), pin=pin)
-        query_params.set_value("pin", str(pin))
 
 
 def substitute(current: Selection, model: str, step: int, image: str) -> Selection:

@@ -68,10 +68,9 @@ def _draw_selection(entry: PageEntry, choices: Mapping[str, ModelChoice]) -> Non
     if _resolve_value(page_selection.OWN_IMAGE, {"1": True, "0": False}.get):
         query_params.set_value(page_selection.OWN_IMAGE, "1")
     image = image_picker.resolve_image(selected, page_selection.find_default_image(entry, selected))
-    pin, crop = _resolve_value("pin", Pin.parse), _resolve_crop()
-    pin = pin if isinstance(pin, Pin) else Pin()
+    _resolve_value("pin", Pin.parse)
     selected_step = step if model is selected else _resolve_step(selected)
-    resolved = selection.resolve(selected.key, selected_step, image, pin, crop)
+    resolved = selection.resolve(selected.key, selected_step, image, _resolve_crop())
     substituted = model is not selected or entry.slug == "live_lab"  # a run shows images of its own dataset
     shown_image = page_selection.resolve_image(model, image, substituted)
     if model is not selected or shown_image.value != image:

@@ -29,7 +29,6 @@ _map = register(__file__, "map", "map", "map_panel")
 _part = register(__file__, "map_part")
 EVENTS = ("pin", "open", "go", "draw", "show", "rest")
 DRAWING = "drawing:"
-_CLICKED = "home._pin_clicked"
 SECOND_VIEW = "home.map2"
 SECOND_MODEL = "home.beside"  # the second model's key ('': none)
 SECOND_PART = "home.beside_part"  # its open part
@@ -53,15 +52,9 @@ class MapFrame:
     overrides: dict[str, str] = field(default_factory=dict)
 
     @property
-    def is_pinned(self) -> bool:
-        """True if the map follows the pin; every link carries the default one, so that one counts after a click."""
-        is_default = self.current.pin == Pin() and not st.session_state.get(_CLICKED)
-        return selection.is_pinned() and not is_default
-
-    @property
     def opened_pin(self) -> Pin:
         """The token of an opened part: the user's, else the readout token whose path the map shows."""
-        return self.current.pin if self.is_pinned else map_messages.READOUT
+        return self.current.pin if selection.is_pinned() else map_messages.READOUT
 
     def draw(self) -> bytes:
         """Draw the map and its open part, follow a clicked link, and return the map's message."""
@@ -90,8 +83,7 @@ class MapFrame:
             widgets.set_control(self.part, "" if request is None else request.part)
             widgets.set_control(self.asked, "" if request is None else str(events["open"]))
         pin = Pin.parse(str(events.get("pin") or ""))
-        if pin is not None and (pin != selection.get_current().pin or not self.is_pinned):
-            st.session_state[_CLICKED] = True
+        if pin is not None and (pin != selection.get_current().pin or not selection.is_pinned()):
             selection.set_pin(pin)
             st.rerun()  # the sidebar and every link on the page show the pin
         return str(events.get("go") or "")
@@ -138,7 +130,7 @@ class MapFrame:
             self.key,
             drawing=drawing,
             moves=moves,
-            pinned=self.is_pinned,
+            pinned=selection.is_pinned(),
         )
 
 

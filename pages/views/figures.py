@@ -1,11 +1,10 @@
 """Draw the figures that many pages share: charts, bars, maps side by side, and a race of models."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from pages.views.event_values import read_index
 from pages.views.register import register
 from vitviz.plots.blob import pack
 from vitviz.plots.chart import Chart
@@ -37,9 +36,9 @@ def draw_bars(
     _bars(pack({"names": list(names), "strong": strong}, **arrays), key=key)
 
 
-def draw_maps(message: bytes, *, key: str) -> int | None:
-    """Draw `vitviz.plots.attention_message.maps_view`; return the patch that was clicked in this run."""
-    return read_index(_maps(message, key=key, triggers=("pick",)).pick)
+def draw_maps(message: bytes, *, key: str, on_pin: Callable[[], None] | None = None) -> None:
+    """Draw `vitviz.plots.attention_message.maps_view`; `on_pin` is called after a click on a patch."""
+    _maps(message, key=key, triggers=("pin",), on_change=on_pin)
 
 
 def draw_race(payload: bytes, *, key: str) -> None:

@@ -4,7 +4,7 @@ import { el, live } from '../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../vitviz/browser/kit/grid.js';
 import { coverOnce, photo } from '../../vitviz/browser/kit/pixels.js';
 import { PALETTE, accentLut } from '../../vitviz/browser/kit/colour_ramp.js';
-import { mark } from '../../vitviz/browser/kit/pin.js';
+import { mark, pinOf } from '../../vitviz/browser/kit/pin.js';
 import { signed } from '../../vitviz/browser/kit/text.js';
 
 export default class Maps {
@@ -60,7 +60,7 @@ export default class Maps {
         label: 'Map over the image',
         grid: () => this.message.header.grid,
         hover: (index, event) => this.mark(index, event),
-        pick: (index) => this.trigger('pick', index),
+        pick: (index) => this.trigger('pin', pinOf(this.message.header.grid, index)),
         start: () => this.message.header.start,
       });
       frame.style.touchAction = 'pan-y';

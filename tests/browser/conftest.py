@@ -382,7 +382,7 @@ def lead(page: Page, address: str) -> None:
         f"/{address}",
     )
     place = re.escape(address.partition("?")[0])
-    page.wait_for_url(re.compile(rf":\d+/{place}\?.*pin="))  # what a page writes when it has run to its end
+    page.wait_for_url(re.compile(rf":\d+/{place}\?.*crop="))  # what a page writes when it has run to its end
     settle(page)
 
 

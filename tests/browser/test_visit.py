@@ -23,7 +23,7 @@ TITLES = {
 
 def arrived(page: Page, slug: str) -> None:
     """The address is this page's, its heading stands, and its script has run: the address alone comes first."""
-    page.wait_for_url(re.compile(rf"{slug}\?.*pin="))
+    page.wait_for_url(re.compile(rf"{slug}\?.*crop="))
     expect(page.get_by_role("heading", name=TITLES[slug], level=1)).to_be_visible()
     settle(page)
 

@@ -47,7 +47,7 @@ def said(page: Page) -> dict[str, str]:
 def arrived(page: Page, slug: str) -> None:
     """Waits until a page has run to its end, which is when it writes its link."""
     place = "" if slug == "home" else slug
-    page.wait_for_url(re.compile(rf"^[^?]*:\d+/{place}\?.*pin="), timeout=PATIENCE_MS)
+    page.wait_for_url(re.compile(rf"^[^?]*:\d+/{place}\?.*crop="), timeout=PATIENCE_MS)
     settle(page)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import tomllib
 from dataclasses import replace
@@ -13,11 +14,14 @@ import pytest
 from PIL import Image
 from starlette.datastructures import Headers
 from starlette.formparsers import MultiPartParser
-from streamlit.testing.v1 import AppTest
+from streamlit.proto.WidgetStates_pb2 import WidgetStates
+from streamlit.runtime.scriptrunner import RerunData
+from streamlit.runtime.state.session_state import STREAMLIT_INTERNAL_KEY_PREFIX
+from streamlit.testing.v1 import AppTest, local_script_runner
 
 from pages.controls import query_params, widgets
 from pages.frame import registry
-from pages.selection import sidebar, thumbnails
+from pages.selection import selection, sidebar, thumbnails
 from pages.stores import catalogue, uploads
 from pages.stores.session import UserSession
 from pages.streamlit_fixes import installation
@@ -53,7 +57,7 @@ def upload(app: AppTest, name: str, data: bytes) -> AppTest:
 def test_first_visit_shows_every_noun_and_writes_the_link_in_full(open_app):
     app = open_app()
     said = query(app)
-    assert [said[key] for key in NOUNS] == ["preset:vit_digits", "0", "digits:0", "0.500,0.500", "0.5"]
+    assert [said.get(key) for key in NOUNS] == ["preset:vit_digits", "0", "digits:0", None, "0.5"]
     assert len(app.sidebar.get("image")) >= 2
     assert any("random weights" in text.value for text in app.sidebar.markdown)
 
@@ -93,7 +97,7 @@ def test_hostile_values_fall_back_silently(open_app, key, value):
 
 
 def test_unknown_parameters_are_dropped(open_app):
-    assert set(query(open_app(nonsense="1"))) == set(NOUNS)
+    assert set(query(open_app(nonsense="1"))) == set(NOUNS) - {"pin"}
 
 
 def test_changing_the_model_changes_the_link_and_the_default_picture(open_app):
@@ -273,10 +277,51 @@ def write_checkpoint(path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "pin"),
-    [("cls", "cls"), ("0.5,1", "0.500,1.000"), ("-0.1,0", "0.500,0.500"), ("reg0", "0.500,0.500")],
+    [("cls", "cls"), ("0.5,1", "0.500,1.000"), ("0.5,0.5", "0.500,0.500"), ("-0.1,0", None), ("reg0", None)],
 )
-def test_a_link_s_pin_is_read_or_is_the_centre(open_app, text, pin):
-    assert open_app(pin=text).query_params["pin"] == pin
+def test_a_link_s_pin_is_read_or_none_is_written(open_app, text, pin):
+    assert query(open_app(pin=text)).get("pin") == pin
+
+
+def get_thumbnail(app: AppTest) -> list[str]:
+    return [str(image.proto) for image in app.sidebar.get("image")][-1:]  # none if a fragment ran without it
+
+
+@pytest.mark.parametrize(
+    ("slug", "section", "view"),
+    [
+        ("attention", "look", "attention.explorer"),
+        ("attention", "matrix", "attention.matrix"),
+        ("attention", "compare", "attention.left"),
+        ("attention", "depth", "attention.lens_maps"),
+        ("attention", "methods", "attention.methods"),
+        ("layers", "token", "layers.similar"),
+        ("layers", "sinks", "layers.lengths"),
+        ("block", "", "block.flow"),
+        ("two_images", "match", "two_images.match"),
+    ],
+)
+def test_a_pin_in_a_view_that_reruns_alone_moves_the_thumbnail_s_circle(
+    open_app: OpenApp, monkeypatch: pytest.MonkeyPatch, slug: str, section: str, view: str
+) -> None:
+    link = {"model": "preset:vit_digits", "image": "digits:3", f"{slug}.view": section}
+    app = open_app(registry.BY_SLUG[slug].path, **link, attention__beside="image")
+    assert "pin" not in query(app)
+    circled = get_thumbnail(open_app(registry.BY_SLUG[slug].path, **link, pin="0.062,0.188"))
+    assert get_thumbnail(app) != circled
+    states = WidgetStates()
+    (node,) = [one for one in app.main.get("bidi_component") if one.proto.id.endswith(f"-{view}")]
+    events = json.dumps([{"event": "pin", "value": "0.0625,0.1875"}])
+    states.widgets.add(
+        id=f"{STREAMLIT_INTERNAL_KEY_PREFIX}_{node.proto.id}__events", json_trigger_value=events
+    )
+    alone = app._fragment_storage.resolve_target(selection.VIEW)
+    monkeypatch.setattr(
+        local_script_runner, "RerunData", lambda **said: RerunData(**said, fragment_id_queue=alone)
+    )
+    app._run(states)
+    assert query(app)["pin"] == "0.062,0.188"
+    assert get_thumbnail(app) == circled
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pages.controls import query_params
 from pages.frame import registry, startup
 from pages.start import lens_links, map_messages, stored_map
 from pages.stores import catalogue, lessons, shared_cache
@@ -126,11 +127,16 @@ def test_a_pin_of_the_map_is_the_noun(open_app: OpenApp) -> None:
     assert all("pin=0.062%2C0.188" in part["link"]["href"] for part in header["parts"] if part["link"])
 
 
-def test_the_map_follows_the_default_pin_of_a_link_only_after_a_click(open_app: OpenApp) -> None:
-    app = open_app(model="preset:vit_digits", image="digits:5", pin="0.500,0.500")
-    assert not views(app)["map"][0]["pinned"]
-    assert views(act(app, pin="0.5,0.5"))["map"][0]["pinned"]
-    assert views(open_app(model="preset:vit_digits", image="digits:5", pin="0.062,0.188"))["map"][0]["pinned"]
+def test_only_a_pinned_token_is_followed_and_stands_in_the_link_be_it_the_centre(
+    open_app: OpenApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(query_params, "_STALE_S", 0.0)
+    app = open_app(model="preset:vit_mnist", image="digits:5")  # 7 x 7: the centre lies in a patch
+    assert not views(app)["map"][0]["pinned"] and "pin" not in query(app)
+    assert views(act(app, pin="0.5,0.5"))["map"][0]["pinned"] and query(app)["pin"] == "0.500,0.500"
+    assert views(open_app(**query(app)))["map"][0]["pinned"]
+    del app.query_params["pin"]  # as Back does
+    assert not views(act(app))["map"][0]["pinned"] and "pin" not in query(app)
 
 
 @pytest.mark.parametrize("pin", ["", "nan,nan", "9,9", "<b>", "cls,1", "x" * 1000])

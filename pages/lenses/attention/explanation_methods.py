@@ -18,7 +18,6 @@ from vitviz.analysis import explanation_methods
 from vitviz.analysis.explanation_methods import METHODS
 from vitviz.lessons import model_measures
 from vitviz.lessons.lesson import Question
-from vitviz.pin import Pin
 from vitviz.plots.attention_images import Drawn, attention_image, png
 from vitviz.plots.attention_message import maps_view
 from vitviz.probe.explanation_maps import Recipe, method_maps_of
@@ -43,19 +42,16 @@ def draw_panels(
     notes: list[str] | None = None,
 ) -> None:
     """Draw the maps side by side, with formulas and sources or with `notes`; a click pins a patch."""
-    grid = subject.layout.grid
     message = maps_view(
         subject.ground(background.seen),
         np.stack(list(maps.values())),
         [METHODS[name].title for name in maps],
-        grid,
+        subject.layout.grid,
         lines=[f"{METHODS[name].line}. {METHODS[name].source}." for name in maps] if notes is None else (),
         notes=notes or [f"five patches hold {percent(compute_top_share(m), 0)}" for m in maps.values()],
         drawn=background.map_style(subject),
     )
-    picked = draw_maps(message, key=key)
-    if picked is not None and picked < grid[0] * grid[1]:
-        selection.set_pin(Pin.of_cell(grid, picked))
+    draw_maps(message, key=key, on_pin=partial(selection.apply_click, key))
 
 
 def draw(subject: CapturedSubject) -> None:

@@ -1,20 +1,20 @@
 """Logit lens: predictions if the classifier head were applied after each layer, to the readout or to any patch."""
 
+from functools import partial
+
 import numpy as np
 import streamlit as st
 
 from pages.frame import page
 from pages.lenses.attention.captions import describe_lens
 from pages.lenses.attention.map_controls import read_background
-from pages.lenses.attention.map_explorer import VIEW
-from pages.selection import image_picker, selection
+from pages.selection import selection
 from pages.selection.subject import CapturedSubject, name_token
 from pages.views.figures import draw_chart, draw_maps
 from vitviz.analysis import logits
 from vitviz.lessons import model_measures
 from vitviz.lessons.lesson import Question
 from vitviz.models.abilities import as_vit
-from vitviz.pin import Pin
 from vitviz.plots.attention_message import maps_view
 from vitviz.plots.logits import lens_figure
 from vitviz.probe.logits import readout_weights, stream, stream_names
@@ -74,24 +74,21 @@ def draw_curves(
 
 def draw_patches(subject: CapturedSubject, probs: np.ndarray, class_name: str) -> None:
     """Draw maps of a class's probability (layers, patches); a click pins a patch."""
-    grid = subject.layout.grid
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.markdown(
             f"**Probability of {plain(class_name)} if the classifier head were applied to each patch** (click to pin)"
         )
         background = read_background(subject)
-    picked = draw_maps(
+    draw_maps(
         maps_view(
             subject.ground(background.seen),
             probs,
             ["input", *(f"layer {i}" for i in range(1, len(probs)))],
-            grid,
+            subject.layout.grid,
             sharing=len(probs),
             notes=[f"max. {percent(row.max())}" for row in probs],
             drawn=background.map_style(subject),
         ),
         key="attention.lens_maps",
+        on_pin=partial(selection.apply_click, "attention.lens_maps"),
     )
-    if picked is not None and picked < grid[0] * grid[1]:
-        selection.set_pin(Pin.of_cell(grid, picked))
-        st.rerun([VIEW, image_picker.THUMBNAIL])

@@ -12,7 +12,7 @@ from pages.lenses.attention import export
 from pages.lenses.attention.captions import describe_training
 from pages.lenses.attention.export import ExportedView
 from pages.lenses.attention.map_controls import MapControls, read_controls
-from pages.selection import attention_maps, image_picker, selection
+from pages.selection import attention_maps, selection
 from pages.selection.subject import CapturedSubject, capture_attention
 from pages.stores import catalogue
 from pages.views.explorer import draw_explorer_stage, read_picks, send_options, send_strip
@@ -27,7 +27,7 @@ KEY = "attention.explorer"
 GROUP = "attention"
 MOST_CLASSES = 5  # of the prediction
 DRAWERS = "attention.look"
-VIEW, STAGE = "attention.view", f"{KEY}.stage"  # fragments: the whole view, and the part that a pin changes
+STAGE = f"{KEY}.stage"  # fragment: the part of the view that a pin changes
 
 
 def _apply_stage_pick() -> None:
@@ -39,8 +39,8 @@ def _apply_stage_pick() -> None:
         # Streamlit runs this callback twice: a control that is set here would not move in the browser.
         for name in controls:
             query_params.request_value(f"attention.{name}", str(events[name]))
-        st.rerun(VIEW)
-    st.rerun([STAGE, image_picker.THUMBNAIL, *page.list_open_drawers(DRAWERS)])
+        st.rerun(selection.VIEW)
+    st.rerun([STAGE, selection.THUMBNAIL, *page.list_open_drawers(DRAWERS)])
 
 
 def draw(subject: CapturedSubject) -> None:

@@ -35,7 +35,7 @@ GROUPS = {
 }
 
 
-@st.fragment(key=map_explorer.VIEW)
+@st.fragment(key=selection.VIEW)
 @page.show_file_errors()
 def draw() -> None:
     """Draw the selected view; its controls rerun only this fragment."""

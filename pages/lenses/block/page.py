@@ -117,7 +117,7 @@ def draw_parameters(config: ViTConfig) -> None:
     page.caption(describe_parameters(counts, config.mlp_ratio))
 
 
-@st.fragment
+@st.fragment(key=selection.VIEW)
 @page.show_file_errors()
 def draw() -> None:
     config = as_vit(selection.get_model_choice().config)

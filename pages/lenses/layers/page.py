@@ -5,7 +5,7 @@ import streamlit as st
 from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.layers import channels, cka, colours, linear_probes, sinks, token_similarity
-from pages.selection import subject
+from pages.selection import selection, subject
 
 VIEWS = {
     "colours": ("Layer by layer", colours.draw),
@@ -17,7 +17,7 @@ VIEWS = {
 }
 
 
-@st.fragment
+@st.fragment(key=selection.VIEW)
 def draw() -> None:
     """Draw the selected section; its controls rerun only this fragment."""
     current = subject.load_current()

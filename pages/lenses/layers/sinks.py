@@ -22,7 +22,6 @@ from vitviz.data.image_preprocessing import luminance, prepare
 from vitviz.lessons.question_kinds import MeasuredAnswer
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.pretrained_list import PRETRAINED
-from vitviz.pin import Pin
 from vitviz.plots import probes as plots
 from vitviz.plots.attention_message import MapsDrawn, maps_view
 from vitviz.plots.chart import Chart
@@ -174,10 +173,7 @@ def draw_length_maps(compared: Subject, count: int) -> None:
         notes=[f"norms {row.min():.1f} to {row.max():.1f}" for row in maps],
         drawn=MapsDrawn(smooth=False, grey=True, start=selection.get_current().pin.cell(grid)),
     )
-    picked = draw_maps(message, key="layers.lengths")
-    if picked is not None and picked < grid[0] * grid[1]:
-        selection.set_pin(Pin.of_cell(grid, picked))
-        st.rerun(scope="fragment")
+    draw_maps(message, key="layers.lengths", on_pin=partial(selection.apply_click, "layers.lengths"))
 
 
 def draw_registers(models: Mapping[str, ModelChoice]) -> None:

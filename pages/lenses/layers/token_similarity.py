@@ -20,7 +20,6 @@ from vitviz.analysis import token_similarity as analysis
 from vitviz.analysis.token_colours import resample_grid
 from vitviz.csv_table import columns_of_rows
 from vitviz.lessons.question_kinds import MeasuredAnswer
-from vitviz.pin import Pin
 from vitviz.plots import layers as plots
 from vitviz.plots.layers import Panel
 from vitviz.probe.layers import LayerOutput
@@ -63,8 +62,6 @@ class LayerCosines:
 
 
 def draw(current: Subject) -> None:
-    if current.able.cls_readout and not selection.is_pinned():
-        selection.set_default_pin(Pin())
     with page.row():
         other = layer_controls.choose_other(current)
         with st.container(width="content"):

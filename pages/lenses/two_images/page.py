@@ -16,7 +16,7 @@ VIEWS = {
 }
 
 
-@st.fragment
+@st.fragment(key=selection.VIEW)
 @page.show_file_errors()
 def draw() -> None:
     """Draw the selected section; its controls rerun only this fragment."""

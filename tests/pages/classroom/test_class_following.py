@@ -63,6 +63,7 @@ def test_controls_pin_and_picture_follow(teacher: AppTest, open_app: OpenApp) ->
     there(learner.run())
     teacher.slider(key="attention.layer").set_value(1)
     teacher.number_input(key="nouns.index").set_value(7)
+    teacher.query_params["pin"] = "0.100,0.900"
     teacher.run()
     there(learner.run())
     assert not learner.exception
@@ -76,13 +77,15 @@ def test_looking_around_lets_go_and_back_to_class_returns(teacher: AppTest, open
     learner = learns(open_app, teacher)
     assert at(learner) == "patches"
     learner.button(key="class.around").click().run()
+    learner.query_params["pin"] = "cls"
     teacher.switch_page(ATTENTION).run()
     there(learner.run())
-    assert at(learner) == "patches" and "not following" in bar(learner)
+    assert at(learner) == "patches" and "not following" in bar(learner) and said(learner, "pin") == "cls"
     teacher.run()
     assert "0 of 1 following" in bar(teacher)
     there(learner.button(key="class.back").click().run())
     assert at(learner) == "attention" and "following the teacher" in bar(learner)
+    assert "pin" not in learner.query_params  # as on the teacher's page
 
 
 def test_who_goes_to_another_page_looks_around(teacher: AppTest, open_app: OpenApp) -> None:
