@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from pages.stores import runs
 from vitviz.data import uploaded_datasets
+from vitviz.data.dataset import DatasetError
+from vitviz.text import plural
 from vitviz.upload_limits import DATASET_TITLE_LENGTH, DATASET_ZIP_BYTES, DATASETS_PER_USER
 
 if TYPE_CHECKING:
@@ -63,7 +65,6 @@ def store_dataset(
     Raises:
         vitviz.data.dataset.DatasetError: if the zip is too large or not a valid dataset.
     """
-    from vitviz.data.dataset import DatasetError
     from vitviz.data.dataset_zip import load_zip
     from vitviz.data.image_worker import decode_for
     from vitviz.training.run_directory import RunError
@@ -71,10 +72,7 @@ def store_dataset(
     if len(zip_bytes) > DATASET_ZIP_BYTES:  # the browser's own limit can be bypassed
         size, limit = len(zip_bytes) / 2**20, DATASET_ZIP_BYTES >> 20
         raise DatasetError(f"The zip has {size:.1f} MB; at most {limit} MB are accepted.")
-    expired = [name for name in user.datasets if not uploaded_datasets.read_note(name, runs.get_folder())]
-    user.update("datasets", remove=expired)
-    if len(user.datasets) >= DATASETS_PER_USER:
-        raise DatasetError(f"You have {len(user.datasets)} datasets already: delete one first.")
+    _check_count(user)
     try:
         runs.admit_upload(user, address, "set")
     except RunError as error:
@@ -82,9 +80,19 @@ def store_dataset(
     title = " ".join("".join(c if c.isprintable() else " " for c in title).split())[:DATASET_TITLE_LENGTH]
     with decode_for(user.token):
         images = load_zip(zip_bytes, image_size=image_size, progress=progress)
-    note = uploaded_datasets.store_images(images, title or "your images", runs.get_folder(), user.owner)
-    user.update("datasets", [note.name])
+    with user.lock:  # another tab may have stored one during the decoding
+        _check_count(user)
+        note = uploaded_datasets.store_images(images, title or "your images", runs.get_folder(), user.owner)
+        user.update("datasets", [note.name])
     return note
+
+
+def _check_count(user: UserSession) -> None:
+    """Forget expired datasets, and raise DatasetError if the user may not store another."""
+    expired = [name for name in user.datasets if not uploaded_datasets.read_note(name, runs.get_folder())]
+    user.update("datasets", remove=expired)
+    if len(user.datasets) >= DATASETS_PER_USER:
+        raise DatasetError(f"You have {plural(len(user.datasets), 'dataset')} already: delete one first.")
 
 
 def on_removal(callback: Callable[[], None]) -> None:

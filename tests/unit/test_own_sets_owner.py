@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from pages.stores import runs, user_datasets
 from pages.stores.session import UserSession
 from pages.train.lab import flip_book, snapshots
 from vitviz.config import Preparation
-from vitviz.data import uploaded_datasets
+from vitviz.data import dataset_zip, uploaded_datasets
 from vitviz.data.dataset import DatasetError
 from vitviz.upload_limits import UPLOADS_PER_ADDRESS, UPLOADS_PER_USER
 
@@ -56,6 +57,26 @@ def test_a_removed_set_leaves_no_picture_in_memory(tmp_path: Path, monkeypatch: 
         not uploaded_datasets._read.cache_info().currsize
         and flip_book.clear_caches in user_datasets._removing
     )
+
+
+def test_two_tabs_together_store_no_more_than_one_may(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each tab counted before it decoded, so that two of them passed the limit together."""
+    monkeypatch.setenv("VITVIZ_RUNS", str(tmp_path))
+    monkeypatch.setattr(user_datasets, "DATASETS_PER_USER", 1)
+    maker, decode = UserSession("m" * 22), dataset_zip.load_zip
+
+    def decode_beside_another_tab(*args: Any, **options: Any) -> dataset_zip.UploadedImages:
+        monkeypatch.setattr(dataset_zip, "load_zip", decode)
+        user_datasets.store_dataset(maker, archive(), "second tab", 16)
+        return decode(*args, **options)
+
+    monkeypatch.setattr(dataset_zip, "load_zip", decode_beside_another_tab)
+    with pytest.raises(DatasetError, match="You have 1 dataset already"):
+        user_datasets.store_dataset(maker, archive(), "first tab", 16)
+    assert [note.title for note in user_datasets.list_datasets(maker).values()] == ["second tab"]
+    assert len([*(tmp_path / "sets").glob("*.npz")]) == 1
 
 
 def test_thirteen_sets_in_an_hour_are_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
