@@ -35,6 +35,40 @@ def test_the_server_the_proxy_and_the_pages_agree_on_the_largest_upload() -> Non
     assert all(getattr(upload_limits, f"{kind}_BYTES") <= upload_limits.FILE_BYTES for kind in kinds)
 
 
+@pytest.mark.parametrize(
+    "document, limits",
+    [
+        (
+            "SECURITY.md",
+            (
+                f"{upload_limits.WEIGHTS_FILES} files, the operator's size limit",
+                f"at most {upload_limits.SESSION_BYTES >> 20} MB and {upload_limits.SESSION_FILES} files per session,"
+                f" {upload_limits.SERVER_BYTES >> 30} GB in all",
+                f"open images fill the {upload_limits.IMAGES_BYTES >> 20} MB",
+                f"at most {upload_limits.UPLOADS_PER_USER} runs and {upload_limits.UPLOADS_PER_USER} datasets per hour"
+                f" and session; {upload_limits.UPLOADS_PER_ADDRESS} of each",
+                f"images of {upload_limits.CLASS_IMAGE_BYTES >> 20} MB in each of",
+                f"| {upload_limits.CLASS_IMAGES_BYTES >> 30} GB in all, then refused",
+                f"Images of up to {upload_limits.IMAGE_BYTES >> 20} MB that are all structure",
+                f"({upload_limits.FILE_BYTES >> 20} MB is the largest upload)",
+                f"`$VITVIZ_OWN_WEIGHTS_MB` ({upload_limits.WEIGHTS_DISK_MB})",
+            ),
+        ),
+        (
+            "deploy/README.md",
+            (
+                f"images of all users take at most {upload_limits.IMAGES_BYTES >> 20} MB,"
+                f" uploaded weights {upload_limits.WEIGHTS_DISK_MB >> 10} GB on disk",
+                f"Files of up to {upload_limits.FILE_BYTES >> 20} MB are accepted",
+            ),
+        ),
+    ],
+)
+def test_documents_state_the_limits_in_force(document: str, limits: tuple[str, ...]) -> None:
+    text = (ROOT / document).read_text("utf-8")
+    assert [limit for limit in limits if limit not in text] == []
+
+
 def test_a_zip_that_passes_the_browser_s_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(user_datasets, "DATASET_ZIP_BYTES", 2**20)
     with pytest.raises(DatasetError, match="The zip has 3.0 MB; at most 1 MB are accepted"):
