@@ -11,6 +11,7 @@ OUTGOING = "_outgoing"  # dict: query parameters of this run's selection and con
 WRITTEN = "_written"  # dict: the query parameters that this session wrote last
 SUPERSEDED = "_superseded"  # list of (time, dict): recent earlier values of WRITTEN
 LIMITS = "_limits"  # dict: control key -> the options or limits that it was last drawn with
+SECTIONS = "_sections"  # dict: control key -> the section that it showed last
 DEFAULTS = "_defaults"  # dict: control key -> its last default, if it follows a default
 SESSION = "_session"  # str: name of this tab among the user's
 TAB = "_tab"  # uploads.Tab: the uploads that this tab shows

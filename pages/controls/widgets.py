@@ -28,9 +28,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
-from typing import Any, ClassVar, Literal, TypedDict, TypeVar, Unpack
+from typing import Any, ClassVar, Literal, TypedDict, TypeVar, Unpack, cast
 
 import streamlit as st
+from streamlit.cursor import RunningCursor
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 
@@ -40,6 +41,7 @@ from vitviz.text import parse_float, parse_int
 T = TypeVar("T")
 _MISSING: Any = object()  # the session has no value
 _SEPARATOR = ","  # between several options in a link
+_MOST_IN_ROW = 8  # controls beside the titles of sections
 _row: ContextVar[tuple[str | None, DeltaGenerator] | None] = ContextVar(
     "row", default=None
 )  # fragment and row
@@ -314,7 +316,8 @@ def choose_section(key: str, sections: Mapping[str, tuple[str, T]]) -> T:
     Linked values of other sections stay in the address.
     """
     query_params.keep_page_pending(key.partition(".")[0])
-    with open_row():
+    row = open_row()
+    with row:
         name = segmented(
             key,
             "Section",
@@ -322,7 +325,19 @@ def choose_section(key: str, sections: Mapping[str, tuple[str, T]]) -> T:
             format_func=lambda name: sections[name][0],
             label_visibility="collapsed",
         )
+    _clear_other_section(row, key, name)
     return sections[name][1]
+
+
+def _clear_other_section(row: DeltaGenerator, key: str, name: str) -> None:
+    """Clear the controls of the section shown before, after the titles: Streamlit keeps them until the run ends."""
+    if session_keys.get_dict(session_keys.SECTIONS).get(key, name) != name:
+        cursor = cast(RunningCursor, row._cursor)
+        first = cursor.index
+        for _ in range(_MOST_IN_ROW):
+            row.empty()
+        cursor._index = first  # the section's own controls follow the titles
+    session_keys.get_dict(session_keys.SECTIONS)[key] = name
 
 
 def pills(
@@ -367,20 +382,22 @@ def segmented_groups(
     """Draw named groups of options in a row, one of which is selected; the default is the first of the first group."""
     resolve_option(key, [option for options in groups.values() for option in options])
     selected: str = st.session_state[key]
-    with open_row():
+    row = open_row()
+    with row:
         for number, (label, options) in enumerate(groups.items()):
-            row = f"{key}._{number}"
-            st.session_state[row] = selected if selected in options else None
+            group = f"{key}._{number}"
+            st.session_state[group] = selected if selected in options else None
             with st.container(width="content"):
                 st.segmented_control(
                     label,
                     options,
-                    key=row,
+                    key=group,
                     format_func=format_func,
                     on_change=_store_clicked,
-                    args=(key, row),
+                    args=(key, group),
                     label_visibility="collapsed",
                 )
+    _clear_other_section(row, key, selected)
     store_value(key, selected)
     return selected
 

@@ -69,6 +69,33 @@ def test_every_control_that_may_be_disabled_has_a_help() -> None:
     assert silent == []
 
 
+def test_a_section_clears_the_controls_of_the_one_before_as_soon_as_it_is_drawn() -> None:
+    """Streamlit keeps them until the run ends: two 'Options' stood beside each other while a section computed."""
+
+    def script() -> None:
+        import streamlit as st
+
+        from pages.controls import widgets
+
+        def draw() -> None:
+            with widgets.continue_row():
+                st.text("first")
+                st.text("second")
+
+        widgets.choose_section("p.view", {"many": ("Many", draw), "none": ("None", lambda: None)})()
+
+    app = AppTest.from_function(script).run()
+    kinds = [[*map(type, app.main.children[0].children.values())]]
+    for name in ("none", "none", "many"):
+        app.session_state["p.view"] = name
+        app.run()
+        row = app.main.children[0].children
+        kinds.append([type(row[place]) for place in sorted(row)][:3])
+    titles, text, _ = kinds[0]
+    assert not app.exception and kinds[2:] == [[titles], [titles, text, text]]
+    assert kinds[1][0] is titles and len(kinds[1]) == 3 and text not in kinds[1]
+
+
 def test_one_of_two_groups_is_chosen(open_app):
     app = open_app("pages/lenses/attention/page.py", model="preset:vit_digits", image="digits:0")
     rows = [app.segmented_control(key=f"attention.view._{row}") for row in (0, 1)]
