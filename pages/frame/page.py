@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequestType
+from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 
 from pages.classroom import class_question, follow_mode
 from pages.controls import popover, session_keys, widgets
@@ -66,6 +69,17 @@ def show_file_errors() -> Iterator[None]:
             f"Cannot show this page: {plain(reason)}. Select another model or image in the sidebar.",
             icon=":material/broken_image:",
         )
+
+
+def rerun_if_outdated() -> None:
+    """Rerun this fragment at once if a control of it was used: Streamlit would finish a long computation first."""
+    context = get_script_run_ctx(suppress_warning=True)
+    if context is None or context.script_requests is None:
+        return
+    requests = context.script_requests
+    is_requested = requests._state == ScriptRequestType.RERUN
+    if is_requested and ThreadState.get().fragment_id in requests._rerun_data.fragment_id_queue:
+        st.rerun(scope="fragment" if context.fragment_ids_this_run else "app")
 
 
 def header(slug: str, title: str = "", question: str = "") -> DeltaGenerator:

@@ -351,6 +351,7 @@ def _draw_timing_button(entries: Sequence[Entry], known: Timings) -> None:
 def _time_models(waiting: Sequence[Entry]) -> None:
     bar = st.progress(0.0)
     for number, entry in enumerate(waiting):
+        page.rerun_if_outdated()
         bar.progress(number / len(waiting), f"{entry.title}, {number + 1} of {len(waiting)}")
         time_model(entry)
     bar.empty()

@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.scriptrunner_utils.script_requests import RerunData
+from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 from streamlit.testing.v1 import AppTest
 
 import vitviz
@@ -476,3 +479,26 @@ def test_curves_of_faithfulness_are_drawn_while_others_are_computed(
     app = open_app(PAGE, model="preset:vit_digits", image="digits:0", attention__view="truth")
     assert not app.exception and len(charts(app)) == 1
     assert shown[:3] == [1, 2, 3] and shown == sorted(shown)
+
+
+def test_faithfulness_ends_when_another_view_is_chosen(
+    open_app: Callable[..., AppTest], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Streamlit finishes a run before a control's of its own fragment: the curves were drawn for half a minute."""
+    computed: list[int] = []
+    compute = faithfulness._compute_curve
+
+    def choose_view(*args: Any) -> Any:
+        computed.append(len(computed))
+        if len(computed) == 2:
+            context = get_script_run_ctx()
+            assert context is not None and context.script_requests is not None
+            context.script_requests.request_rerun(RerunData(fragment_id=ThreadState.get().fragment_id))
+        return compute(*args)
+
+    monkeypatch.setattr(faithfulness, "_compute_curve", choose_view)
+    app = open_app(PAGE, model="preset:vit_digits", image="digits:0", attention__view="truth")
+    both_runs = len(computed)
+    app.run()
+    assert not app.exception and len(charts(app)) == 1
+    assert both_runs == 2 + len(computed) - both_runs > 4

@@ -108,6 +108,7 @@ def compute_curves(
 
     bar, shown_at = st.progress(0.0, PROGRESS_TEXT), time.monotonic()
     for i, order in enumerate(orders):
+        page.rerun_if_outdated()
         curves.append(_compute_curve(subject, np.asarray(order, np.float64), target))
         bar.progress((i + 1) / len(orders), PROGRESS_TEXT)
         if 0 < i < len(orders) - 1 and time.monotonic() - shown_at > SHOW_S:

@@ -104,6 +104,7 @@ def _patch(
     began = time.monotonic()
 
     def report(share: float) -> None:
+        page.rerun_if_outdated()
         if time.monotonic() - began > QUICK_S and share < 1:
             _progress.progress(share, f"Running the model on patched activations: {100 * share:.0f} % done.")
 
