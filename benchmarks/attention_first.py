@@ -32,7 +32,7 @@ from vitviz.models.presets import PRESETS  # noqa: E402
 from vitviz.models.zoo import create_model  # noqa: E402
 from vitviz.plots.attention_message import Scene, explorer_view, strip_view  # noqa: E402
 from vitviz.probe.capture import capture
-from vitviz.probe.relevance import class_relevance
+from vitviz.probe.explanation_maps import class_relevance
 from vitviz.torchvision_fix import import_torchvision  # noqa: E402
 from vitviz.training.provenance import processor  # noqa: E402
 

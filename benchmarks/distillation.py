@@ -23,7 +23,7 @@ import torch
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from vitviz.analysis.student_tokens import combine_heads, disagreement, discordance, repeated_mistake_share  # noqa: E402
+from vitviz.analysis.distillation import combine_heads, disagreement, discordance, repeated_mistake_share  # noqa: E402
 from vitviz.checkpoint_header import Header, read_header  # noqa: E402
 from vitviz.checkpoints import open_model  # noqa: E402
 from vitviz.config import TrainConfig, ViTConfig  # noqa: E402

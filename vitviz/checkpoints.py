@@ -21,11 +21,10 @@ from safetensors.torch import save as serialise_tensors
 from torch import Tensor
 
 from vitviz.checkpoint_header import FORMAT, KEY, CheckpointError, parse_header
-from vitviz.checkpoint_limits import check_buildable
 from vitviz.config import ModelConfig, Preparation, TrainConfig, to_dict
 from vitviz.models.zoo import create_model, empty_model
 from vitviz.text import cut
-from vitviz.upload_limits import CHECKPOINT_BYTES
+from vitviz.upload_limits import CHECKPOINT_BYTES, check_buildable
 
 if TYPE_CHECKING:
     from vitviz.models.loaded_model import LoadedModel

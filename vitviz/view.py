@@ -18,9 +18,8 @@ from vitviz.data.image_decoding import convert_image, decode_image
 from vitviz.data.image_preprocessing import Prepared, prepare, seen_crop
 from vitviz.loading import load
 from vitviz.models.abilities import Ability, abilities
-from vitviz.models.layer_order import layout_of_layer
 from vitviz.models.loaded_model import LoadedModel
-from vitviz.models.token_layout import TokenLayout
+from vitviz.models.token_layout import TokenLayout, layout_of_layer
 from vitviz.pin import Pin
 from vitviz.plots.attention_images import attention_image, png, sheet
 from vitviz.plots.attention_message import explorer_layers_view

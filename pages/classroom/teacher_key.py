@@ -15,7 +15,7 @@ from pages.classroom import invitation, membership
 from pages.classroom.membership import Membership
 from pages.stores import classes, session
 from pages.views.register import register
-from vitviz.classes import teacher_key as key_store
+from vitviz.classes import class_store as key_store
 from vitviz.classes.database import ClassError
 from vitviz.plots.blob import pack
 from vitviz.text import plain

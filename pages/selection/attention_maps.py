@@ -15,8 +15,7 @@ from vitviz.analysis.attention import (
     map_onto_token,
 )
 from vitviz.models.abilities import as_swin
-from vitviz.models.layer_order import layout_of_layer, stage_of
-from vitviz.models.token_layout import TokenLayout
+from vitviz.models.token_layout import TokenLayout, layout_of_layer, stage_of
 from vitviz.pin import Pin
 from vitviz.plots.attention_message import Head, Strip, explorer_layers_view, explorer_view, strip_view
 from vitviz.plots.photo import Photo

@@ -11,7 +11,7 @@ from pages.studies import data_size_results
 from pages.studies.data_size_results import Grid
 from pages.studies.study import Choice, Evidence, Study, Table, View, create_curve_table
 from vitviz.analysis.data_size import group_curves
-from vitviz.analysis.teacher_effect import (
+from vitviz.analysis.distillation import (
     Duel,
     compute_duels,
     compute_teacher_gains,

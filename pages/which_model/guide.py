@@ -12,10 +12,10 @@ from pages.frame import page
 from pages.selection import selection
 from pages.stores import timings
 from pages.which_model import scoreboard
-from vitviz.analysis import teacher_effect
+from vitviz.analysis import distillation
+from vitviz.analysis.distillation import Duel
 from vitviz.analysis.receptive_fields import block_fields
 from vitviz.analysis.scoreboard import Entry, Timings, on_one_machine
-from vitviz.analysis.teacher_effect import Duel
 from vitviz.config import ModelConfig
 from vitviz.data.datasets import DATASETS
 from vitviz.experiments.data_size import GRIDS
@@ -374,7 +374,7 @@ def _advise_distillation(entries: tuple[Entry, ...]) -> Advice:
         f"A teacher helps a ViT on ImageNet-1k; {small if duels else 'no result for small datasets yet'}.",
         f"DeiT-B gains {gain:.1f} points from the hard labels of a CNN ({top1['DeiT-B']} to"
         f" {top1['DeiT-B, distilled']} %).{shipped}"
-        f"{f' {teacher_effect.describe_tally(duels, augmented=True)}' if duels else ''}{best if selected else ''}"
+        f"{f' {distillation.describe_tally(duels, augmented=True)}' if duels else ''}{best if selected else ''}"
         f"{' Seed spread: range of the difference over the seeds.' if duels or selected else ''}",
         f"cited: {published_results.DEIT_PAPER}"
         + ("; measured by this project" if shipped else "")
@@ -387,7 +387,7 @@ def load_duels() -> dict[str, list[Duel]]:
     by_title = {}
     for name in GRIDS:
         study_result = read_result_if_any(f"data_size_{name}")
-        if study_result and (duels := teacher_effect.compute_duels(study_result.rows, augmented=True)):
+        if study_result and (duels := distillation.compute_duels(study_result.rows, augmented=True)):
             by_title[DATASETS[name].title] = duels
     return by_title
 
@@ -397,9 +397,9 @@ def load_selected_duels() -> list[Duel]:
     selected: list[Duel] = []
     for name in GRIDS:
         study_result = read_result_if_any(f"teaching_{name}")
-        lessons = teacher_effect.group_lessons(study_result.rows if study_result else [])
-        pairs = teacher_effect.select_lessons(lessons)
-        selected += [duel for pair in pairs if (duel := teacher_effect.create_duel(*pair))]
+        lessons = distillation.group_lessons(study_result.rows if study_result else [])
+        pairs = distillation.select_lessons(lessons)
+        selected += [duel for pair in pairs if (duel := distillation.create_duel(*pair))]
     return selected
 
 

@@ -29,7 +29,7 @@ from vitviz.analysis.scoreboard import (
     sort_entries,
 )
 from vitviz.csv_table import Columns
-from vitviz.lessons.cost_measures import MoreMultiplyAdds
+from vitviz.lessons.formula_measures import MoreMultiplyAdds
 from vitviz.lessons.lesson import Question
 from vitviz.models import parameter_count, published_results
 from vitviz.models.abilities import abilities

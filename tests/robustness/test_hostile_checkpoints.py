@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from vitviz import checkpoints
 from vitviz.checkpoint_header import CheckpointError, read_header
-from vitviz.checkpoint_limits import check_buildable
 from vitviz.checkpoints import Checkpoint, checkpoint_bytes, load_checkpoint
 from vitviz.checkpoints import _digest as digest
 from vitviz.config import ModelConfig, Preparation, SwinConfig, TrainConfig, ViTConfig
 from vitviz.models.zoo import create_model
+from vitviz.upload_limits import check_buildable
 
 MODEL = ViTConfig(image_size=8, patch_size=4, in_chans=1, num_classes=2, embed_dim=8, depth=1, num_heads=2)
 GOOD = checkpoint_bytes(

@@ -7,7 +7,7 @@ import pytest
 
 from tests.messages import unpack
 from vitviz.analysis import channels as c
-from vitviz.plots import channels as plots
+from vitviz.plots import layers as plots
 from vitviz.plots.photo import encode_photo
 
 

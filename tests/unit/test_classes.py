@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from vitviz.classes import class_store, teacher_images
 from vitviz.classes import class_store as module
-from vitviz.classes import teacher_images, teacher_key
 from vitviz.classes.class_store import LIFE_S, Attendance, ClassStore, clean_name, hash_member
 from vitviz.classes.codes import (
     ALPHABET,
@@ -376,23 +376,23 @@ def test_the_teachers_key_opens_the_lead_until_it_is_revoked(tmp_path: Path) -> 
     store = ClassStore(tmp_path / NAME)
     code = store.open("opener")
     with pytest.raises(ClassError, match="does not lead"):
-        teacher_key.create_key(store, code, "stranger")
-    key = teacher_key.create_key(store, code, "opener")
-    assert not teacher_key.accept_key(store, code, key[:-1], "phone")
-    assert not teacher_key.accept_key(store, "K7QM4T", key, "phone")
-    assert teacher_key.accept_key(store, code, key, "phone") and store.list_codes("phone") == [code]
+        class_store.create_key(store, code, "stranger")
+    key = class_store.create_key(store, code, "opener")
+    assert not class_store.accept_key(store, code, key[:-1], "phone")
+    assert not class_store.accept_key(store, "K7QM4T", key, "phone")
+    assert class_store.accept_key(store, code, key, "phone") and store.list_codes("phone") == [code]
     state = store.load(code)
     assert state is not None and state.is_led_by("phone") and not state.is_led_by("stranger")
     held = b"".join(each.read_bytes() for each in tmp_path.glob(f"{NAME}*"))
     assert key.encode() not in held, "only a hash of the key is stored"
-    newer = teacher_key.create_key(store, code, "opener")  # and the older one is revoked
+    newer = class_store.create_key(store, code, "opener")  # and the older one is revoked
     state = store.load(code)
     assert state is not None and not state.is_led_by("phone")
-    assert not teacher_key.accept_key(store, code, key, "phone")
-    assert teacher_key.accept_key(store, code, newer, "laptop")
-    teacher_key.revoke_key(store, code, "laptop")  # the browser that revokes goes on leading
+    assert not class_store.accept_key(store, code, key, "phone")
+    assert class_store.accept_key(store, code, newer, "laptop")
+    class_store.revoke_key(store, code, "laptop")  # the browser that revokes goes on leading
     state = store.load(code)
     assert state is not None and state.is_led_by("laptop") and state.is_led_by("opener")
-    assert not teacher_key.accept_key(store, code, newer, "phone")
+    assert not class_store.accept_key(store, code, newer, "phone")
     store.close(code, "laptop")
     assert store.load(code) is None

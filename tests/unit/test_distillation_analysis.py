@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vitviz.analysis.student_tokens import (
+from vitviz.analysis.distillation import (
     combine_heads,
     disagreement,
     discordance,

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from vitviz.analysis.teacher_effect import (
+from vitviz.analysis.distillation import (
     NO_TWIN,
     Duel,
     compute_duels,

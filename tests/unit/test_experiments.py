@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from vitviz import experiment as shell
-from vitviz.experiments import experiment_list
 from vitviz.experiments.experiment import Cell, Experiment, collected, run
 from vitviz.experiments.result_file import (
     RESULTS,
@@ -108,7 +107,7 @@ def test_the_shell_measures_what_is_missing(tmp_path: Path, monkeypatch: pytest.
 def test_a_shipped_result_is_of_a_named_experiment(path: Path) -> None:
     result = read_result(path.stem)
     assert result.rows
-    experiment = experiment_list.EXPERIMENTS[path.stem]()
+    experiment = shell.EXPERIMENTS[path.stem]()
     assert result.name == experiment.name
     assert len(result.rows) + result.missing == len(experiment.cells)
     keys = {

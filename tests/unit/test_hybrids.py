@@ -14,7 +14,7 @@ from vitviz.config import FlatAttentionConfig, ViTConfig
 from vitviz.experiments import conv_attention
 from vitviz.lessons.experiment_measures import COMPARED_MODELS, list_accuracies, load_stored_result
 from vitviz.models import parameter_count
-from vitviz.models.hybrid import ConvStem
+from vitviz.models.layers import ConvStem
 from vitviz.models.zoo import create_model
 from vitviz.plots import hybrids as plots
 from vitviz.probe.one_token import record_one_token

@@ -20,8 +20,7 @@ from vitviz.analysis.image_parts import (
     misplace_parts,
 )
 from vitviz.data.faces import ARRANGEMENTS, PARTS, arranged, faces_dataset, from_the_middle, parts_of
-from vitviz.plots.image_changes import Answered
-from vitviz.plots.image_parts import AssemblyHeader, ImageParts, payload
+from vitviz.plots.image_changes import Answered, AssemblyHeader, ImageParts, pack_parts
 from vitviz.plots.photo import encode_photo
 
 SIZE = 16
@@ -119,7 +118,7 @@ def test_the_photograph_travels_whole_and_without_its_parts() -> None:
     frames = np.stack([PICTURE, assemble(PICTURE, (part,)), fill_holes(PICTURE, (part,))])
     chances, views = np.array([[0.75, 0.25], [0.5, 0.5]]), np.array([[[0.0, 1.0]], [[2.0, 0.5]]])
     header, arrays = unpack(
-        payload(
+        pack_parts(
             ImageParts(frames, (part,), {"nose": cut_part(2, 4, 4, 2)}, AssemblyHeader(1, -1, 3, False)),
             [Answered("a", "cnn", "gradient", chances, views)],
             encode_photo(ground),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vitviz.analysis.map_similarity import rank_correlation, shared_mass
+from vitviz.analysis.attention import rank_correlation, shared_mass
 
 
 def test_rank_correlation_of_known_orders() -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 # One subject: what it is, what computes it, what draws it, what keeps it, the page that shows it.
 SUBJECTS = set(
-    """activation_patching augmentation channels chart cka class_question cost data_size distance distillation
+    """activation_patching augmentation channels cka class_question cost data_size distance distillation
     experiment explanation_methods faces faithfulness filters fine_tuning flip_book forward_pass gradients
-    image_changes image_pair image_parts lecture_results logits norms one_change one_token patches
-    position_errors positions presets probes published_weights race readout robustness scoreboard segments
-    shuffled_patches sinks swin teacher_key token_similarity transfer tuning_methods window_attention""".split()
+    image_changes image_pair lecture_results logits norms one_change one_token patches position_errors positions
+    presets probes published_weights race robustness scoreboard segments shuffled_patches sinks swin
+    token_similarity transfer tuning_methods window_attention""".split()
 )
 # One role, in each lens for its own picture.
 ROLES = set("captions page".split())

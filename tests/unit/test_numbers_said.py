@@ -12,8 +12,8 @@ from vitviz.checkpoint_header import read_header
 from vitviz.data import cifar10_few
 from vitviz.data.datasets import load_dataset
 from vitviz.exercises import EXERCISES
+from vitviz.experiment import EXPERIMENTS
 from vitviz.experiments import robustness
-from vitviz.experiments.experiment_list import EXPERIMENTS
 from vitviz.experiments.tuning_methods import WAYS
 from vitviz.training.presets import TRAINING_PRESETS
 

@@ -3,8 +3,7 @@
 import pytest
 
 from vitviz.config import CNNConfig, SwinConfig, ViTConfig
-from vitviz.models.layer_order import StagePlace, heads_by_layer, layout_of_layer, stage_of
-from vitviz.models.token_layout import TokenLayout
+from vitviz.models.token_layout import StagePlace, TokenLayout, heads_by_layer, layout_of_layer, stage_of
 
 VIT = ViTConfig(image_size=32, patch_size=8, embed_dim=24, depth=3, num_heads=2)
 SWIN = SwinConfig(image_size=28, patch_size=4, depths=(2, 1), num_heads=(3, 6))

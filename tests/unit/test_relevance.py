@@ -6,7 +6,12 @@ import torch
 
 from vitviz.config import SwinConfig, ViTConfig
 from vitviz.models.zoo import create_model
-from vitviz.probe.relevance import class_relevance, gradient_rollout, gradient_times_input, sum_by_patch
+from vitviz.probe.explanation_maps import (
+    class_relevance,
+    gradient_rollout,
+    gradient_times_input,
+    sum_by_patch,
+)
 
 CONFIG = ViTConfig(image_size=8, patch_size=4, in_chans=1, embed_dim=12, depth=2, num_heads=3, num_classes=4)
 

@@ -16,8 +16,8 @@ from vitviz.data.cifar10_few import few_dataset
 from vitviz.data.dataset import Dataset
 from vitviz.data.datasets import DATASETS, available_datasets, load_dataset
 from vitviz.data.image_preprocessing import prepare_batch
+from vitviz.experiment import EXPERIMENTS
 from vitviz.experiments.experiment import run
-from vitviz.experiments.experiment_list import EXPERIMENTS
 from vitviz.experiments.result_file import Made, read_result
 from vitviz.models.vit import resize_positions
 from vitviz.models.zoo import create_model

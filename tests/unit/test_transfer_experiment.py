@@ -14,13 +14,13 @@ from vitviz.analysis.probes import linear_accuracy
 from vitviz.config import CNNConfig, ModelConfig, SwinConfig, ViTConfig
 from vitviz.data.dataset import stratified_split
 from vitviz.data.datasets import available_datasets, load_dataset
+from vitviz.experiment import EXPERIMENTS
 from vitviz.experiments import transfer, transfer_plan
-from vitviz.experiments.experiment_list import EXPERIMENTS
 from vitviz.experiments.result_file import RESULTS, read_result
 from vitviz.experiments.transfer_plan import PLAN_OF, PLANS, Plan
 from vitviz.models.vit import VisionTransformer
 from vitviz.models.zoo import create_model
-from vitviz.probe.features import extract_features, patch_means
+from vitviz.probe.layers import extract_features, patch_means
 from vitviz.training.fine_tuning_race import Method
 
 SMALL = {"image_size": 16, "in_chans": 1, "num_classes": 3}

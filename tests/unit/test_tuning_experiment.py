@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from vitviz.experiment import EXPERIMENTS
 from vitviz.experiments import tuning_methods
-from vitviz.experiments.experiment_list import EXPERIMENTS
 from vitviz.experiments.tuning_methods import WAYS, method_of
 
 

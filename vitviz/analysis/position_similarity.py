@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitviz import sinusoids
-from vitviz.analysis.map_similarity import rank_correlation
+from vitviz.analysis.attention import rank_correlation
 
 FloatArray = NDArray[np.floating[Any]]
 Grid = tuple[int, int]

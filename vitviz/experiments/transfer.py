@@ -19,7 +19,7 @@ from vitviz.experiments.single_run import prepare_data, trained
 from vitviz.experiments.transfer_plan import FROZEN, SEEDS, Plan
 from vitviz.models.backbone_transfer import fitted, fitted_preparation, transferred
 from vitviz.models.zoo import create_model
-from vitviz.probe.features import extract_features
+from vitviz.probe.layers import extract_features
 from vitviz.training.batches import PreparedImages, TrainingData, make_normaliser
 from vitviz.training.fine_tuning_race import SCRATCH, TUNED, Method, Source, Task, recipes
 

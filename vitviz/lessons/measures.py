@@ -9,7 +9,6 @@ from typing import Any
 
 from vitviz.lessons import (
     authored_questions,
-    cost_measures,
     experiment_measures,
     formula_measures,
     model_measures,
@@ -31,7 +30,7 @@ MEASURES: dict[str, type[Any]] = {
     "looks_at": model_measures.MostAttendedPatch,
     "masked_pairs": formula_measures.MaskedPairs,
     "mass_on_self": model_measures.SelfAttentionShare,
-    "more_multiply_adds": cost_measures.MoreMultiplyAdds,
+    "more_multiply_adds": formula_measures.MoreMultiplyAdds,
     "nearest_layer": model_measures.MostLocalLayer,
     "neighbours_alike": weight_measures.NeighbourSimilarity,
     "number": authored_questions.Number,
@@ -46,7 +45,7 @@ MEASURES: dict[str, type[Any]] = {
     "shuffled": model_measures.ShuffledPrediction,
     "sinusoid_similarity": formula_measures.SinusoidSimilarity,
     "slip_cost": experiment_measures.BugCost,
-    "slower_here": cost_measures.SlowerModel,
+    "slower_here": formula_measures.SlowerModel,
     "text": authored_questions.FreeText,
     "tokens_share": model_measures.SharedAttention,
     "transfer_leader": experiment_measures.TransferLeader,

@@ -257,7 +257,7 @@ class SharedAttention(_LayerMeasure):
     needs = (*HEADS, "distillation")
 
     def measure_answer(self, subject: MeasuredSubject) -> MeasuredAnswer:
-        from vitviz.analysis.map_similarity import shared_mass
+        from vitviz.analysis.attention import shared_mass
 
         rows = _select_rows(subject, self.layer, MEAN)
         share = float(shared_mass(rows[0], rows[1]))

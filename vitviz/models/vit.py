@@ -10,8 +10,7 @@ from torch import Tensor, nn
 from vitviz import sinusoids
 from vitviz.config import ViTConfig
 from vitviz.models.fast_layers import dropout
-from vitviz.models.hybrid import ConvStem
-from vitviz.models.layers import Block, PatchEmbed, Rotation, rotary_angles, unfold_patches
+from vitviz.models.layers import Block, ConvStem, PatchEmbed, Rotation, rotary_angles, unfold_patches
 from vitviz.models.record import Recorder, RecordRequest, Replacement
 from vitviz.models.token_layout import TokenLayout
 

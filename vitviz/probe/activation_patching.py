@@ -7,9 +7,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from vitviz.models.layer_order import heads_by_layer
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.record import Replacement
+from vitviz.models.token_layout import heads_by_layer
 from vitviz.probe.capture import FloatArray, capture
 from vitviz.probe.layers import list_layers
 

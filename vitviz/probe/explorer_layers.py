@@ -7,9 +7,8 @@ from numpy.typing import NDArray
 
 from vitviz.analysis.attention import WindowRows, rows_of_windows, scaled
 from vitviz.config import SwinConfig
-from vitviz.models.layer_order import heads_by_layer, layout_of_layer, stage_of
 from vitviz.models.loaded_model import LoadedModel
-from vitviz.models.token_layout import TokenLayout
+from vitviz.models.token_layout import TokenLayout, heads_by_layer, layout_of_layer, stage_of
 from vitviz.plots.attention_message import Head, Scene
 from vitviz.probe.capture import Capture, capture
 from vitviz.probe.layers import list_layers

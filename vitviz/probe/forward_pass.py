@@ -32,10 +32,9 @@ from vitviz.analysis.forward_pass import (
 from vitviz.analysis.logits import lens_of_readout
 from vitviz.models.abilities import abilities, as_swin, as_vit
 from vitviz.models.cnn import ConvNet
-from vitviz.models.hybrid import ConvStem
-from vitviz.models.layer_order import layout_of_layer, stage_of
-from vitviz.models.layers import PatchEmbed
+from vitviz.models.layers import ConvStem, PatchEmbed
 from vitviz.models.loaded_model import LoadedModel
+from vitviz.models.token_layout import layout_of_layer, stage_of
 from vitviz.models.vit import VisionTransformer
 from vitviz.probe.capture import Capture, as_array, capture
 from vitviz.probe.embedding import prefix_tokens

@@ -1,5 +1,6 @@
-"""Record every layer of any model in one form, prefix tokens and a grid, and one block of a ViT by its parts."""
+"""Record every layer of any model in one form, one block of a ViT by its parts, and the features of the head."""
 
+import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import singledispatch
@@ -8,6 +9,7 @@ from typing import Any, Literal, cast
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import nn
 
 from vitviz.analysis.block import BlockForm, add_branch_outputs
 from vitviz.config import CNNConfig, ModelConfig, SwinConfig, ViTConfig
@@ -24,6 +26,7 @@ PARTS = (
     *("input", "norm1", "q", "k", "v", "scores", "attn", "heads"),
     *("attn_out", "mid", "norm2", "mlp_hidden", "mlp_out"),
 )
+BATCH = 256
 
 
 @dataclass(frozen=True)
@@ -176,3 +179,47 @@ def block_form(model: VisionTransformer, layer: int) -> BlockForm:
         layer_scale=config.layer_scale is not None,
         gated=config.gated_mlp,
     )
+
+
+@torch.inference_mode()
+def extract_features(model: nn.Module, inputs: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the features (N, D) that a model's head reads: [CLS], the mean of the patches, a CNN's pooled map.
+
+    Args:
+        model: with a linear `head`; of a DeiT what its first head reads.
+        inputs: (N, C, S, S), prepared for it.
+    """
+    body = copy.copy(model)
+    body._modules = {**model._modules, "head": _headless(model.get_submodule("head"))}
+    if "head_dist" in body._modules:
+        body._modules["head_dist"] = None
+    body.training = False
+    parts = [body(torch.from_numpy(inputs[at : at + BATCH])) for at in range(0, len(inputs), BATCH)]
+    features: NDArray[np.float32] = torch.cat(parts).float().numpy()
+    return features
+
+
+@torch.inference_mode()
+def patch_means(model: VisionTransformer, inputs: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the mean (N, D) of a ViT's patches after its last norm, whatever its head reads.
+
+    Args:
+        inputs: (N, C, S, S), prepared for it.
+    """
+    prefix = len(model.config.prefix_tokens)
+    model.eval()
+    parts = []
+    for at in range(0, len(inputs), BATCH):
+        _, records = model(torch.from_numpy(inputs[at : at + BATCH]), record=("norm",))
+        parts.append(records["norm"][:, prefix:].mean(dim=1))
+    means: NDArray[np.float32] = torch.cat(parts).float().numpy()
+    return means
+
+
+def _headless(head: nn.Module) -> nn.Module:
+    """Return a head without its last linear map; a Swin's pools first."""
+    if isinstance(head, nn.Linear | nn.Identity):
+        return nn.Identity()
+    pooling = copy.copy(head)
+    pooling._modules = {**head._modules, "fc": nn.Identity()}
+    return pooling

@@ -26,8 +26,8 @@ from vitviz.analysis.opened_part import (
 )
 from vitviz.analysis.window_attention import merge_at
 from vitviz.models.abilities import abilities, as_swin
-from vitviz.models.layer_order import stage_of
 from vitviz.models.loaded_model import LoadedModel
+from vitviz.models.token_layout import stage_of
 from vitviz.probe.capture import as_array, capture
 from vitviz.probe.layers import block_form, block_record, patterns_of
 from vitviz.probe.part_inputs import PartContext, build_opened_part

@@ -18,7 +18,7 @@ from vitviz.analysis.opened_part import (
     build_table,
     name_token,
 )
-from vitviz.models.hybrid import ConvStem
+from vitviz.models.layers import ConvStem
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.probe.capture import as_array
 from vitviz.probe.part_inputs import PartContext

@@ -10,7 +10,7 @@ from torch import nn
 from vitviz.analysis.forward_pass import Journey, Part, Tokens
 from vitviz.analysis.opened_part import OpenedPart, Operation, PartRequest, Table, name_token
 from vitviz.models.abilities import abilities, as_swin, as_vit
-from vitviz.models.hybrid import ConvStem
+from vitviz.models.layers import ConvStem
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.pin import Pin
 from vitviz.probe.capture import as_array, capture

@@ -30,7 +30,7 @@ from pages.views.event_values import read_index, read_index_pair, read_list
 from pages.views.figures import draw_bars
 from pages.views.register import register
 from vitviz.models.abilities import Abilities
-from vitviz.models.layer_order import heads_by_layer
+from vitviz.models.token_layout import heads_by_layer
 from vitviz.plots.attention_images import png, veiled_image
 from vitviz.plots.blob import pack
 from vitviz.plots.photo import Photo

@@ -5,11 +5,10 @@ import numpy as np
 from pages.selection.subject import CapturedSubject, capture_attention, name_token
 from pages.stores import catalogue
 from vitviz.analysis import logits
-from vitviz.analysis.attention import FloatArray, readout_row
+from vitviz.analysis.attention import FloatArray, rank_correlation, readout_row
 from vitviz.analysis.explanation_methods import METHODS
 from vitviz.analysis.logits import Attribution
-from vitviz.analysis.map_similarity import rank_correlation
-from vitviz.models.layer_order import heads_by_layer
+from vitviz.models.token_layout import heads_by_layer
 from vitviz.text import percent, plain, signed
 
 DATASETS_WITHOUT_PHOTOS = ("digits", "mnist", "fashion-mnist", "shapes")

@@ -20,8 +20,7 @@ from vitviz.lessons import model_measures
 from vitviz.lessons.lesson import Question
 from vitviz.plots.attention_images import Drawn, attention_image, png
 from vitviz.plots.attention_message import maps_view
-from vitviz.probe.explanation_maps import Recipe, method_maps_of
-from vitviz.probe.relevance import gradient_rollout
+from vitviz.probe.explanation_maps import Recipe, gradient_rollout, method_maps_of
 from vitviz.text import percent
 
 Maps = dict[str, np.ndarray]

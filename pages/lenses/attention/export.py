@@ -21,7 +21,7 @@ from pages.selection.attention_maps import MapSelection, get_layer_layout, selec
 from pages.selection.subject import CapturedSubject, capture_attention, load_subject
 from vitviz.analysis.attention import FloatArray
 from vitviz.data.image_preprocessing import CROP_PX
-from vitviz.models.layer_order import heads_by_layer
+from vitviz.models.token_layout import heads_by_layer
 from vitviz.pin import Pin
 from vitviz.plots.attention_images import Drawn, Style, attention_image, png, sheet, webp
 from vitviz.plots.photo import Photo

@@ -16,9 +16,9 @@ from pages.selection.subject import CapturedSubject, Subject
 from pages.stores import shared_cache
 from pages.views.figures import draw_chart
 from vitviz.analysis import faithfulness
+from vitviz.analysis.attention import rank_correlation
 from vitviz.analysis.explanation_methods import METHODS
 from vitviz.analysis.faithfulness import Score, area
-from vitviz.analysis.map_similarity import rank_correlation
 from vitviz.plots.chart import Chart
 from vitviz.plots.faithfulness import curves_figure
 from vitviz.probe.explanation_maps import OrderCurve, order_curve

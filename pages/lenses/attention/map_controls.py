@@ -15,7 +15,7 @@ from pages.stores import published_weights, shared_cache
 from pages.views.explorer import ExplorerOptions
 from vitviz.analysis.attention import Fusion, find_concentrated_head
 from vitviz.models.abilities import Ability
-from vitviz.models.layer_order import heads_by_layer
+from vitviz.models.token_layout import heads_by_layer
 from vitviz.pin import Pin
 from vitviz.plots.attention_images import Style
 from vitviz.plots.attention_message import Head, MapsDrawn

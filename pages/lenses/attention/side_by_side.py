@@ -16,7 +16,7 @@ from pages.stores import catalogue, shared_cache
 from pages.stores.model_choice import ModelChoice
 from pages.views.explorer import draw_explorer, send_options
 from vitviz.models.abilities import abilities
-from vitviz.models.layer_order import heads_by_layer
+from vitviz.models.token_layout import heads_by_layer
 from vitviz.text import plain
 
 KINDS = {"step": "another step", "model": "another model", "image": "another image"}

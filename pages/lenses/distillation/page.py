@@ -18,8 +18,8 @@ from pages.selection.subject import CapturedSubject, Subject
 from pages.stores import catalogue, runs, shared_cache
 from pages.stores.model_choice import ModelChoice
 from pages.views.figures import draw_bars, draw_chart, draw_maps
-from vitviz.analysis import student_tokens as analysis
-from vitviz.analysis.map_similarity import shared_mass
+from vitviz.analysis import distillation as analysis
+from vitviz.analysis.attention import shared_mass
 from vitviz.config import ViTConfig
 from vitviz.lessons import model_measures
 from vitviz.lessons.lesson import Question

@@ -13,7 +13,7 @@ from pages.lenses.distillation import captions
 from pages.lenses.distillation.captions import CLS, DIST, MEAN, SUM, TEACHER, TWIN, Predictions
 from pages.stores import runs, shared_cache
 from pages.stores.model_choice import ModelChoice
-from vitviz.analysis import student_tokens as analysis
+from vitviz.analysis import distillation as analysis
 from vitviz.data.datasets import data_title, default_pictures
 from vitviz.data.image_preprocessing import prepare_batch
 from vitviz.models.abilities import as_vit

@@ -17,7 +17,7 @@ from vitviz.analysis.receptive_fields import enlarging, stem_field_box, stem_fie
 from vitviz.config import ViTConfig
 from vitviz.models import parameter_count
 from vitviz.models.abilities import as_vit
-from vitviz.models.hybrid import ConvStem
+from vitviz.models.layers import ConvStem
 from vitviz.plots import hybrids as plots
 from vitviz.text import percent, plural
 

@@ -25,7 +25,7 @@ from vitviz.data.image_preprocessing import prepare
 from vitviz.lessons.question_kinds import MeasuredAnswer
 from vitviz.models.abilities import abilities, as_cnn
 from vitviz.models.loaded_model import LoadedModel
-from vitviz.plots import channels as plots
+from vitviz.plots import layers as plots
 
 _view = register(__file__, "channels")
 VIEW = "layers.channels"

@@ -15,8 +15,7 @@ from pages.selection import selection, substitutes
 from pages.stores import shared_cache
 from pages.stores.model_choice import ModelChoice
 from pages.views.register import register
-from vitviz.analysis.attention import readout_row
-from vitviz.analysis.map_similarity import shared_mass
+from vitviz.analysis.attention import readout_row, shared_mass
 from vitviz.data.datasets import default_pictures
 from vitviz.models.abilities import as_vit
 from vitviz.plots import heat_rows as plots

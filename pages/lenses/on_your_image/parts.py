@@ -30,7 +30,7 @@ from vitviz.analysis.image_parts import (
 from vitviz.data.faces import FACES, from_the_middle, parts_of
 from vitviz.lessons.question_kinds import Choose
 from vitviz.models.loaded_model import LoadedModel
-from vitviz.plots import image_parts as plots
+from vitviz.plots import image_changes as plots
 from vitviz.plots.image_changes import Answered
 from vitviz.probe.robustness import Sweep, sweep
 from vitviz.text import percent, percent_difference, plain, plural
@@ -180,7 +180,7 @@ def draw_view(
         for model in predictions
     ]
     ground = compared_models.crop_photo(compared.crop)
-    message = plots.payload(apart, answered, ground, compared.classes)
+    message = plots.pack_parts(apart, answered, ground, compared.classes)
     _parts_view(message, key=VIEW, states=("moved",))
 
 

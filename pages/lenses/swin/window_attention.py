@@ -10,8 +10,8 @@ from pages.selection import subject as subjects
 from pages.selection.attention_maps import MapSelection
 from pages.views.explorer import ExplorerOptions, draw_explorer, send_options
 from vitviz.config import ModelConfig
-from vitviz.models.layer_order import heads_by_layer
 from vitviz.models.swin import WindowAttention
+from vitviz.models.token_layout import heads_by_layer
 from vitviz.plots.attention_message import Head
 from vitviz.plots.swin import block_title
 

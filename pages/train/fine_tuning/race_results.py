@@ -19,7 +19,7 @@ from vitviz.data.datasets import data_title
 from vitviz.experiments.result_file import Result
 from vitviz.models.backbone_transfer import create_initialised_model
 from vitviz.models.vit import VisionTransformer
-from vitviz.probe.features import extract_features, patch_means
+from vitviz.probe.layers import extract_features, patch_means
 from vitviz.text import percent
 from vitviz.training.batches import PreparedImages, make_normaliser, prepare_training_data
 from vitviz.training.fine_tuning_race import PRESET, SCRATCH, TITLES, TUNED, part_of

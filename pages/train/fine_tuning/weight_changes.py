@@ -13,13 +13,13 @@ from pages.selection import selection
 from pages.stores import runs, shared_cache
 from pages.train.fine_tuning import race_results
 from pages.views.figures import draw_chart, draw_maps
+from vitviz.analysis.attention import shared_mass
 from vitviz.analysis.fine_tuning import (
     describe_weight_changes,
     describe_weight_prediction,
     measure_weight_changes,
     select_backbone,
 )
-from vitviz.analysis.map_similarity import shared_mass
 from vitviz.checkpoints import load_checkpoint, open_model
 from vitviz.config import ViTConfig
 from vitviz.data.dataset import DatasetError

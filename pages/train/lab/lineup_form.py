@@ -10,7 +10,6 @@ from pages.controls import popover, query_params, widgets
 from pages.stores import session, user_datasets
 from pages.train.lab import lab_controls, model_form, recipe_form, settings
 from pages.train.lab.lab_controls import LINEUP
-from vitviz.checkpoint_limits import check_buildable
 from vitviz.config import name_fields
 from vitviz.data import uploaded_datasets
 from vitviz.text import plain
@@ -18,6 +17,7 @@ from vitviz.training import lineup
 from vitviz.training.lineup import Entry
 from vitviz.training.presets import TRAINING_PRESETS
 from vitviz.training.run_config import MOST_MEMBERS, clean_name
+from vitviz.upload_limits import check_buildable
 
 if TYPE_CHECKING:
     from vitviz.config import Preparation

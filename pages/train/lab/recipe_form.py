@@ -9,7 +9,6 @@ from pages.controls import notices, popover, query_params, session_keys, widgets
 from pages.stores import runs, session, shared_cache, user_datasets
 from pages.train.lab import dataset_upload, field_widgets, model_form
 from pages.train.lab.lab_controls import LOADED_RECIPE, ModelControls, RecipeControls
-from vitviz.checkpoint_limits import check_buildable
 from vitviz.config import ModelConfig, Preparation, TrainConfig
 from vitviz.data import uploaded_datasets
 from vitviz.data.dataset import DatasetError
@@ -18,6 +17,7 @@ from vitviz.models.presets import GREY_28, GREY_32, RGB_32
 from vitviz.text import plural
 from vitviz.training.presets import TRAINING_PRESETS, TrainingPreset
 from vitviz.training.run_config import RunConfig
+from vitviz.upload_limits import check_buildable
 
 FIRST = "digits_live"
 EMBEDDING = ("patch_embed",)

@@ -15,7 +15,6 @@ import vitviz.models.formats.timm as timm
 import vitviz.models.formats.torchvision as torchvision
 import vitviz.models.formats.transformers as transformers
 import vitviz.models.formats.vit_pytorch as vit_pytorch
-from vitviz.checkpoint_limits import check_buildable
 from vitviz.config import ModelConfig, Preparation, SwinConfig, ViTConfig
 from vitviz.models.formats.checkpoint_settings import Settings, check_labels
 from vitviz.models.formats.safetensors_header import COMPUTED, Shapes
@@ -26,6 +25,7 @@ from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.pretrained_list import PretrainedError
 from vitviz.models.zoo import empty_model
 from vitviz.text import cut
+from vitviz.upload_limits import check_buildable
 
 UNSAID = "images that its file does not name"  # what the weights were trained on
 FORMATS = (
