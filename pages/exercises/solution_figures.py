@@ -10,9 +10,8 @@ from pages.selection import selection, substitutes
 from pages.selection.subject import CapturedSubject, capture_attention, load_current, load_subject
 from pages.views.figures import draw_chart
 from vitviz import sinusoids
+from vitviz.analysis import position_similarity, readout
 from vitviz.analysis.patches import patchify
-from vitviz.analysis.position_similarity import cosine_similarity
-from vitviz.analysis.readout import predict_from_stream
 from vitviz.models.abilities import as_vit
 from vitviz.plots.chart import Chart
 from vitviz.plots.theme import DASHES, DIVERGING, PALETTES, SEQUENTIAL, colorscale
@@ -62,7 +61,7 @@ def _draw_patches() -> str:
 def _draw_positions() -> str:
     table = sinusoids.sincos_1d(SHOWN_TOKENS, SHOWN_CHANNELS)
     draw_chart(_build_heatmap(table, "channel", "position", signed=True), KEY)
-    cosines = cosine_similarity(table)
+    cosines = position_similarity.cosine_similarity(table)
     return (
         f"Neighbouring positions have cosine similarity {cosines[5, 6]:.4f} everywhere ({SHOWN_TOKENS} positions,"
         f" {SHOWN_CHANNELS} channels)."
@@ -119,7 +118,7 @@ def _draw_prediction() -> str:
 def _draw_learned_positions() -> str:
     subject = _load_subject()
     table = subject.capture(("pos_embed",))["pos_embed"].reshape(-1, as_vit(subject.model.config).embed_dim)
-    cosines = cosine_similarity(table)
+    cosines = position_similarity.cosine_similarity(table)
     draw_chart(_build_heatmap(cosines, "position", "position", signed=True), KEY)
     cells = subject.layout.grid[0] * subject.layout.grid[1]
     row, col = np.divmod(np.arange(cells), subject.layout.grid[1])
@@ -138,7 +137,7 @@ def _draw_patch_logits() -> str:
     config = as_vit(subject.model.config)
     last = subject.capture((f"blocks.{config.depth - 1}",))[f"blocks.{config.depth - 1}"][0]
     weights = readout_weights(subject.model.vit)
-    reading = predict_from_stream(last, weights, "mean", subject.layout.prefix)
+    reading = readout.predict_from_stream(last, weights, "mean", subject.layout.prefix)
     winner = int(reading.order[0])
     logits = reading.normed[subject.layout.num_prefix_tokens :] @ weights.weight[winner]
     draw_chart(_build_heatmap(logits.reshape(subject.layout.grid), "column", "row", signed=True), KEY)

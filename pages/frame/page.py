@@ -248,9 +248,10 @@ def json(label: str, document: Any, file_name: str, key: str) -> None:
 
 
 @cache
-def read_math(*modules: str) -> str:
-    """Return the mathematics of sections: of each module the Markdown file of the same name beside it."""
-    return "\n".join(Path(module).with_suffix(".md").read_text("utf-8") for module in modules)
+def read_math(*modules: str, section: str = "") -> str:
+    """Return the mathematics of sections: the Markdown file beside each module, of its name or the section's."""
+    files = (Path(module).with_name(f"{section or Path(module).stem}.md") for module in modules)
+    return "\n".join(file.read_text("utf-8") for file in files)
 
 
 def drawers(

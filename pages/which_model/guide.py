@@ -12,9 +12,7 @@ from pages.frame import page
 from pages.selection import selection
 from pages.stores import timings
 from pages.which_model import scoreboard
-from vitviz.analysis import distillation
-from vitviz.analysis.distillation import Duel
-from vitviz.analysis.receptive_fields import block_fields
+from vitviz.analysis import distillation, receptive_fields
 from vitviz.analysis.scoreboard import Entry, Timings, on_one_machine
 from vitviz.config import ModelConfig
 from vitviz.data.datasets import DATASETS
@@ -158,7 +156,7 @@ def _describe_growth(config: ModelConfig) -> str:
 
 def _describe_range(config: ModelConfig) -> str:
     if abilities(config).receptive_field:
-        sides = [field.side_px for field in block_fields(as_cnn(config)).values()]
+        sides = [field.side_px for field in receptive_fields.block_fields(as_cnn(config)).values()]
         block = next((i for i, side in enumerate(sides) if side >= config.image_size), None)
         full = f"; the whole image of {config.image_size} px from block {block}" if block else ""
         return f"{sides[0]} × {sides[0]} px after the first layer, {sides[-1]} px after the last block{full}"
@@ -382,7 +380,7 @@ def _advise_distillation(entries: tuple[Entry, ...]) -> Advice:
     )
 
 
-def load_duels() -> dict[str, list[Duel]]:
+def load_duels() -> dict[str, list[distillation.Duel]]:
     """Return students with hard labels against their twins for all dataset sizes, by the dataset's title."""
     by_title = {}
     for name in GRIDS:
@@ -392,9 +390,9 @@ def load_duels() -> dict[str, list[Duel]]:
     return by_title
 
 
-def load_selected_duels() -> list[Duel]:
+def load_selected_duels() -> list[distillation.Duel]:
     """Return the method of distillation that validation images select for each dataset size, against its twin."""
-    selected: list[Duel] = []
+    selected: list[distillation.Duel] = []
     for name in GRIDS:
         study_result = read_result_if_any(f"teaching_{name}")
         lessons = distillation.group_lessons(study_result.rows if study_result else [])

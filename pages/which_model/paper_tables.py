@@ -12,8 +12,7 @@ from pages.selection import selection
 from pages.views.figures import draw_chart
 from pages.which_model import captions
 from vitviz.analysis.scoreboard import pareto
-from vitviz.models import parameter_count, published_results
-from vitviz.models.presets import PRESETS
+from vitviz.models import parameter_count, presets, published_results
 from vitviz.models.published_results import Transfer
 from vitviz.papers import cite
 from vitviz.plots import scoreboard as plots
@@ -141,7 +140,7 @@ def find_best(transfers: Sequence[Transfer], test_set: str) -> tuple[Transfer, T
 def _draw_sizes() -> None:
     st.subheader("Model sizes", anchor=False)
     sizes = published_results.SIZES
-    configs = [PRESETS[size.preset].config for size in sizes]
+    configs = [presets.PRESETS[size.preset].config for size in sizes]
     adds = [sum(parameter_count.multiply_adds(config, 224).values()) for config in configs]
     st.dataframe(
         {
@@ -171,7 +170,7 @@ def _draw_deit_and_swin() -> None:
     st.subheader("DeiT and Swin, trained on ImageNet-1k only", anchor=False)
     models = published_results.PAPER_MODELS
     coordinates = [
-        (float(sum(parameter_count.multiply_adds(PRESETS[m.preset].config, 224).values())), m.top1)
+        (float(sum(parameter_count.multiply_adds(presets.PRESETS[m.preset].config, 224).values())), m.top1)
         for m in models
     ]
     points = [

@@ -29,22 +29,19 @@ from vitviz.analysis.scoreboard import (
     sort_entries,
 )
 from vitviz.csv_table import Columns
-from vitviz.lessons.formula_measures import MoreMultiplyAdds
-from vitviz.lessons.lesson import Question
-from vitviz.models import parameter_count, published_results
+from vitviz.lessons import formula_measures, lesson
+from vitviz.models import parameter_count, presets, pretrained_list, published_results
 from vitviz.models.abilities import abilities
-from vitviz.models.presets import PRESETS
-from vitviz.models.pretrained_list import PRETRAINED
 from vitviz.plots import scoreboard as plots
 from vitviz.text import percent, plain, plural
 
 IMAGENET = "imagenet"
 TEST_SETS = ("cifar10", IMAGENET, "digits", "mnist", "shapes")
 TITLES = {IMAGENET: "ImageNet-1k"}
-QUESTION = Question(
+QUESTION = lesson.Question(
     "Swin-T has 28.3 million parameters, ViT-S/16 has 22.1 million. Which needs more multiply-adds for one image"
     " of 224 px?",
-    MoreMultiplyAdds("vit_small_16", "swin_tiny"),
+    formula_measures.MoreMultiplyAdds("vit_small_16", "swin_tiny"),
 )
 QUANTITY_TITLES = {name: quantity.title.capitalize() for name, quantity in QUANTITIES.items()}
 ROUGH_ADDS_PER_S = 6e10  # only to estimate the duration of the measurement
@@ -109,11 +106,11 @@ def count_training_images(history: Sequence[Mapping[str, Any]]) -> int | None:
 
 @lru_cache(maxsize=1)
 def _list_published() -> tuple[Entry, ...]:
-    return (*map(_build_pretrained, PRETRAINED), *_list_paper_models())
+    return (*map(_build_pretrained, pretrained_list.PRETRAINED), *_list_paper_models())
 
 
 def _build_pretrained(name: str) -> Entry:
-    weights = PRETRAINED[name]
+    weights = pretrained_list.PRETRAINED[name]
     top1 = published_results.TOP1.get(name)
     return Entry(
         key=f"pretrained:{name}",
@@ -137,7 +134,7 @@ def _list_paper_models() -> list[Entry]:
             key=f"paper:{transfer.preset}:{transfer.data}",
             title=f"{transfer.name}, {transfer.side_px} px, {transfer.data}",
             family=transfer.family,
-            config=replace(PRESETS[transfer.preset].config, image_size=transfer.side_px),
+            config=replace(presets.PRESETS[transfer.preset].config, image_size=transfer.side_px),
             side_px=transfer.side_px,
             test_set=IMAGENET,
             accuracy=transfer.accuracy["ImageNet"] / 100,

@@ -11,7 +11,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from pages.lenses.on_your_image import parts, perturbation, shift_equivariance, user_prediction
+from pages.lenses.on_your_image import parts, perturbation, shift_equivariance
 from pages.lenses.on_your_image import perturbation as change_page
 from pages.lenses.on_your_image.parts import PartControls
 from pages.lenses.on_your_image.perturbation import PerturbationView
@@ -73,7 +73,7 @@ def test_a_guess_reveals_and_is_answered_from_the_measured_range(open_app: OpenA
     assert waiting["chances"].shape[1] == 1  # of the unchanged image alone
     assert np.array_equal(waiting["chances"][:, 0], arrays["chances"][:, start])
     assert all(len(waiting[f"view{i}"]) == 1 for i in range(len(own))) and "curve" not in waiting
-    ranges = [user_prediction.find_stable_range(row, start, header["truth"]) for row in answers]
+    ranges = [perturbation.find_stable_range(row, start, header["truth"]) for row in answers]
     steps = [0 if stable.wrong else stable.steps for stable in ranges]
     assert steps[0] > 0 == header["truth"] - first
     (text,) = [
@@ -136,11 +136,11 @@ def test_what_a_browser_says_is_checked() -> None:
 
 
 def test_how_far_an_answer_is_kept() -> None:
-    found = user_prediction.find_stable_range(np.array([1, 0, 0, 0, 2]), 2)
+    found = perturbation.find_stable_range(np.array([1, 0, 0, 0, 2]), 2)
     assert (found.predicted, found.first, found.last, found.steps) == (0, 1, 3, 2)
-    none = user_prediction.StableRange(0, 12, 12)
-    words = user_prediction.describe_outcome(
-        "b", ["a", "b"], ["A", "B"], [user_prediction.StableRange(0, 0, 24), none], "shift", 32
+    none = perturbation.StableRange(0, 12, 12)
+    words = perturbation.describe_outcome(
+        "b", ["a", "b"], ["A", "B"], [perturbation.StableRange(0, 0, 24), none], "shift", 32
     )
     assert (
         words.startswith("Your prediction, B, is wrong.")
@@ -151,25 +151,25 @@ def test_how_far_an_answer_is_kept() -> None:
 
 def test_a_wrong_prediction_is_never_praised() -> None:
     wrong, right = (
-        user_prediction.find_stable_range(np.array(row), 1, truth=0) for row in ([1, 1, 1], [1, 0, 0])
+        perturbation.find_stable_range(np.array(row), 1, truth=0) for row in ([1, 1, 1], [1, 0, 0])
     )
     assert (wrong.wrong, wrong.steps, right.wrong, right.steps) == (True, 2, False, 1)
     names = ["a", "b"], ["A", "B"]
-    words = user_prediction.describe_outcome("a", *names, [wrong, right], "blur", 32)
+    words = perturbation.describe_outcome("a", *names, [wrong, right], "blur", 32)
     assert words.startswith("Your prediction, A, is wrong.") and "**B** keeps its correct prediction" in words
-    assert "A: at all strengths, but it is wrong" in user_prediction.describe_outcome(
-        "a", *names, [user_prediction.StableRange(1, 0, 16, wrong=True)] * 2, "blur", 32
+    assert "A: at all strengths, but it is wrong" in perturbation.describe_outcome(
+        "a", *names, [perturbation.StableRange(1, 0, 16, wrong=True)] * 2, "blur", 32
     )
-    none = user_prediction.describe_outcome("a", *names, [wrong, wrong], "blur", 32)
+    none = perturbation.describe_outcome("a", *names, [wrong, wrong], "blur", 32)
     assert "**no model** keeps a correct prediction" in none
 
 
 def test_of_models_that_all_change_at_once_none_keeps_its_answer() -> None:
-    words = user_prediction.describe_outcome(
+    words = perturbation.describe_outcome(
         "a",
         ["a", "b"],
         ["A", "B"],
-        [user_prediction.StableRange(0, 0, 0), user_prediction.StableRange(1, 0, 0)],
+        [perturbation.StableRange(0, 0, 0), perturbation.StableRange(1, 0, 0)],
         "pieces",
         32,
     )

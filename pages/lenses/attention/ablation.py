@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from pages.controls import query_params, session_keys, widgets
-from pages.controls.view_state import read_state
+from pages.controls import query_params, session_keys, view_state, widgets
 from pages.frame import page
 from pages.lenses.attention.captions import describe_ablation
 from pages.lenses.attention.map_controls import read_background
@@ -29,8 +28,7 @@ from pages.selection.subject import CapturedSubject
 from pages.views.event_values import read_index, read_index_pair, read_list
 from pages.views.figures import draw_bars
 from pages.views.register import register
-from vitviz.models.abilities import Abilities
-from vitviz.models.token_layout import heads_by_layer
+from vitviz.models import abilities, token_layout
 from vitviz.plots.attention_images import png, veiled_image
 from vitviz.plots.blob import pack
 from vitviz.plots.photo import Photo
@@ -136,12 +134,12 @@ def draw(subject: CapturedSubject) -> None:
 
 def draw_view(subject: CapturedSubject, background: Photo) -> Ablation:
     """Draw the image and the heads of every layer; return the ablated parts and write them into the link."""
-    parts = AblatableParts(subject.layout.grid, tuple(heads_by_layer(subject.model.config)))
+    parts = AblatableParts(subject.layout.grid, tuple(token_layout.heads_by_layer(subject.model.config)))
     link_key = "attention.left_out"
     code = query_params.take_value(link_key)
     linked = None if code is None else Ablation.parse(code, parts)
     stored = Ablation.parse(session_keys.get_control_values().get(link_key, ""), parts)
-    state = read_state(
+    state = view_state.read_state(
         "attention._begun",
         (VIEW_KEY, "ablation"),
         parts,
@@ -163,7 +161,7 @@ def draw_view(subject: CapturedSubject, background: Photo) -> Ablation:
     return ablation
 
 
-def _read_hiding(able: Abilities) -> bool:
+def _read_hiding(able: abilities.Abilities) -> bool:
     """Draw the choice of the treatment; return True if ablated patches are blanked in the image."""
     hiding = widgets.segmented(
         "attention.hiding",

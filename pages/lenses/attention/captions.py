@@ -7,7 +7,6 @@ from pages.stores import catalogue
 from vitviz.analysis import logits
 from vitviz.analysis.attention import FloatArray, rank_correlation, readout_row
 from vitviz.analysis.explanation_methods import METHODS
-from vitviz.analysis.logits import Attribution
 from vitviz.models.token_layout import heads_by_layer
 from vitviz.text import percent, plain, signed
 
@@ -159,7 +158,7 @@ def describe_maps(maps: dict[str, np.ndarray]) -> str:
     return text
 
 
-def describe_shares(shares: Attribution, name: str) -> str:
+def describe_shares(shares: logits.Attribution, name: str) -> str:
     """Return the part with the largest share of a class logit, and what all heads and all MLPs add."""
     heads = np.nan_to_num(shares.heads, nan=-np.inf)
     layer, head = np.unravel_index(int(heads.argmax()), heads.shape)

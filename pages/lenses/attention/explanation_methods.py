@@ -8,7 +8,6 @@ import streamlit as st
 from pages.frame import page
 from pages.lenses.attention import map_controls
 from pages.lenses.attention.captions import compute_top_share, describe_maps
-from pages.lenses.attention.map_controls import BackgroundControls
 from pages.lenses.attention.map_explorer import draw_prediction
 from pages.selection import selection
 from pages.selection.subject import CapturedSubject, Subject
@@ -20,23 +19,23 @@ from vitviz.lessons import model_measures
 from vitviz.lessons.lesson import Question
 from vitviz.plots.attention_images import Drawn, attention_image, png
 from vitviz.plots.attention_message import maps_view
-from vitviz.probe.explanation_maps import Recipe, gradient_rollout, method_maps_of
+from vitviz.probe import explanation_maps
 from vitviz.text import percent
 
 Maps = dict[str, np.ndarray]
 
 
 @shared_cache.per_image(shared=32, upload=8)
-def compute_maps(subject: Subject, recipe: Recipe, untrained: bool) -> Maps:
+def compute_maps(subject: Subject, recipe: explanation_maps.Recipe, untrained: bool) -> Maps:
     """Return a map (patches,) per method; `untrained` uses random weights for the same class."""
     model = shared_cache.load_untrained(subject.model) if untrained else subject.model
-    return method_maps_of(model, subject.prepared.input, recipe)
+    return explanation_maps.method_maps_of(model, subject.prepared.input, recipe)
 
 
 def draw_panels(
     subject: CapturedSubject,
     maps: Maps,
-    background: BackgroundControls,
+    background: map_controls.BackgroundControls,
     key: str,
     notes: list[str] | None = None,
 ) -> None:
@@ -72,13 +71,13 @@ def draw(subject: CapturedSubject) -> None:
     page.drawers(
         "attention.methods",
         math=MATHEMATICS,
-        code=(explanation_methods.rollout, gradient_rollout) if able.rollout else (),
+        code=(explanation_methods.rollout, explanation_maps.gradient_rollout) if able.rollout else (),
         numbers=partial(draw_downloads, subject, maps, background),
         ask=Question("Which method finds the patches that matter most?", model_measures.MostFaithfulMap()),
     )
 
 
-def draw_downloads(subject: CapturedSubject, maps: Maps, background: BackgroundControls) -> None:
+def draw_downloads(subject: CapturedSubject, maps: Maps, background: map_controls.BackgroundControls) -> None:
     rows, cols = subject.layout.grid
     row, col = np.divmod(np.arange(rows * cols), cols)
     columns = {"row": row + 1, "column": col + 1} | {METHODS[name].title: maps[name] for name in maps}

@@ -14,8 +14,7 @@ from pages.selection.subject import CapturedSubject, capture_attention
 from pages.stores import published_weights, shared_cache
 from pages.views.explorer import ExplorerOptions
 from vitviz.analysis.attention import Fusion, find_concentrated_head
-from vitviz.models.abilities import Ability
-from vitviz.models.token_layout import heads_by_layer
+from vitviz.models import abilities, token_layout
 from vitviz.pin import Pin
 from vitviz.plots.attention_images import Style
 from vitviz.plots.attention_message import Head, MapsDrawn
@@ -93,7 +92,7 @@ def read_controls(subject: CapturedSubject) -> MapControls:
 
 def read_layer_and_head(subject: CapturedSubject) -> tuple[int, Head]:
     """Draw the sliders of layer and head; the layer follows the model's last one until a user moves it."""
-    heads = heads_by_layer(subject.model.config)
+    heads = token_layout.heads_by_layer(subject.model.config)
     first_head = _choose_head(subject, len(heads))
     widgets.follow_default("attention.layer", len(heads))
     widgets.follow_default("attention.head", first_head)
@@ -183,7 +182,7 @@ def read_method_controls(subject: CapturedSubject) -> tuple[Recipe, BackgroundCo
     return Recipe(target, fusion, discard), background
 
 
-def _read_rollout(rollout: Ability) -> tuple[Fusion, float]:
+def _read_rollout(rollout: abilities.Ability) -> tuple[Fusion, float]:
     fusion = widgets.segmented(
         "attention.fusion",
         "Rollout: fuse heads by",

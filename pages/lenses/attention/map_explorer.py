@@ -10,7 +10,6 @@ from pages.controls import query_params
 from pages.frame import page
 from pages.lenses.attention import export
 from pages.lenses.attention.captions import describe_training
-from pages.lenses.attention.export import ExportedView
 from pages.lenses.attention.map_controls import MapControls, read_controls
 from pages.selection import attention_maps, selection
 from pages.selection.subject import CapturedSubject, capture_attention
@@ -18,10 +17,8 @@ from pages.stores import catalogue
 from pages.views.explorer import draw_explorer_stage, read_picks, send_options, send_strip
 from pages.views.figures import draw_bars
 from pages.views.register import get_messages
-from vitviz.lessons import model_measures
-from vitviz.lessons.lesson import Question
-from vitviz.models.layers import Attention
-from vitviz.models.swin import WindowAttention
+from vitviz.lessons import lesson, model_measures
+from vitviz.models import layers, swin
 
 KEY = "attention.explorer"
 GROUP = "attention"
@@ -62,10 +59,10 @@ def draw(subject: CapturedSubject) -> None:
     page.drawers(
         DRAWERS,
         math=page.read_math(__file__),
-        code=(WindowAttention.forward if subject.able.windows else Attention.forward,),
+        code=(swin.WindowAttention.forward if subject.able.windows else layers.Attention.forward,),
         # The drawer reads the pin when it is drawn.
-        numbers=lambda: export.draw(subject, ExportedView.capture(subject, controls)),
-        ask=Question(
+        numbers=lambda: export.draw(subject, export.ExportedView.capture(subject, controls)),
+        ask=lesson.Question(
             "Which patch does [CLS] attend to most in the last layer, averaged over heads? Pin it.",
             model_measures.MostAttendedPatch(),
         ),

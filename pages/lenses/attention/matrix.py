@@ -16,14 +16,13 @@ from pages.views.register import register
 from vitviz.analysis.attention import SENTENCE, FloatArray, causal_attention, fuse_heads, sentence_attention
 from vitviz.models.layers import Attention
 from vitviz.plots import attention_message as plots
-from vitviz.plots.attention_message import Head
 from vitviz.text import percent
 
 _matrix = register(__file__, "matrix")
 KEY = "attention.matrix"
 
 
-def compute_attention(subject: CapturedSubject, layer: int, head: Head, causal: bool) -> FloatArray:
+def compute_attention(subject: CapturedSubject, layer: int, head: plots.Head, causal: bool) -> FloatArray:
     """Return the attention (tokens, tokens) of one head, or of all heads fused.
 
     With the causal mask it is computed again from the scores.

@@ -8,8 +8,7 @@ from pages.lenses.attention import (
     ablation,
     explanation_methods,
     faithfulness,
-    logit_attribution,
-    logit_lens,
+    logits,
     map_explorer,
     matrix,
     side_by_side,
@@ -23,10 +22,10 @@ VIEWS = {
     "look": ("Attention maps", map_explorer.draw),
     "matrix": ("Matrix", matrix.draw),
     "compare": ("Side by side", side_by_side.draw),
-    "depth": ("Over depth", logit_lens.draw),
+    "depth": ("Over depth", logits.draw_lens),
     "methods": ("Methods", explanation_methods.draw),
     "truth": ("Faithfulness", faithfulness.draw),
-    "shares": ("Logit attribution", logit_attribution.draw),
+    "shares": ("Logit attribution", logits.draw_attribution),
     "ablate": ("Ablation", ablation.draw),
 }
 GROUPS = {

@@ -11,18 +11,16 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from pages.selection import selection
-from pages.stores import catalogue, parameter_history, shared_cache
-from pages.stores.background_jobs import Background
+from pages.stores import background_jobs, catalogue, parameter_history, shared_cache
 from pages.stores.model_choice import ModelChoice
 from vitviz.analysis.distance import AttentionDistances, spread_of_heads, uniform_distance_px
 from vitviz.data.datasets import default_pictures
 from vitviz.data.image_preprocessing import prepare_batch
 from vitviz.models.abilities import abilities
 from vitviz.models.loaded_model import LoadedModel
-from vitviz.probe.capture import attention_distances, window_attention_distances
-from vitviz.probe.gradients import gradient_maps, mean_reach_px
+from vitviz.probe import capture, gradients
 
-REACH_FUNCTIONS = (gradient_maps, mean_reach_px)
+REACH_FUNCTIONS = (gradients.gradient_maps, gradients.mean_reach_px)
 SELECTED_IMAGE = "picture"  # takes the place of a dataset's name in a link
 SMALL_PX = 64
 FEW_IMAGES = 4  # enough to tell whether a model's heads differ
@@ -58,7 +56,7 @@ class HeadStatistics:
 MOST_SNAPSHOTS = 12  # a live run stores forty
 POLL_S = 0.7
 
-_background = Background()
+_background = background_jobs.Background()
 
 
 class TrainingDistances:
@@ -123,7 +121,7 @@ def measure_distances(
     # Two threads that wait for each other slow a small model down many times while other users keep the cores busy.
     threads = 1 if model.preparation.image_size <= SMALL_PX else None
     with threadpool_limits(threads, user_api="openmp"):
-        return attention_distances(
+        return capture.attention_distances(
             model.model, prepare_images(model, images), measure.renormalise, entropy, with_mean=with_mean
         )
 
@@ -165,14 +163,14 @@ def load_window_distances(model: LoadedModel, images: ImageSet) -> tuple[list[st
 
     See `vitviz.probe.capture.window_attention_distances`.
     """
-    return window_attention_distances(model.model, prepare_images(model, images))
+    return capture.window_attention_distances(model.model, prepare_images(model, images))
 
 
 @shared_cache.per_image(shared=16, upload=4, spinner="Computing gradients …")
 def load_reach(model: LoadedModel, names: tuple[str, ...], images: ImageSet) -> NDArray[np.float64]:
     """Return the mean distance in pixels of the input pixels that each layer's central output depends on."""
-    maps = gradient_maps(model.model, prepare_images(model, images), names)
-    return np.array([mean_reach_px(*maps[name]) for name in names])
+    maps = gradients.gradient_maps(model.model, prepare_images(model, images), names)
+    return np.array([gradients.mean_reach_px(*maps[name]) for name in names])
 
 
 def select_cnn(in_chans: int) -> ModelChoice:

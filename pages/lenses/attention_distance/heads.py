@@ -17,8 +17,7 @@ from pages.stores import catalogue, shared_cache
 from pages.stores.model_choice import ModelChoice
 from pages.views.figures import draw_chart
 from vitviz.analysis import distance as analysis
-from vitviz.lessons import model_measures
-from vitviz.lessons.lesson import Question
+from vitviz.lessons import lesson, model_measures
 from vitviz.models.abilities import abilities
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.token_layout import TokenLayout
@@ -66,7 +65,7 @@ def draw(model: LoadedModel) -> None:
         math=page.read_math(__file__, reach.__file__),
         code=(analysis.mean_attention_distance_px, *distances.REACH_FUNCTIONS),
         numbers=partial(draw_table, measured.heads, UNITS[controls.measure]),
-        ask=Question(
+        ask=lesson.Question(
             "In which layer is the mean attention distance shortest on the selected image?",
             model_measures.MostLocalLayer(),
         ),

@@ -7,26 +7,16 @@ import streamlit as st
 
 from pages.controls import widgets
 from pages.frame import page
+from pages.lenses.block import captions
 from pages.lenses.block.block_view import draw_steps
-from pages.lenses.block.captions import (
-    describe_branches,
-    describe_norms,
-    describe_parameters,
-    describe_readout,
-    describe_stream,
-)
 from pages.selection import selection
 from pages.selection import subject as subjects
-from pages.selection.subject import Subject, name_token
 from pages.views.figures import draw_bars, draw_chart
 from vitviz.analysis.block import list_block_steps, measure_norm_statistics
 from vitviz.analysis.readout import READS, list_readout_steps, predict_from_stream
 from vitviz.config import ViTConfig
-from vitviz.lessons import model_measures
-from vitviz.lessons.lesson import Question
-from vitviz.models import parameter_count
-from vitviz.models.abilities import as_vit
-from vitviz.models.layers import Block
+from vitviz.lessons import lesson, model_measures
+from vitviz.models import abilities, layers, parameter_count
 from vitviz.plots.normalisation import norm_figure, stream_figure
 from vitviz.probe.layers import Record, block_form, block_record, patterns_of
 from vitviz.probe.logits import readout_weights
@@ -43,10 +33,10 @@ def draw_norms(config: ViTConfig, record: Record, token: int) -> None:
     stream = record["input"] + (record["attn_added"] if config.norm != "pre" else 0)
     draw_chart(norm_figure(stream, token, channel - 1, selection.get_theme()), "block.norms")
     stats = measure_norm_statistics(stream, token, channel - 1)
-    page.caption(describe_norms(stats, (len(stream), config.embed_dim), channel))
+    page.caption(captions.describe_norms(stats, (len(stream), config.embed_dim), channel))
 
 
-def draw_stream(subject: Subject, config: ViTConfig, token: int) -> None:
+def draw_stream(subject: subjects.Subject, config: ViTConfig, token: int) -> None:
     """Draw the norm of every token before the first block and after each."""
     pre_norm = config.norm == "pre"
     st.markdown(f"**{'Pre' if pre_norm else 'Post'}-norm: norm of the residual stream over depth**")
@@ -54,10 +44,10 @@ def draw_stream(subject: Subject, config: ViTConfig, token: int) -> None:
     capture = subject.capture(names)
     norms = np.stack([np.linalg.norm(capture[name][0], axis=-1) for name in names])
     draw_chart(stream_figure(norms, token, selection.get_theme()), "block.stream")
-    page.caption(describe_stream(norms, pre_norm))
+    page.caption(captions.describe_stream(norms, pre_norm))
 
 
-def draw_readout(subject: Subject, config: ViTConfig, record: Record) -> None:
+def draw_readout(subject: subjects.Subject, config: ViTConfig, record: Record) -> None:
     st.subheader("After the last block: LayerNorm and classifier head", anchor=False)
     if not subject.able.class_head:
         st.info(subject.able.class_head.why_not, icon=":material/block:")
@@ -77,7 +67,7 @@ def draw_readout(subject: Subject, config: ViTConfig, record: Record) -> None:
     )
     top = answer.order[:MOST_CLASSES]
     draw_bars([subject.classes[i] for i in top], answer.probabilities[top], key="block.classes")
-    page.caption(describe_readout(answer, readout, subject.classes))
+    page.caption(captions.describe_readout(answer, readout, subject.classes))
 
 
 def read_controls(config: ViTConfig, token: str) -> tuple[int, int]:
@@ -92,9 +82,9 @@ def read_controls(config: ViTConfig, token: str) -> tuple[int, int]:
     return layer, head
 
 
-def draw_block(subject: Subject, record: Record, layer: int, head: int, token: int) -> None:
+def draw_block(subject: subjects.Subject, record: Record, layer: int, head: int, token: int) -> None:
     vit = subject.model.vit
-    name = partial(name_token, subject.layout)
+    name = partial(subjects.name_token, subject.layout)
     draw_steps(
         list_block_steps(record, token, head - 1, block_form(vit, layer), name),
         subject,
@@ -104,7 +94,7 @@ def draw_block(subject: Subject, record: Record, layer: int, head: int, token: i
         key=VIEW,
         on_change=partial(selection.apply_click, VIEW, channel="block.channel"),
     )
-    page.caption(describe_branches(record, vit.config, layer, head, token))
+    page.caption(captions.describe_branches(record, vit.config, layer, head, token))
 
 
 def draw_parameters(config: ViTConfig) -> None:
@@ -114,17 +104,17 @@ def draw_parameters(config: ViTConfig) -> None:
     st.markdown("Attention moves information between tokens; the MLP processes each token separately.")
     names = [f"{part[0].upper()}{part[1:]}: {count:,}" for part, count in counts.items()]
     draw_bars(names, np.array([*counts.values()]) / total, strong=1, key="block.parameters")
-    page.caption(describe_parameters(counts, config.mlp_ratio))
+    page.caption(captions.describe_parameters(counts, config.mlp_ratio))
 
 
 @st.fragment(key=selection.VIEW)
 @page.show_file_errors()
 def draw() -> None:
-    config = as_vit(selection.get_model_choice().config)
+    config = abilities.as_vit(selection.get_model_choice().config)
     subject = subjects.load_current()
     page.untrained_note(subject.model.trained_on)
     token = selection.get_current().pin.token(subject.layout)
-    layer, head = read_controls(config, name_token(subject.layout, token))
+    layer, head = read_controls(config, subjects.name_token(subject.layout, token))
     record = block_record(subject.model.vit, subject.capture(patterns_of(layer)), layer)
     draw_block(subject, record, layer, head, token)
     if layer == config.depth:
@@ -146,8 +136,8 @@ def draw() -> None:
     page.drawers(
         "block",
         math=page.read_math(__file__),
-        code=(Block.forward,),
-        ask=Question(
+        code=(layers.Block.forward,),
+        ask=lesson.Question(
             "In the last block, which adds the longer vector to [CLS], attention or the MLP?",
             model_measures.LongerBranch(),
         ),

@@ -21,16 +21,13 @@ from pages.views.figures import draw_bars, draw_chart, draw_maps
 from vitviz.analysis import distillation as analysis
 from vitviz.analysis.attention import shared_mass
 from vitviz.config import ViTConfig
-from vitviz.lessons import model_measures
-from vitviz.lessons.lesson import Question
+from vitviz.lessons import lesson, model_measures
 from vitviz.models.abilities import as_vit
 from vitviz.plots.attention_message import maps_view
 from vitviz.plots.distillation import disagreement_figure, similarity_figure
 from vitviz.text import percent, plain
-from vitviz.training import lineup
+from vitviz.training import lineup, presets
 from vitviz.training.distillation_loss import distillation_loss
-from vitviz.training.lineup import Entry
-from vitviz.training.presets import TRAINING_PRESETS
 
 RECIPE, LINEUP_TEACHER = "digits_live", "digits_cnn"
 SHARES = (0.1, 0.25, 0.5, 1.0)
@@ -96,14 +93,14 @@ def _read_hyperparameters() -> tuple[float, float, float]:
     return share, weight, temperature
 
 
-def build_lineup(share: float, weight: float, temperature: float) -> tuple[Entry, ...]:
+def build_lineup(share: float, weight: float, temperature: float) -> tuple[lineup.Entry, ...]:
     """Return twin, hard and soft student with the same backbone, recipe and images.
 
     Args:
         share: of the training images.
         weight, temperature: λ and τ of soft distillation.
     """
-    preset = TRAINING_PRESETS[RECIPE]
+    preset = presets.TRAINING_PRESETS[RECIPE]
     assert isinstance(preset.model, ViTConfig)
     train = replace(preset.train, train_fraction=share, epochs=EPOCHS / share)
     hard = replace(train, distill_from=f"checkpoints/{LINEUP_TEACHER}.safetensors")
@@ -115,9 +112,9 @@ def build_lineup(share: float, weight: float, temperature: float) -> tuple[Entry
     )
     student = replace(preset.model, distilled=True)
     return (
-        Entry(RECIPE, "Twin, no teacher", preset.model, train),
-        Entry(RECIPE, "Hard distillation", student, hard),
-        Entry(RECIPE, f"Soft λ {weight:g} τ {temperature:g}", student, soft),
+        lineup.Entry(RECIPE, "Twin, no teacher", preset.model, train),
+        lineup.Entry(RECIPE, "Hard distillation", student, hard),
+        lineup.Entry(RECIPE, f"Soft λ {weight:g} τ {temperature:g}", student, soft),
     )
 
 
@@ -298,7 +295,7 @@ def draw_tokens() -> None:
         "distillation",
         math=page.read_math(__file__),
         code=(distillation_loss, analysis.combine_heads, analysis.token_similarity, shared_mass),
-        ask=Question(
+        ask=lesson.Question(
             "What share of their attention do [CLS] and [DIST] have in common in the last layer?",
             model_measures.SharedAttention(),
         ),

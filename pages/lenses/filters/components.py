@@ -1,4 +1,4 @@
-"""Principal components of filters: random, trained, of other models and of a CNN, through training."""
+"""Principal components of filters of several models through training, and the image reconstructed from the first k."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,22 +10,23 @@ import streamlit as st
 from pages.controls import widgets
 from pages.frame import page, registry
 from pages.lenses.filters import captions, sources
-from pages.lenses.filters.sources import FilterHistory, cuts_patches
 from pages.selection import selection
 from pages.stores import parameter_history, shared_cache
 from pages.stores.model_choice import ModelChoice
 from pages.views.register import register
 from vitviz.analysis import filters
-from vitviz.analysis.filters import FloatArray
+from vitviz.analysis.filters import FloatArray, Rebuilding
+from vitviz.config import Preparation
 from vitviz.csv_table import Columns, columns_of
-from vitviz.lessons import weight_measures
-from vitviz.lessons.lesson import Question
-from vitviz.models.abilities import abilities
+from vitviz.lessons import lesson, weight_measures
+from vitviz.models.abilities import abilities, as_cut
 from vitviz.plots import filters as plots
 from vitviz.text import plain
 
 mount_tiles = register(__file__, "tiles_view")
+_mount_reconstruction = register(__file__, "rebuild_view")
 COLUMNS = 7
+MAX_COMPONENTS = 96  # in a reconstruction: more would make the message unreasonably large
 _compute_components = shared_cache.shared(max_entries=48)(filters.components_over_time)
 COUNTS = (4, 7, 14, 28, 42, 56, 70, 84)
 NOTHING = "nothing"
@@ -47,7 +48,7 @@ def draw() -> None:
     choice = selection.get_model_choice()
     controls = draw_controls()
     main, models = load_models(controls)
-    if not cuts_patches(choice.config):
+    if not sources.cuts_patches(choice.config):
         st.info(
             "This model has no patch embedding: shown are the 3 × 3 filters of its first convolution.",
             icon=":material/filter_alt:",
@@ -68,18 +69,18 @@ def draw() -> None:
         math=page.read_math(__file__),
         code=(filters.principal_components, filters.align_signs),
         numbers=partial(_draw_downloads, models, controls),
-        ask=Question(
+        ask=lesson.Question(
             "What share of the variance do the first five components explain?",
             weight_measures.ExplainedVariance(),
         ),
     )
 
 
-def _average_channels(weights: FloatArray, grey: bool) -> FloatArray:
+def _average_channels(weights: filters.FloatArray, grey: bool) -> filters.FloatArray:
     return weights.mean(axis=1, keepdims=True) if grey else weights
 
 
-def _create_sheet(model: FilterHistory, controls: FilterControls) -> plots.Sheet:
+def _create_sheet(model: sources.FilterHistory, controls: FilterControls) -> plots.Sheet:
     weights = [_average_channels(snapshot, controls.grey) for snapshot in model.weights]
     if controls.kind == "raw":
         maps = np.stack([snapshot[: controls.count] for snapshot in weights])
@@ -89,7 +90,7 @@ def _create_sheet(model: FilterHistory, controls: FilterControls) -> plots.Sheet
     return plots.Sheet(model.title, model.note, maps, shares, model.moments, sentences)
 
 
-def _describe_model(model: FilterHistory, grey: bool) -> str:
+def _describe_model(model: sources.FilterHistory, grey: bool) -> str:
     weights = _average_channels(model.selected_weights, grey)
     look = sources.measure_smoothness(weights)
     first_share, random_share = 0.0, 1.0
@@ -99,7 +100,7 @@ def _describe_model(model: FilterHistory, grey: bool) -> str:
     return captions.describe_filters(model, look, first_share, random_share)
 
 
-def _draw_downloads(models: list[FilterHistory], controls: FilterControls) -> None:
+def _draw_downloads(models: list[sources.FilterHistory], controls: FilterControls) -> None:
     for index, model in enumerate(models):
         weights = model.selected_weights
         components = filters.principal_components(_average_channels(weights, controls.grey), controls.count)
@@ -120,7 +121,7 @@ def _draw_downloads(models: list[FilterHistory], controls: FilterControls) -> No
             )
 
 
-def _list_rows(name: str, maps: FloatArray, more: Columns) -> Columns:
+def _list_rows(name: str, maps: filters.FloatArray, more: Columns) -> Columns:
     """Return one row per map (C, P, P), counted from 1."""
     flat = maps.reshape(len(maps), -1)
     weights = columns_of(flat, [f"w{i}" for i in range(flat.shape[1])])
@@ -186,7 +187,7 @@ def _draw_cnn(others: Mapping[str, ModelChoice]) -> str:
     return widgets.select("filters.cnn", "CNN to compare", titles, default)
 
 
-def load_models(controls: FilterControls) -> tuple[FilterHistory, list[FilterHistory]]:
+def load_models(controls: FilterControls) -> tuple[sources.FilterHistory, list[sources.FilterHistory]]:
     """Load the sidebar's model, and all models in the order in which they are shown."""
     choice, models = selection.get_model_choice(), selection.list_models()
     main = sources.load_filters(choice, selection.get_current().step)
@@ -200,3 +201,58 @@ def load_models(controls: FilterControls) -> tuple[FilterHistory, list[FilterHis
     if choice.trained_on is None:
         return main, trained
     return main, [main, sources.create_random_filters(choice.config), *compared]
+
+
+def draw_reconstruction() -> None:
+    choice, nouns = selection.get_model_choice(), selection.get_current()
+    config = as_cut(choice.config)
+    page.untrained_note(choice.trained_on)
+    prepared = selection.prepare_image(choice.preparation)
+    weights = sources.load_filters(choice, nouns.step).selected_weights
+    weights_id = shared_cache.identify_weights(choice, nouns.step)
+    model, optimal, cosines = _reconstruct(weights_id, choice.preparation, nouns.image, nouns.offset, weights)
+    side = prepared.input.shape[-1] // config.patch_size
+    payload = plots.rebuilding(
+        shown=prepared.shown,
+        patch_px=config.patch_size,
+        rebuilt=[
+            ("Components of E", "of this model", model),
+            ("PCA of these patches", "the optimal basis", optimal),
+            ("DCT", "cosine waves, as in JPEG", cosines),
+        ],
+        scale=np.array(choice.preparation.std),
+        shift=np.array(choice.preparation.mean),
+        k=min(8, len(model.basis)),
+        patch=nouns.pin.cell((side, side)),
+    )
+    _mount_reconstruction(payload, key="filters.rebuild")
+    page.caption(f"{captions.describe_reconstruction(model, optimal, cosines)} {captions.E_DEFINITION}.")
+    page.shapes(patches=(side**2, *model.basis.shape[1:]), E=weights.shape)
+    page.drawers(
+        "filters.express",
+        math=page.read_math(__file__, section="reconstruction"),
+        code=(filters.rebuild_patches, filters.dct_basis),
+    )
+
+
+@shared_cache.per_image(shared=16, upload=4)
+def _reconstruct(
+    weights_id: str, preparation: Preparation, image: str, offset: shared_cache.Offset, _weights: FloatArray
+) -> tuple[Rebuilding, Rebuilding, Rebuilding]:
+    """Reconstruct the image with the components of E, the patches' own components and the DCT.
+
+    Args:
+        weights_id: identifies `_weights` in the cache.
+        preparation, image, offset: of the image.
+        _weights: (D, C, P, P).
+    """
+    channels, patch_px = _weights.shape[1], _weights.shape[2]
+    scale = 255 * np.array(preparation.std)
+    patches = filters.cut_patches(shared_cache.prepare_image(image, preparation, offset).input, patch_px)
+    bases = (
+        filters.principal_components(_weights, MAX_COMPONENTS).maps,
+        filters.principal_components(patches, MAX_COMPONENTS).maps,
+        filters.dct_basis(channels, patch_px, MAX_COMPONENTS),
+    )
+    model, optimal, cosines = (filters.rebuild_patches(patches, basis, scale) for basis in bases)
+    return model, optimal, cosines

@@ -14,8 +14,7 @@ from pages.selection import selection
 from pages.stores import shared_cache
 from pages.stores.model_choice import ModelChoice
 from vitviz.analysis import filters
-from vitviz.lessons import weight_measures
-from vitviz.lessons.lesson import Question
+from vitviz.lessons import lesson, weight_measures
 from vitviz.models.abilities import abilities
 from vitviz.models.layers import PatchEmbed
 from vitviz.models.loaded_model import LoadedModel
@@ -44,7 +43,7 @@ def draw() -> None:
         "filters.where",
         math=page.read_math(__file__),
         code=(PatchEmbed, filters.apply_filter),
-        ask=Question("What share of the model's parameters is E?", weight_measures.EmbeddingShare()),
+        ask=lesson.Question("What share of the model's parameters is E?", weight_measures.EmbeddingShare()),
     )
 
 

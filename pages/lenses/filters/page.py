@@ -2,11 +2,11 @@
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.filters import components, embedding_location, reconstruction
+from pages.lenses.filters import components, embedding_location
 
 VIEWS = {
     "components": ("Components", components.draw),
-    "express": ("Reconstruction", reconstruction.draw),
+    "express": ("Reconstruction", components.draw_reconstruction),
     "where": ("Where is E?", embedding_location.draw),
 }
 

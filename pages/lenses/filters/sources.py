@@ -8,7 +8,6 @@ from pages.selection import selection
 from pages.stores import catalogue, parameter_history, shared_cache
 from pages.stores.model_choice import ModelChoice
 from vitviz.analysis import filters
-from vitviz.analysis.filters import FloatArray
 from vitviz.config import ModelConfig, SwinConfig, ViTConfig
 from vitviz.models.abilities import abilities
 from vitviz.models.zoo import create_model
@@ -26,13 +25,13 @@ class FilterHistory:
 
     title: str
     note: str
-    weights: list[FloatArray]
+    weights: list[filters.FloatArray]
     moments: list[str]
     frame: int
     trained: bool
 
     @property
-    def selected_weights(self) -> FloatArray:
+    def selected_weights(self) -> filters.FloatArray:
         """(D, C, P, P) at the selected step."""
         return self.weights[self.frame]
 
@@ -93,7 +92,7 @@ def create_random_filters(config: ModelConfig) -> FilterHistory:
     return FilterHistory("Random weights", f"same shape, seed {SEED}", [weights], [""], 0, trained=False)
 
 
-def measure_first_share(weights: FloatArray) -> float:
+def measure_first_share(weights: filters.FloatArray) -> float:
     """Measure the share of the variance of filters (D, C, P, P) that their first component explains."""
     flat = weights.reshape(len(weights), -1)
     centred = flat - flat.mean(axis=0)

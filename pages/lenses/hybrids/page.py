@@ -15,9 +15,7 @@ from pages.views.figures import draw_chart
 from vitviz.analysis.forward_pass import EmbeddedPatches, FeatureMaps, Journey
 from vitviz.analysis.receptive_fields import enlarging, stem_field_box, stem_fields_px
 from vitviz.config import ViTConfig
-from vitviz.models import parameter_count
-from vitviz.models.abilities import as_vit
-from vitviz.models.layers import ConvStem
+from vitviz.models import abilities, layers, parameter_count
 from vitviz.plots import hybrids as plots
 from vitviz.text import percent, plural
 
@@ -32,7 +30,7 @@ def draw() -> None:
 
 @st.fragment
 def _draw_steps(choice: ModelChoice, step: int | None, image: str) -> None:
-    config = as_vit(choice.config)
+    config = abilities.as_vit(choice.config)
     names: dict[int | str, str] = {n + 1: f"Convolution {n + 1}" for n in range(len(config.stem))}
     names[TOKENS] = "Tokens"
     with page.row():
@@ -68,7 +66,7 @@ def _draw_steps(choice: ModelChoice, step: int | None, image: str) -> None:
     else:
         page.caption(describe_feature_maps(config, maps, convolution, cell, field_px))
     page.findings("hyperparameter.stem")
-    page.drawers("hybrids.stem", math=page.read_math(__file__), code=(ConvStem,))
+    page.drawers("hybrids.stem", math=page.read_math(__file__), code=(layers.ConvStem,))
 
 
 def _ask_receptive_field(config: ViTConfig, key: str) -> bool:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.layers import dataset_task, layer_controls
-from pages.lenses.layers.dataset_task import ImageSubset
 from pages.selection.subject import Subject
 from pages.views.register import register
 from vitviz.analysis import cka as analysis
@@ -51,7 +50,7 @@ def draw(current: Subject) -> None:
     )
 
 
-def draw_controls(current: Subject) -> tuple[Subject, ImageSubset, str, str]:
+def draw_controls(current: Subject) -> tuple[Subject, dataset_task.ImageSubset, str, str]:
     """Draw the controls; return the other model, the images, the compared features and the estimator of CKA."""
     with page.row():
         other = layer_controls.choose_other(current)
@@ -74,7 +73,7 @@ def draw_controls(current: Subject) -> tuple[Subject, ImageSubset, str, str]:
 
 
 def compute_grams(
-    model: LoadedModel, subset: ImageSubset, compared: str
+    model: LoadedModel, subset: dataset_task.ImageSubset, compared: str
 ) -> Generator[float, None, list[analysis.Gram]]:
     """Compute each layer's Gram matrix between images, yielding the completed share."""
     layers = yield from dataset_task.collect_layers(

@@ -20,7 +20,6 @@ from vitviz.analysis.token_colours import Components, FloatArray
 from vitviz.csv_table import columns_of_rows
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots import layers as plots
-from vitviz.plots.layers import Panel
 from vitviz.text import join_words, percent, signed
 
 _view = register(__file__, "colours", "panels")
@@ -131,7 +130,7 @@ def build_message(
 ) -> bytes:
     """Pack every layer's colours for the browser, with the explained variance once it may be revealed."""
     panels = [
-        Panel(
+        plots.Panel(
             row,
             layer.title,
             (tokens.shape[1], tokens.shape[2]),

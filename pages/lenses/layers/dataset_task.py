@@ -17,8 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from pages.controls import widgets
 from pages.selection.subject import Subject
-from pages.stores import shared_cache
-from pages.stores.background_jobs import Background
+from pages.stores import background_jobs, shared_cache
 from vitviz.data.dataset import Dataset
 from vitviz.data.datasets import default_pictures, find_note, picture_sets
 from vitviz.data.image_preprocessing import prepare_batch
@@ -35,7 +34,7 @@ MAX_TASKS = 24
 # An unfinished task that no page used for this long is dropped, which frees its images.
 IDLE_LIMIT_S = 60.0
 
-_background = Background()
+_background = background_jobs.Background()
 _running: set[Task[Any]] = set()
 _lock = threading.Lock()
 

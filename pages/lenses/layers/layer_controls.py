@@ -10,7 +10,6 @@ from threadpoolctl import threadpool_limits
 from pages.controls import widgets
 from pages.questions import prediction_gate
 from pages.selection import selection, subject, substitutes
-from pages.selection.subject import Subject
 from pages.stores import shared_cache
 from pages.views.register import View
 from vitviz.config import ModelConfig
@@ -24,7 +23,7 @@ MAX_OPTIONS = 8  # in a row: a deeper model's layers are grouped
 
 
 @shared_cache.per_image(shared=24, upload=6)
-def read_layers(compared: Subject) -> list[LayerOutput]:
+def read_layers(compared: subject.Subject) -> list[LayerOutput]:
     """Return every layer's output for the selected image."""
     height, width = compared.prepared.input.shape[-2:]
     # On busy cores, the waiting threads of a small model take forty times as long.
@@ -33,7 +32,7 @@ def read_layers(compared: Subject) -> list[LayerOutput]:
     return read_layer_outputs(compared.model, captured.arrays, (height, width))
 
 
-def choose_other(current: Subject) -> Subject:
+def choose_other(current: subject.Subject) -> subject.Subject:
     """Draw the control of the second model; return it on the same image."""
     models = selection.list_models()
     titles = {
@@ -54,7 +53,7 @@ def choose_other(current: Subject) -> Subject:
     return subject.load_subject(models[key], None, current.image)
 
 
-def find_default_other(current: Subject, keys: Collection[str]) -> str:
+def find_default_other(current: subject.Subject, keys: Collection[str]) -> str:
     """Return the CNN nearest to a transformer, or the ViT nearest to a CNN, by channels, data, classes and size."""
 
     def fits(config: ModelConfig) -> bool:
@@ -87,7 +86,7 @@ def draw_layers(view: View, key: str, build_message: Callable[[int], bytes], cou
 
 
 def build_rows(
-    models: Sequence[Subject], selected: int, *, veil: float = 1.0, prefix: tuple[str, ...] = ()
+    models: Sequence[subject.Subject], selected: int, *, veil: float = 1.0, prefix: tuple[str, ...] = ()
 ) -> Rows:
     """Return the titles, photos and pin drawn with the layers of both models."""
     photos = [model.ground(seen=False) for model in models]

@@ -10,17 +10,14 @@ from numpy.typing import NDArray
 
 from pages.frame import page
 from pages.lenses.layers import dataset_task, layer_controls
-from pages.lenses.layers.dataset_task import ImageSubset
 from pages.selection import selection
 from pages.selection.subject import Subject
 from pages.stores import published_weights
 from pages.views.figures import draw_chart
 from vitviz.analysis import probes as analysis
-from vitviz.analysis.probes import Accuracy, FloatArray
 from vitviz.csv_table import columns_of_rows
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots import probes as plots
-from vitviz.plots.probes import Line
 from vitviz.probe.capture import capture
 from vitviz.probe.layers import LayerOutput, stream_layer_outputs
 from vitviz.text import percent, signed
@@ -42,9 +39,9 @@ class ProbeResults:
         head: the accuracy of the model's own classifier head; None if its classes are not the dataset's.
     """
 
-    classes: dict[str, list[Accuracy]]
+    classes: dict[str, list[analysis.Accuracy]]
     places: list[float]
-    head: Accuracy | None
+    head: analysis.Accuracy | None
 
     @property
     def main_source(self) -> str:
@@ -82,18 +79,18 @@ def draw(current: Subject) -> None:
     )
 
 
-def fit_probes(model: LoadedModel, subset: ImageSubset) -> Generator[float, None, ProbeResults]:
+def fit_probes(model: LoadedModel, subset: dataset_task.ImageSubset) -> Generator[float, None, ProbeResults]:
     """Run the model, then fit both probes layer by layer, yielding the completed share."""
     images, dataset = subset.prepare_images(model), subset.dataset
     labels = dataset.labels_of("test")[: subset.count]
-    features: list[list[dict[str, FloatArray]]] = []
-    maps: list[list[FloatArray]] = []
+    features: list[list[dict[str, analysis.FloatArray]]] = []
+    maps: list[list[analysis.FloatArray]] = []
     for layers in stream_layer_outputs(model, images, dataset_task.BATCH):
         features.append([_collect_features(layer, model) for layer in layers])
         if len(maps) * dataset_task.BATCH < PLACE_IMAGES:
             maps.append([layer.places for layer in layers])
         yield 0.4 * len(features) * dataset_task.BATCH / (len(images) + dataset_task.BATCH)
-    classes: dict[str, list[Accuracy]] = {name: [] for name in features[0][0]}
+    classes: dict[str, list[analysis.Accuracy]] = {name: [] for name in features[0][0]}
     places, count = [], len(features[0])
     for layer in range(count):
         for name, accuracies in classes.items():
@@ -107,9 +104,9 @@ def fit_probes(model: LoadedModel, subset: ImageSubset) -> Generator[float, None
     return ProbeResults(classes, places, _measure_head(model, images, labels, dataset.classes))
 
 
-def _collect_features(layer: LayerOutput, model: LoadedModel) -> dict[str, FloatArray]:
+def _collect_features(layer: LayerOutput, model: LoadedModel) -> dict[str, analysis.FloatArray]:
     """Return (B, D) features by name."""
-    features: dict[str, FloatArray] = {"mean": layer.mean}
+    features: dict[str, analysis.FloatArray] = {"mean": layer.mean}
     if "cls" in getattr(model.config, "prefix_tokens", ()):
         features["cls"] = layer.prefix[:, 0]
     return features
@@ -117,22 +114,22 @@ def _collect_features(layer: LayerOutput, model: LoadedModel) -> dict[str, Float
 
 def _measure_head(
     model: LoadedModel, images: NDArray[np.float32], labels: NDArray[np.int64], classes: tuple[str, ...]
-) -> Accuracy | None:
+) -> analysis.Accuracy | None:
     """Return the accuracy of the model's classifier head; None if its classes are not the dataset's."""
     if model.trained_on is None or model.classes != classes:
         return None
     predicted = capture(model.model, images, ("logits",)).logits.argmax(axis=1)
-    return Accuracy(float((predicted == labels).mean()), len(labels))
+    return analysis.Accuracy(float((predicted == labels).mean()), len(labels))
 
 
 def draw_figures(
-    pair: Sequence[Subject], probes: Sequence[ProbeResults], subset: ImageSubset, revealed: bool
+    pair: Sequence[Subject], probes: Sequence[ProbeResults], subset: dataset_task.ImageSubset, revealed: bool
 ) -> None:
     """Draw the class accuracy on the left, without the current model until revealed, and R² on the right."""
     families = [model.model.config.family for model in pair]
     titles = [[layer.title for layer in model.layers] for model in pair]
     classes = [
-        Line(
+        plots.Line(
             f"{model.title}, {SOURCES[features]}",
             layers,
             fitted.shares(features).tolist(),
@@ -145,7 +142,7 @@ def draw_figures(
         if revealed or row
     ]
     places = [
-        Line(model.title, layers, fitted.places, row)
+        plots.Line(model.title, layers, fitted.places, row)
         for row, (model, layers, fitted) in enumerate(zip(pair, titles, probes, strict=True))
     ]
     left, right = st.columns(2, gap="medium")
@@ -164,7 +161,7 @@ def draw_figures(
 
 
 def describe_probes(
-    pair: Sequence[Subject], probes: Sequence[ProbeResults], subset: ImageSubset, revealed: bool
+    pair: Sequence[Subject], probes: Sequence[ProbeResults], subset: dataset_task.ImageSubset, revealed: bool
 ) -> str:
     """Return a caption on the first and last layer of each model, and on the standard error."""
     sentences = []

@@ -11,7 +11,6 @@ from pages.frame import page
 from pages.lenses.layers import dataset_task, layer_controls
 from pages.lenses.layers.dataset_task import ImageSubset
 from pages.selection import selection, subject
-from pages.selection.subject import Subject
 from pages.stores import published_weights
 from pages.stores.model_choice import ModelChoice
 from pages.views.figures import draw_chart
@@ -36,7 +35,7 @@ PAIR = (
 )  # without and with registers
 
 
-def draw(compared: Subject) -> None:
+def draw(compared: subject.Subject) -> None:
     with page.row():
         if compared.able.receptive_field:
             compared = layer_controls.choose_other(compared)
@@ -100,7 +99,7 @@ def build_figure(layers: Sequence[Layer], lengths: Sequence[TokenNorms], prefix:
     return plots.lengths_figure(columns, prefix, selection.get_theme())
 
 
-def describe_lengths(compared: Subject, layers: Sequence[TokenNorms], subset: ImageSubset) -> str:
+def describe_lengths(compared: subject.Subject, layers: Sequence[TokenNorms], subset: ImageSubset) -> str:
     """Return a caption on the largest norm relative to the median, and on the positions of extreme norms."""
     last = layers[-1]
     is_last = _find_longest(layers) == len(layers) - 1
@@ -114,7 +113,7 @@ def describe_lengths(compared: Subject, layers: Sequence[TokenNorms], subset: Im
     return f"{text} {_describe_earlier(compared, layers)}"
 
 
-def _describe_earlier(compared: Subject, layers: Sequence[TokenNorms]) -> str:
+def _describe_earlier(compared: subject.Subject, layers: Sequence[TokenNorms]) -> str:
     """Return a sentence on the extreme norms of earlier layers, for a last layer without any."""
     limit = f"exceeds {analysis.TIMES:.0f} times the median norm"
     counts = [int(layer.extreme.sum()) for layer in layers]
@@ -127,7 +126,7 @@ def _describe_earlier(compared: Subject, layers: Sequence[TokenNorms]) -> str:
     )
 
 
-def _describe_longest(compared: Subject, layers: Sequence[TokenNorms], subset: ImageSubset) -> str:
+def _describe_longest(compared: subject.Subject, layers: Sequence[TokenNorms], subset: ImageSubset) -> str:
     at = _find_longest(layers)
     return (
         f"{compared.safe_title} over {subset.title}: the largest token norm is {layers[at].times:.1f} times the median"
@@ -139,7 +138,7 @@ def _find_longest(layers: Sequence[TokenNorms]) -> int:
     return int(np.argmax([layer.times for layer in layers]))
 
 
-def _describe_extreme(compared: Subject, last: TokenNorms, subset: ImageSubset) -> str:
+def _describe_extreme(compared: subject.Subject, last: TokenNorms, subset: ImageSubset) -> str:
     """Return sentences on the positions and the contrast of the patches with extreme norms."""
     extreme, grid = last.extreme, (last.places.shape[1], last.places.shape[2])
     edge = float(analysis.edge_mask(grid)[None].repeat(len(extreme), 0)[extreme].mean())
@@ -156,7 +155,7 @@ def _describe_extreme(compared: Subject, last: TokenNorms, subset: ImageSubset) 
     )
 
 
-def draw_length_maps(compared: Subject, count: int) -> None:
+def draw_length_maps(compared: subject.Subject, count: int) -> None:
     """Draw each token's norm above its layer's minimum, for the first `count` layers; a click pins a token."""
     layers = layer_controls.read_layers(compared)
     grid = layers[0].grid
@@ -211,7 +210,7 @@ def describe_missing(missing: Sequence[str]) -> str:
     )
 
 
-def _ask_longest(compared: Subject, last: TokenNorms) -> bool:
+def _ask_longest(compared: subject.Subject, last: TokenNorms) -> bool:
     """Ask for the largest norm of the last layer; return True if that layer may be shown."""
     options = [f"under {BANDS[0]:g}", *(f"{low:g} to {high:g}" for low, high in pairwise(BANDS))]
 
@@ -227,7 +226,7 @@ def _ask_longest(compared: Subject, last: TokenNorms) -> bool:
     )
 
 
-def draw_numbers(compared: Subject, layers: Sequence[TokenNorms]) -> None:
+def draw_numbers(compared: subject.Subject, layers: Sequence[TokenNorms]) -> None:
     columns: dict[str, list[object]] = {
         "layer": [layer.title for layer in list_layers(compared.model.config)],
         "1 %": [float(layer.spread[0]) for layer in layers],

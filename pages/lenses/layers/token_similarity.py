@@ -21,7 +21,6 @@ from vitviz.analysis.token_colours import resample_grid
 from vitviz.csv_table import columns_of_rows
 from vitviz.lessons.question_kinds import MeasuredAnswer
 from vitviz.plots import layers as plots
-from vitviz.plots.layers import Panel
 from vitviz.probe.layers import LayerOutput
 from vitviz.text import signed
 
@@ -119,7 +118,7 @@ def build_message(pair: Sequence[LayerCosines], selected: int) -> bytes:
     for row, model in enumerate(pair):
         for layer, grid, cosines in zip(model.model.layers, model.grids, model.cosines, strict=True):
             sent = cosines if sends_all else cosines[[_find_query(model, grid)]]
-            panels.append(Panel(row, layer.title, grid, plots.cosine_codes(sent), prefix=model.prefix))
+            panels.append(plots.Panel(row, layer.title, grid, plots.cosine_codes(sent), prefix=model.prefix))
     named = tuple(name for name in pair[0].prefix if name != POOLED)
     rows = layer_controls.build_rows([model.model for model in pair], selected, prefix=named)
     return plots.panels_view(rows, panels)

@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from pages.controls import query_params, widgets
-from pages.controls.view_state import ViewState, read_state
+from pages.controls import query_params, view_state, widgets
 from pages.frame import page
 from pages.lenses.on_your_image import compared_models
-from pages.lenses.on_your_image.compared_models import Comparison, ImageCrop
-from pages.lenses.on_your_image.user_prediction import GUESS
+from pages.lenses.on_your_image.perturbation import GUESS
 from pages.questions import prediction_gate
 from pages.selection import selection
 from pages.stores import shared_cache
@@ -116,7 +114,7 @@ def draw() -> None:
     )
 
 
-def offer_face(compared: Comparison) -> None:
+def offer_face(compared: compared_models.Comparison) -> None:
     """Offer the face whose parts are annotated, in place of another image."""
     if compared.image != FACE and compared.preparation.in_chans == 3:
         st.button(
@@ -129,7 +127,7 @@ def offer_face(compared: Comparison) -> None:
         )
 
 
-def find_named_parts(compared: Comparison) -> dict[str, Part]:
+def find_named_parts(compared: compared_models.Comparison) -> dict[str, Part]:
     """Return the annotated parts of a sample's face, by name; empty for other images."""
     kind, _, name = compared.image.partition(":")
     if kind != "sample" or name not in FACES:
@@ -138,7 +136,7 @@ def find_named_parts(compared: Comparison) -> dict[str, Part]:
     return parts_of(name, box, compared.input_px)
 
 
-def predict_parts(compared: Comparison, index: int, parts: Parts) -> PartPredictions:
+def predict_parts(compared: compared_models.Comparison, index: int, parts: Parts) -> PartPredictions:
     """Return the predictions of one of the compared models."""
     choice = compared.choices[index]
     model = shared_cache.load_model(choice, compared.steps[index])
@@ -152,14 +150,14 @@ def predict_parts(compared: Comparison, index: int, parts: Parts) -> PartPredict
 
 
 @shared_cache.per_image(shared=240, upload=120)
-def _run_model(model: LoadedModel, crop: ImageCrop, apart: str) -> Sweep:
+def _run_model(model: LoadedModel, crop: compared_models.ImageCrop, apart: str) -> Sweep:
     """Run the model on the image with the parts encoded in `apart`; '' for the whole image."""
     model_input = crop.model_input
     return sweep(model, assemble(model_input, decode_parts(apart, len(model_input)) or ())[None])
 
 
 def draw_view(
-    compared: Comparison,
+    compared: compared_models.Comparison,
     parts: Parts,
     named: dict[str, Part],
     predictions: Sequence[PartPredictions],
@@ -205,7 +203,7 @@ def describe_parts(
 
 
 def describe_outcome(
-    compared: Comparison, predictions: Sequence[PartPredictions], guessed: int, watched: int
+    compared: compared_models.Comparison, predictions: Sequence[PartPredictions], guessed: int, watched: int
 ) -> str:
     """Return the verdict on the user's prediction, each model's loss, and the check of the lecture's claim."""
     losses = [model.measure_loss(model.wrong, watched) for model in predictions]
@@ -268,7 +266,7 @@ def draw_numbers(predictions: Sequence[PartPredictions], classes: Sequence[str])
 
 def read_parts(
     subject: tuple[Any, ...], size: int, view: str, make_default: Callable[[], Parts]
-) -> tuple[Parts, ViewState[PartControls]]:
+) -> tuple[Parts, view_state.ViewState[PartControls]]:
     """Return the current parts, and the state of the view.
 
     Args:
@@ -279,12 +277,12 @@ def read_parts(
     """
     link = {field: query_params.take_value(PartControls.key(field)) for field in ("apart", "apart_seen")}
 
-    def begin(before: ViewState[PartControls] | None) -> PartControls:
+    def begin(before: view_state.ViewState[PartControls] | None) -> PartControls:
         if before is not None and before.subject == subject:
             return parse_state(link, before.values, size)
         return parse_state(link, PartControls(encode_parts(make_default()), False), size)
 
-    state = read_state(
+    state = view_state.read_state(
         "on_picture._apart",
         (view, "moved"),
         subject,

@@ -9,24 +9,22 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from pages.controls import query_params, widgets
-from pages.controls.view_state import ViewState, read_state
+from pages.controls import query_params, view_state, widgets
 from pages.frame import page
-from pages.lenses.on_your_image import compared_models, robustness_results, user_prediction
+from pages.lenses.on_your_image import compared_models, robustness_results
 from pages.lenses.on_your_image.compared_models import Comparison, ImageCrop
-from pages.lenses.on_your_image.user_prediction import GUESS
 from pages.questions import prediction_gate
 from pages.selection import selection
 from pages.stores import shared_cache
 from pages.views.register import register
 from vitviz.analysis import image_changes
-from vitviz.analysis.image_changes import CHANGES, WHOLE, Setting
+from vitviz.analysis.image_changes import CHANGES, WHOLE, Setting, find_unchanged_range
 from vitviz.csv_table import columns_of_rows
 from vitviz.lessons.question_kinds import Choose
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots import image_changes as plots
 from vitviz.probe.robustness import Sweep, sweep
-from vitviz.text import parse_float, parse_int, percent, plain
+from vitviz.text import join_words, parse_float, parse_int, percent, plain
 
 _sweep_view = register(__file__, "sweep_view")
 VIEW = "on_picture.sweep"
@@ -69,6 +67,31 @@ class PerturbationView(widgets.ControlValues, page="on_picture"):
         }
 
 
+GUESS = "on_picture.guess"  # the key of the predicted model; 'shown' for none, '' while the question is open
+
+
+@dataclass(frozen=True)
+class StableRange:
+    """The strengths at which a model keeps its prediction for the unchanged image.
+
+    Attributes:
+        predicted: the index of that class.
+        first: the lowest strength, by its position on the slider.
+        last: the highest strength, likewise.
+        wrong: True if the image is known to be of another class.
+    """
+
+    predicted: int
+    first: int
+    last: int
+    wrong: bool = False
+
+    @property
+    def steps(self) -> int:
+        """The number of strengths besides the neutral one."""
+        return self.last - self.first
+
+
 def draw_controls() -> tuple[str, int]:
     """Draw the change and the seed of its random numbers in the open row; return both."""
     with st.container(width=200):
@@ -98,7 +121,7 @@ def draw() -> None:
     start = plots.Start(current.__dict__, state.mark, compared.truth, bool(guess), setting.place)
     draw_view(compared, build_perturbation(compared, change, setting), sweeps, start)
     if not guess:
-        prediction_gate.draw_question(GUESS, user_prediction.write_prompt(change), kind)
+        prediction_gate.draw_question(GUESS, write_prompt(change), kind)
     else:
         page.caption(describe_perturbation(compared, change, current, sweeps))
         draw_outcome(compared, change, sweeps, guess)
@@ -165,9 +188,9 @@ def draw_outcome(compared: Comparison, change: str, sweeps: Sequence[Sweep], gue
     """Draw the verdict on the user's prediction, and store it."""
     keys, names = [choice.key for choice in compared.choices], compared.names
     start = CHANGES[change].start
-    ranges = [user_prediction.find_stable_range(swept.answers, start, compared.truth) for swept in sweeps]
-    st.markdown(user_prediction.describe_outcome(guess, keys, names, ranges, change, compared.input_px))
-    user_prediction.store_prediction(guess, keys, names, ranges, change)
+    ranges = [find_stable_range(swept.answers, start, compared.truth) for swept in sweeps]
+    st.markdown(describe_outcome(guess, keys, names, ranges, change, compared.input_px))
+    store_prediction(guess, keys, names, ranges, change)
     prediction_gate.draw_retry_button(GUESS)
 
 
@@ -209,7 +232,7 @@ def draw_numbers(compared: Comparison, change: str, sweeps: Sequence[Sweep]) -> 
     page.csv("Probabilities (CSV)", columns, "on_your_picture.csv", "on_picture.csv")
 
 
-def read_view(change: str, image: str, view: str) -> ViewState[PerturbationView]:
+def read_view(change: str, image: str, view: str) -> view_state.ViewState[PerturbationView]:
     """Return the state of the view, whose event is 'moved'; write its values into the link."""
     link = {
         field: text
@@ -217,14 +240,14 @@ def read_view(change: str, image: str, view: str) -> ViewState[PerturbationView]
         if (text := query_params.take_value(PerturbationView.key(field))) is not None
     }
 
-    def begin(before: ViewState[PerturbationView] | None) -> PerturbationView:
+    def begin(before: view_state.ViewState[PerturbationView] | None) -> PerturbationView:
         values = PerturbationView(-1) if before is None else before.values
         # The slider stays when only the image changes, and after a reload.
         if before is None or before.subject[0] != change:
             values = replace(values, at=CHANGES[change].start)
         return parse_link(link, values, change)
 
-    state = read_state(
+    state = view_state.read_state(
         "on_picture._begun",
         (view, "moved"),
         (change, image),
@@ -279,3 +302,81 @@ def _is_order(pieces: Any) -> TypeGuard[list[int]]:
         and all(type(piece) is int for piece in pieces)
         and sorted(pieces) == list(WHOLE)
     )
+
+
+def find_stable_range(predictions: NDArray[np.int64], start: int, truth: int = -1) -> StableRange:
+    """Return the range around the neutral strength `start`; predictions: (strengths,) of one model.
+
+    Args:
+        truth: the image's class; -1 if it is unknown.
+    """
+    predicted = int(predictions[start])
+    return StableRange(predicted, *find_unchanged_range(predictions, start), truth not in (-1, predicted))
+
+
+def describe_outcome(
+    guess: str,
+    keys: Sequence[str],
+    names: Sequence[str],
+    ranges: Sequence[StableRange],
+    change: str,
+    input_px: int,
+) -> str:
+    """Return the verdict on the prediction, the most stable models, and the range of each."""
+    most, best = _find_longest(ranges)
+    total = len(CHANGES[change].values) - 1
+    by_model = "; ".join(
+        f"{plain(name)}: {_format_range(stable, change, input_px)}{', but it is wrong' if stable.wrong else ''}"
+        for name, stable in zip(names, ranges, strict=True)
+    )
+    verdict = ""
+    if guess in keys:
+        guessed = keys.index(guess)
+        verdict = (
+            f"Your prediction, {plain(names[guessed])}, is {'correct' if guessed in best else 'wrong'}. "
+        )
+    if not best:
+        prediction_text = "a correct" if any(stable.wrong for stable in ranges) else "its"
+        return f"{verdict}On this image **no model** keeps {prediction_text} prediction. {by_model}."
+    winners = join_words([plain(names[i]) for i in best])
+    return (
+        f"{verdict}On this image **{winners}** {'keeps its' if len(best) == 1 else 'keep their'}"
+        f"{' correct' if any(stable.wrong for stable in ranges) else ''} prediction"
+        f"{f' longest, over {most} of {total} steps' if total > 1 else ''}. {by_model}."
+    )
+
+
+def write_prompt(change: str) -> str:
+    """Return the question about a change."""
+    return f"{CHANGES[change].title}: which model keeps its prediction for this image longest?"
+
+
+def store_prediction(
+    guess: str, keys: Sequence[str], names: Sequence[str], ranges: Sequence[StableRange], change: str
+) -> None:
+    """Store the prediction and the right models among the session's answers, if a model was predicted."""
+    if guess in keys:
+        best = [names[i] for i in _find_longest(ranges)[1]] or ["none of them"]
+        prediction_gate.store_answer(change, write_prompt(change), names[keys.index(guess)], join_words(best))
+
+
+def _find_longest(ranges: Sequence[StableRange]) -> tuple[int, list[int]]:
+    """Return the most steps and the models that reach them, wrong predictions aside; no model for none."""
+    steps = [0 if stable.wrong else stable.steps for stable in ranges]
+    most = max(steps)
+    return most, [i for i, count in enumerate(steps) if count == most > 0]
+
+
+def _format_range(stable: StableRange, change: str, input_px: int) -> str:
+    strengths = CHANGES[change].values
+    if len(strengths) == 2:
+        return "keeps it" if stable.steps else "changes it"
+    if stable.steps == len(strengths) - 1:
+        return "at all strengths"
+    if not stable.steps:
+        return "only without a change"
+    ends = [plots.strength_words(change, strengths[at], input_px) for at in (stable.first, stable.last)]
+    start = CHANGES[change].start
+    if stable.first == start or stable.last == start:
+        return f"up to {ends[1] if stable.first == start else ends[0]}"
+    return f"from {ends[0]} to {ends[1]}"

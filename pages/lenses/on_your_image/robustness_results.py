@@ -6,16 +6,15 @@ from pages.lenses.on_your_image.compared_models import Comparison
 from pages.stores.model_choice import ModelChoice
 from vitviz.analysis.image_changes import CHANGES, ROBUSTNESS, UNCHANGED
 from vitviz.experiments import result_file
-from vitviz.experiments.result_file import Result
 from vitviz.plots.image_changes import Curve
 
 
-def load_robustness() -> Result | None:
+def load_robustness() -> result_file.Result | None:
     """Return the stored experiment; None if there is none."""
     return result_file.read_result_if_any(ROBUSTNESS)
 
 
-def find_stored_name(choice: ModelChoice, stored: Result) -> str:
+def find_stored_name(choice: ModelChoice, stored: result_file.Result) -> str:
     """Return a model's name in the experiment; '' if it is missing or has other weights."""
     if choice.path is None or not choice.key.startswith("checkpoint:"):
         return ""
@@ -41,7 +40,7 @@ def build_curve(compared: Comparison, change: str) -> Curve | None:
     return Curve(places, table, int(stored.settings["pictures"]))
 
 
-def _read_accuracies(stored: Result, name: str, change: str) -> dict[float, float]:
+def _read_accuracies(stored: result_file.Result, name: str, change: str) -> dict[float, float]:
     if not name:
         return {}
     rows = [*stored.where(change=UNCHANGED, model=name), *stored.where(change=change, model=name)]

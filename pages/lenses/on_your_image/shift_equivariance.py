@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.on_your_image import compared_models, robustness_results
-from pages.lenses.on_your_image.compared_models import Comparison, ImageCrop
 from pages.questions import prediction_gate
 from pages.selection import selection
 from pages.stores import shared_cache
@@ -190,7 +189,7 @@ def _draw_shifted(
             page.provenance(robustness_results.describe_provenance())
 
 
-def run_models(compared: Comparison, shift_px: int) -> list[ShiftedMaps]:
+def run_models(compared: compared_models.Comparison, shift_px: int) -> list[ShiftedMaps]:
     """Run the models that have layers on the image and on its shifted copy."""
     models = []
     for choice, step, name in zip(compared.choices, compared.steps, compared.names, strict=True):
@@ -213,7 +212,7 @@ def run_models(compared: Comparison, shift_px: int) -> list[ShiftedMaps]:
 
 @shared_cache.per_image(shared=40, upload=16)
 def _run_model(
-    model: LoadedModel, crop: ImageCrop, shift_px: int
+    model: LoadedModel, crop: compared_models.ImageCrop, shift_px: int
 ) -> tuple[tuple[NDArray[np.float32], ...], NDArray[np.floating]]:
     """Return (2, rows, cols, D) of every layer, and (2, classes) probabilities."""
     pair = np.stack([crop.model_input, shift(crop.model_input, shift_px)])

@@ -17,10 +17,9 @@ from pages.stores import shared_cache
 from pages.stores.model_choice import ModelChoice
 from vitviz.analysis.patches import PatchSize, patch_sizes
 from vitviz.config import SwinConfig, ViTConfig
+from vitviz.models import token_layout, zoo
 from vitviz.models.abilities import abilities, as_cut
-from vitviz.models.token_layout import TokenLayout
 from vitviz.models.vit import VisionTransformer
-from vitviz.models.zoo import create_model
 from vitviz.probe.embedding import Embedding, FloatArray, embed, of_other_size
 
 SEED = 0
@@ -52,10 +51,10 @@ class EmbeddedImage:
         return self.config.patch_size
 
     @property
-    def layout(self) -> TokenLayout:
+    def layout(self) -> token_layout.TokenLayout:
         """The layout of the token sequence."""
         side = self.values.shape[-1] // self.patch_px
-        return TokenLayout(tuple(self.embedding.prefix), (side, side), self.patch_px)
+        return token_layout.TokenLayout(tuple(self.embedding.prefix), (side, side), self.patch_px)
 
     @property
     def trained(self) -> bool:
@@ -103,7 +102,7 @@ def embed_selected_image(image_px: int, patch_px: int) -> EmbeddedImage:
 
 @shared_cache.shared(max_entries=6, spinner="Creating random weights for this size …")
 def _create_random_model(config: ViTConfig) -> nn.Module:
-    return create_model(config, seed=SEED).eval().requires_grad_(False)
+    return zoo.create_model(config, seed=SEED).eval().requires_grad_(False)
 
 
 @shared_cache.per_image(shared=24, upload=4)

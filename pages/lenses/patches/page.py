@@ -7,7 +7,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.patches import embedded_image, embedding_ways, patch_view, shuffled_patches, token_sequence
+from pages.lenses.patches import embedded_image, embedding_ways, patch_view, shuffled_patches
 from pages.lenses.patches.embedded_image import EmbeddedImage, embed_selected_image
 from pages.selection import selection
 from vitviz.models.abilities import as_cut
@@ -15,7 +15,7 @@ from vitviz.models.abilities import as_cut
 Section = Callable[[EmbeddedImage, DeltaGenerator], None]  # draws an image; its control goes to the row's end
 VIEWS: dict[str, tuple[str, Section]] = {
     "stage": ("From patch to token", patch_view.draw),
-    "sequence": ("The sequence", lambda image, _: token_sequence.draw(image)),
+    "sequence": ("The sequence", lambda image, _: patch_view.draw_sequence(image)),
     "puzzle": ("Shuffled patches", lambda image, _: shuffled_patches.draw(image)),
     "ways": ("Implementations", lambda image, _: embedding_ways.draw(image)),
 }

@@ -1,4 +1,4 @@
-"""The image cut into patches, with one patch multiplied by one column of E."""
+"""The image cut into patches, one patch multiplied by one column of E, and the sequence that enters the first layer."""
 
 from functools import partial
 
@@ -12,17 +12,17 @@ from pages.lenses.patches.embedded_image import SEED, EmbeddedImage
 from pages.selection import selection
 from pages.views.event_values import read_events, read_index
 from pages.views.register import register
-from vitviz.analysis.patches import patchify
+from vitviz.analysis.patches import patchify, position_rows
 from vitviz.csv_table import Columns, columns_of
-from vitviz.lessons import formula_measures
-from vitviz.lessons.lesson import Question
-from vitviz.models.abilities import as_cut
-from vitviz.models.token_layout import TokenLayout
+from vitviz.lessons import formula_measures, lesson
+from vitviz.models import token_layout, vit
+from vitviz.models.abilities import abilities, as_cut
 from vitviz.pin import Pin
 from vitviz.plots import patches as plots
 from vitviz.text import plain, plural
 
 _mount_stage = register(__file__, "patches_stage")
+_mount_sequence = register(__file__, "patches_sequence", "patches_pair")
 KEY = "patches.stage"
 
 
@@ -56,13 +56,13 @@ def draw(image: EmbeddedImage, row_end: DeltaGenerator) -> None:
         math=page.read_math(__file__),
         code=(type(image.model.get_submodule("patch_embed")).forward, patchify),
         numbers=partial(_draw_downloads, image),
-        ask=Question(
+        ask=lesson.Question(
             "224 × 224 px in patches of 16 × 16: how many patches?", formula_measures.PatchCount(224, 16)
         ),
     )
 
 
-def _apply_click(layout: TokenLayout) -> None:
+def _apply_click(layout: token_layout.TokenLayout) -> None:
     events = read_events(KEY)
     column, token = read_index(events.get("column")), read_index(events.get("pin"))
     if column is not None:
@@ -111,3 +111,29 @@ def _list_rows(matrix: plots.FloatArray, letter: str) -> Columns:
     """Return one row per patch, counted from 1, with columns d1, d2 and so on."""
     names = [f"{letter}{i + 1}" for i in range(matrix.shape[1])]
     return {"patch": range(1, len(matrix) + 1)} | columns_of(matrix, names)
+
+
+def draw_sequence(image: EmbeddedImage) -> None:
+    if not abilities(image.config).positions:
+        page.markdown(
+            ":gray[A Swin has no [CLS] and no position embedding: its sequence is its patch embeddings, normalised,"
+            " on their grid.]"
+        )
+        return
+    embedding, layout = image.embedding, image.layout
+    positions = position_rows(embedding.table, layout.num_tokens, len(embedding.weight))
+    scene = plots.Scene(image.pixels, image.values, embedding.prefix, image.patch_px)
+    payload = plots.sequence(
+        scene,
+        embedding.tokens,
+        positions,
+        added=embedding.table is not None,
+        pin=selection.get_current().pin.token(layout),
+    )
+    _mount_sequence(payload, key="patches.sequence")
+    page.caption(captions.describe_magnitudes(image, positions[layout.num_prefix_tokens :]))
+    page.drawers(
+        "patches.sequence",
+        math=page.read_math(__file__, section="token_sequence"),
+        code=(vit.VisionTransformer._embed,),
+    )

@@ -21,8 +21,7 @@ from pages.selection import selection
 from pages.stores import shared_cache
 from pages.views.register import register
 from vitviz.analysis import patches
-from vitviz.lessons import model_measures
-from vitviz.lessons.lesson import Question
+from vitviz.lessons import lesson, model_measures
 from vitviz.models.abilities import abilities, as_vit
 from vitviz.models.vit import VisionTransformer
 from vitviz.plots import patches as plots
@@ -53,7 +52,7 @@ def draw(image: EmbeddedImage) -> None:
         "patches.puzzle",
         math=page.read_math(__file__),
         code=(patches.scrambled_order, predict_shuffled, without_positions),
-        ask=Question(
+        ask=lesson.Question(
             "All patches are shuffled. Does the selected model's prediction change?",
             model_measures.ShuffledPrediction(),
         ),

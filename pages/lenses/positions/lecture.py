@@ -12,8 +12,7 @@ from pages.selection import selection
 from pages.views.figures import draw_chart
 from vitviz import sinusoids as formulas
 from vitviz.analysis import position_similarity
-from vitviz.lessons import formula_measures
-from vitviz.lessons.lesson import Question
+from vitviz.lessons import formula_measures, lesson
 from vitviz.plots import positions as plots
 from vitviz.text import signed
 
@@ -39,7 +38,7 @@ def draw() -> None:
         "positions.lecture",
         math=page.read_math(__file__),
         code=(formulas.sincos_1d, formulas.sincos_1d_slip),
-        ask=Question(
+        ask=lesson.Question(
             "By the formula, what is the cosine of positions 20 and 21 at width 64?",
             formula_measures.SinusoidSimilarity(20, 21),
         ),

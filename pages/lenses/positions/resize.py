@@ -13,8 +13,7 @@ from pages.selection import selection
 from pages.stores import catalogue
 from pages.views.figures import draw_chart
 from vitviz.analysis import position_similarity
-from vitviz.models.abilities import as_vit
-from vitviz.models.vit import resize_positions
+from vitviz.models import abilities, vit
 from vitviz.plots import positions as plots
 from vitviz.probe.embedding import stretch_positions
 
@@ -25,7 +24,7 @@ WAYS = {"grid": "Bicubic on the grid", "list": "As a list (bug)"}
 
 def draw() -> None:
     choice = selection.get_model_choice()
-    config = as_vit(choice.config)
+    config = abilities.as_vit(choice.config)
     with page.row():
         side = widgets.slider(
             "positions.side", "New grid side", 2, MAX_SIDE, min(2 * config.grid[0], MAX_SIDE)
@@ -53,7 +52,7 @@ def draw() -> None:
     page.drawers(
         "positions.resize",
         math=page.read_math(__file__),
-        code=(resize_positions, position_similarity.stretch_as_list),
+        code=(vit.resize_positions, position_similarity.stretch_as_list),
     )
 
 

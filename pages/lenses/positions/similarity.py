@@ -17,8 +17,7 @@ from pages.views.figures import draw_chart
 from pages.views.register import register
 from vitviz.analysis import position_similarity
 from vitviz.csv_table import Columns, columns_of
-from vitviz.lessons import weight_measures
-from vitviz.lessons.lesson import Question
+from vitviz.lessons import lesson, weight_measures
 from vitviz.plots import positions as plots
 from vitviz.plots.chart import Chart
 from vitviz.text import percent, plain
@@ -56,7 +55,7 @@ def draw() -> None:
             position_similarity.score_encoding,
         ),
         numbers=partial(_draw_downloads, tables),
-        ask=Question(
+        ask=lesson.Question(
             "What is the mean cosine of two adjacent learned positions?",
             weight_measures.NeighbourSimilarity(),
         ),

@@ -11,7 +11,6 @@ from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.positions import encodings, similarity
 from pages.lenses.positions.captions import describe_table
-from pages.lenses.positions.encodings import PositionTable
 from pages.selection import selection
 from pages.views.register import register
 from vitviz import sinusoids as formulas
@@ -60,7 +59,7 @@ def draw() -> None:
     )
 
 
-def _draw_numbers(table: PositionTable) -> None:
+def _draw_numbers(table: encodings.PositionTable) -> None:
     st.markdown(f"**{plain(table.title)}** · {plain(table.note)}")
     page.csv("Encoding table (CSV)", similarity.list_rows(table.values), "positions.csv", "positions.csv_one")
     st.dataframe(np.round(table.values[:64, :32], 4), height=280)

@@ -6,8 +6,7 @@ from numpy.typing import NDArray
 from vitviz.analysis import token_reach
 from vitviz.analysis.window_attention import Layout, log_slope
 from vitviz.config import SwinConfig
-from vitviz.plots.cost import Costs
-from vitviz.plots.swin import Hops
+from vitviz.plots import cost, swin
 from vitviz.probe.swin import NOTHING
 from vitviz.shifted_windows import FloatArray
 from vitviz.text import percent, plural, signed
@@ -28,7 +27,7 @@ def describe_windows(layout: Layout, leak: FloatArray) -> str:
     )
 
 
-def describe_flow(hops: dict[str, Hops], pin: int, shift: int, blocks: int) -> str:
+def describe_flow(hops: dict[str, swin.Hops], pin: int, shift: int, blocks: int) -> str:
     """Return when information from the selected patch reaches the whole image.
 
     Args:
@@ -109,7 +108,7 @@ def describe_hierarchy(config: SwinConfig, grid: tuple[int, int]) -> str:
     )
 
 
-def describe_formula_cost(costs: Costs, sides_px: tuple[int, ...], window: int) -> str:
+def describe_formula_cost(costs: cost.Costs, sides_px: tuple[int, ...], window: int) -> str:
     at = sides_px.index(224)
     full, cut, tokens = costs.full, costs.windows, costs.tokens
     return (
@@ -121,7 +120,7 @@ def describe_formula_cost(costs: Costs, sides_px: tuple[int, ...], window: int) 
     )
 
 
-def describe_measured_cost(costs: Costs, patch_px: int) -> str:
+def describe_measured_cost(costs: cost.Costs, patch_px: int) -> str:
     tokens, full, cut, unit = costs.tokens, costs.full, costs.windows, costs.unit
     return (
         f"Measured slopes: {log_slope(tokens, full):.2f} for global attention, {log_slope(tokens, cut):.2f} for windows"

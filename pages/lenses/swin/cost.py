@@ -9,8 +9,7 @@ from pages.lenses.swin import captions
 from pages.selection import selection
 from pages.stores import timings
 from pages.views.figures import draw_chart
-from vitviz.lessons import formula_measures
-from vitviz.lessons.lesson import Question
+from vitviz.lessons import formula_measures, lesson
 from vitviz.plots import cost as plots
 from vitviz.probe.swin import Measurement, measure
 from vitviz.shifted_windows import global_attention_cost, window_attention_cost
@@ -28,7 +27,7 @@ def draw() -> None:
         "swin.cost",
         math=page.read_math(__file__),
         code=(global_attention_cost, window_attention_cost, measure),
-        ask=Question(
+        ask=lesson.Question(
             "By what factor does global attention cost more than windows of 7 × 7, for 56 × 56 patches of width 96?",
             formula_measures.WindowCost(56, 7),
         ),

@@ -6,7 +6,6 @@ from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.swin import captions, swin_selection
 from pages.selection import selection, subject
-from pages.selection.subject import Subject
 from pages.views.register import register
 from vitviz.analysis.window_attention import Merge, merge_at
 from vitviz.models.abilities import as_swin
@@ -31,7 +30,7 @@ def draw() -> None:
     page.drawers("swin.merge", math=page.read_math(__file__), code=(PatchMerging.forward,))
 
 
-def choose_merge(swin: Subject) -> Merge | None:
+def choose_merge(swin: subject.Subject) -> Merge | None:
     """Draw the control of the stage; return the merging into it at the pin, None if there is only one stage."""
     stages = tuple(range(2, len(as_swin(swin.model.config).depths) + 1))
     if not stages:

@@ -10,16 +10,13 @@ from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.swin import captions, swin_selection
 from pages.selection import selection, subject
-from pages.selection.subject import Subject
 from pages.stores import shared_cache
 from pages.views.register import register
 from vitviz.analysis import token_reach
 from vitviz.analysis import window_attention as analysis
-from vitviz.lessons import formula_measures
-from vitviz.lessons.lesson import Question
+from vitviz.lessons import formula_measures, lesson
 from vitviz.models.abilities import as_swin
 from vitviz.plots import swin as plots
-from vitviz.plots.swin import Hops
 from vitviz.probe.swin import patch_gradients
 
 KEY = "swin.reach"
@@ -31,7 +28,7 @@ _gradient_view = register(__file__, "swin_gradient", "swin_panels")
 
 
 @lru_cache(maxsize=32)
-def compute_hops(controls: swin_selection.GridControls) -> dict[str, Hops]:
+def compute_hops(controls: swin_selection.GridControls) -> dict[str, plots.Hops]:
     """Return hops by title: shifted Swin (if there is a shift), unshifted Swin, ViT and CNN, in this order."""
     side, tokens = (controls.grid, controls.grid), controls.grid**2
     layout = analysis.create_layout(side, controls.window, controls.shift)
@@ -68,14 +65,14 @@ def draw(controls: swin_selection.GridControls) -> None:
         "swin.travel",
         math=page.read_math(__file__),
         code=(token_reach.window_links, token_reach.follow, token_reach.reads, patch_gradients),
-        ask=Question(
+        ask=lesson.Question(
             "16 × 16 patches, windows of 4, shift 2: after how many blocks has patch 1 reached all patches?",
             formula_measures.BlocksToReach(16, 4, 2),
         ),
     )
 
 
-def _draw_gradients(swin: Subject) -> None:
+def _draw_gradients(swin: subject.Subject) -> None:
     page.untrained_note(swin.choice.trained_on)
     all_blocks = token_reach.swin_blocks(as_swin(swin.model.config), swin.layout.grid)
     last = len(all_blocks) - MOST_GRADIENTS
@@ -99,7 +96,7 @@ def _draw_gradients(swin: Subject) -> None:
 
 @shared_cache.per_image(shared=24, upload=8, spinner="Computing gradients …")
 def _compute_gradients(
-    swin: Subject, names: tuple[str, ...], point: tuple[float, float]
+    swin: subject.Subject, names: tuple[str, ...], point: tuple[float, float]
 ) -> NDArray[np.float64]:
     """Return (blocks, patches)."""
     return patch_gradients(swin.model.model, swin.prepared.input, names, point)

@@ -10,18 +10,17 @@ from pages.lenses.swin import (
     cost,
     hierarchy,
     information_flow,
-    relative_position_bias,
     stepper,
     swin_selection,
-    window_attention,
+    trained_attention,
 )
 from pages.selection import selection
 
 VIEWS: dict[str, tuple[str, Callable[..., None]]] = {
     "steps": ("Step by step", stepper.draw),
     "travel": ("Information flow", information_flow.draw),
-    "attention": ("Attention maps", window_attention.draw),
-    "bias": ("Position bias", relative_position_bias.draw),
+    "attention": ("Attention maps", trained_attention.draw_maps),
+    "bias": ("Position bias", trained_attention.draw_bias),
     "merge": ("Patch merging", hierarchy.draw),
     "cost": ("Cost", cost.draw),
 }

@@ -13,8 +13,7 @@ from pages.views.register import register
 from vitviz import shifted_windows
 from vitviz.analysis import window_attention as analysis
 from vitviz.csv_table import columns_of
-from vitviz.lessons import formula_measures
-from vitviz.lessons.lesson import Question
+from vitviz.lessons import formula_measures, lesson
 from vitviz.pin import Pin
 from vitviz.plots import swin as plots
 
@@ -49,7 +48,7 @@ def draw(controls: swin_selection.GridControls) -> None:
         math=page.read_math(__file__),
         code=(shifted_windows.region_ids, shifted_windows.attention_mask, analysis.colour_attention),
         numbers=partial(draw_tables, layout),
-        ask=Question(
+        ask=lesson.Question(
             "8 × 8 patches, windows of 4, shift 2: to how many patches can patch 1 attend in the shifted block?",
             formula_measures.ReadableInCorner(8, 4, 2),
         ),

@@ -11,21 +11,13 @@ from threadpoolctl import threadpool_limits
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.two_images import captions, pair_controls
-from pages.lenses.two_images.image_pair import (
-    SMALL_PX,
-    ImagePair,
-    ImageSource,
-    PatchedRuns,
-    prepare_source,
-)
+from pages.lenses.two_images import captions, image_pair, pair_controls
 from pages.stores import shared_cache
 from pages.views.register import register
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots import image_pair as plots
 from vitviz.plots.image_pair import Fact, Frame
-from vitviz.probe import activation_patching
-from vitviz.probe.capture import FloatArray
+from vitviz.probe import activation_patching, capture
 from vitviz.text import percent, signed
 
 _view = register(__file__, "frames")
@@ -34,7 +26,7 @@ PARTS = {"head": "one head", "token": "one token"}
 QUICK_S = 0.7  # shorter computations show no progress
 
 
-def draw(pair: ImagePair, row: DeltaGenerator) -> None:
+def draw(pair: image_pair.ImagePair, row: DeltaGenerator) -> None:
     able = pair.subject.able
     missing = [ability.why_not for ability in (able.class_head, able.attention) if not ability]
     if missing:
@@ -56,7 +48,7 @@ def draw(pair: ImagePair, row: DeltaGenerator) -> None:
     )
 
 
-def _read_controls(pair: ImagePair) -> tuple[str, str, int]:
+def _read_controls(pair: image_pair.ImagePair) -> tuple[str, str, int]:
     with st.container(width="content"):
         part = widgets.segmented("two_images.part", "Replace", PARTS)
     layer = pair_controls.choose_layer(pair) if part == "token" else 0  # the map of heads shows all layers
@@ -71,7 +63,9 @@ def _read_controls(pair: ImagePair) -> tuple[str, str, int]:
     return part, target, layer
 
 
-def patch_pair(pair: ImagePair, part: str, layer: int, target: str, progress: DeltaGenerator) -> PatchedRuns:
+def patch_pair(
+    pair: image_pair.ImagePair, part: str, layer: int, target: str, progress: DeltaGenerator
+) -> image_pair.PatchedRuns:
     """Return the runs on the second image with every head, or every token of a layer, of the first."""
     first, second = pair.images
     sources = (first.source, second.source)
@@ -79,7 +73,7 @@ def patch_pair(pair: ImagePair, part: str, layer: int, target: str, progress: De
     probabilities = _patch(pair.model, private, sources, layer if part == "token" else -1, progress)
     followed = pair.first if target == "first" else pair.second
     index = int(followed.activations.probabilities.argmax())
-    return PatchedRuns(
+    return image_pair.PatchedRuns(
         part=part,
         layer=pair.layers[layer].said if part == "token" else "",
         grid=pair.second.grid(layer),
@@ -95,12 +89,12 @@ def patch_pair(pair: ImagePair, part: str, layer: int, target: str, progress: De
 def _patch(
     model: LoadedModel,
     image: str,
-    sources: tuple[ImageSource, ImageSource],
+    sources: tuple[image_pair.ImageSource, image_pair.ImageSource],
     layer: int,
     _progress: DeltaGenerator,
-) -> FloatArray:
+) -> capture.FloatArray:
     """Run the patched model; layer -1 for heads. `image` is the upload with which the result is removed."""
-    donor, receiver = (prepare_source(source, model.preparation).input for source in sources)
+    donor, receiver = (image_pair.prepare_source(source, model.preparation).input for source in sources)
     began = time.monotonic()
 
     def report(share: float) -> None:
@@ -108,7 +102,7 @@ def _patch(
         if time.monotonic() - began > QUICK_S and share < 1:
             _progress.progress(share, f"Running the model on patched activations: {100 * share:.0f} % done.")
 
-    with threadpool_limits(1 if model.preparation.image_size <= SMALL_PX else None):
+    with threadpool_limits(1 if model.preparation.image_size <= image_pair.SMALL_PX else None):
         if layer < 0:
             patched = activation_patching.patch_heads(model, donor, receiver, report)
         else:
@@ -117,7 +111,7 @@ def _patch(
     return patched
 
 
-def build_message(pair: ImagePair, runs: PatchedRuns) -> bytes:
+def build_message(pair: image_pair.ImagePair, runs: image_pair.PatchedRuns) -> bytes:
     """Pack both images and the change of the class probability by head, or by token on the second image."""
     points = runs.points
     span = max(float(np.nanmax(np.abs(points))), 0.1)
@@ -146,7 +140,7 @@ def build_message(pair: ImagePair, runs: PatchedRuns) -> bytes:
     return plots.pack_frames(frames, words)
 
 
-def draw_numbers(runs: PatchedRuns) -> None:
+def draw_numbers(runs: image_pair.PatchedRuns) -> None:
     columns: dict[str, list[object]]
     if runs.part == "head":
         layers, heads = np.indices(runs.after.shape).reshape(2, -1) + 1

@@ -9,8 +9,7 @@ from pages.lenses.two_images.image_pair import (
     PatchedRuns,
     SegmentedPair,
 )
-from vitviz.analysis.token_colours import explained_share
-from vitviz.analysis.token_similarity import share_at_true_place
+from vitviz.analysis import token_colours, token_similarity
 from vitviz.data.image_copies import locate_cells
 from vitviz.plots.theme import HEAD_NAMES
 from vitviz.text import gained, percent, plain, signed
@@ -38,7 +37,7 @@ def describe_matches(
     if copy:
         cells = locate_cells(copy, grids[0])
         counts = [
-            percent(share_at_true_place(matched.cosines, cells, grids[1]), 0)
+            percent(token_similarity.share_at_true_place(matched.cosines, cells, grids[1]), 0)
             for matched in (shown, other)
             if matched is not None
         ]
@@ -60,7 +59,7 @@ def describe_matches(
 def describe_colours(pair: ImagePair, layer: int, coloured: ColouredPair) -> str:
     """Describe the variance of each image's tokens that three components explain, and what they are fitted on."""
     first, second = (
-        percent(explained_share(coloured.components, image.tokens(layer)[mask]), 0)
+        percent(token_colours.explained_share(coloured.components, image.tokens(layer)[mask]), 0)
         for image, mask in zip(pair.images, coloured.foregrounds, strict=True)
     )
     return (

@@ -15,7 +15,6 @@ from pages.lenses.two_images.pair_controls import Foreground
 from pages.selection import selection
 from pages.views.register import register
 from vitviz.analysis import token_similarity
-from vitviz.analysis.token_similarity import token_cosines
 from vitviz.pin import Pin
 from vitviz.plots import image_pair as plots
 
@@ -102,7 +101,7 @@ def build_message(pair: ImagePair, layer: int, matched: MatchedPair, centred: bo
         first, second = pair.first.flat(index), pair.second.flat(index)
         mean = np.concatenate([first, second]).mean(axis=0) if centred else 0.0
         query = first[[pin.cell(grids[0])]] - mean
-        pinned = np.asarray(token_cosines(query, second - mean, without_mean=False)[0])
+        pinned = np.asarray(token_similarity.token_cosines(query, second - mean, without_mean=False)[0])
         layers.append(plots.MatchedLayer(described.title, grids, pinned))
     return plots.pack_matches(
         (pair.first.title, pair.second.title),

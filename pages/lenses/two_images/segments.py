@@ -12,8 +12,7 @@ from pages.frame import page
 from pages.lenses.two_images import captions, pair_controls
 from pages.lenses.two_images.image_pair import ImagePair, SegmentedPair
 from pages.views.register import register
-from vitviz.analysis import segments
-from vitviz.analysis.attention import kept_by_mass
+from vitviz.analysis import attention, segments
 from vitviz.papers import cite
 from vitviz.plots import image_pair as plots
 from vitviz.plots.image_pair import Fact, Frame
@@ -50,7 +49,7 @@ def draw(pair: ImagePair, row: DeltaGenerator) -> None:
     page.drawers(
         "two_images.uses",
         math=page.read_math(__file__),
-        code=(kept_by_mass, segments.cluster_tokens, segments.split_by_component),
+        code=(attention.kept_by_mass, segments.cluster_tokens, segments.split_by_component),
         numbers=partial(draw_numbers, segmented),
     )
 

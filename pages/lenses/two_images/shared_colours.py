@@ -12,12 +12,9 @@ from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.two_images import captions, pair_controls
 from pages.lenses.two_images.image_pair import ColouredPair, ImagePair
-from pages.lenses.two_images.pair_controls import Foreground
 from pages.stores import shared_cache
 from pages.views.register import register
-from vitviz.analysis import token_colours
-from vitviz.analysis.token_colours import Components
-from vitviz.analysis.token_similarity import FloatArray
+from vitviz.analysis import token_colours, token_similarity
 from vitviz.data.datasets import default_pictures, find_note
 from vitviz.data.image_preprocessing import prepare_batch
 from vitviz.models.loaded_model import LoadedModel
@@ -59,7 +56,7 @@ def draw(pair: ImagePair, row: DeltaGenerator) -> None:
     )
 
 
-def fit_pair(pair: ImagePair, layer: int, fit: str, foreground: Foreground) -> ColouredPair:
+def fit_pair(pair: ImagePair, layer: int, fit: str, foreground: pair_controls.Foreground) -> ColouredPair:
     """Fit the components of a layer on the first image, on both images or on a dataset.
 
     Only tokens of the foreground count, except in a dataset.
@@ -88,10 +85,10 @@ def fit_pair(pair: ImagePair, layer: int, fit: str, foreground: Foreground) -> C
 
 
 @shared_cache.shared(max_entries=24, spinner="Fitting the components …")
-def _fit_dataset(model: LoadedModel, name: str, count: int, layer: int) -> Components:
+def _fit_dataset(model: LoadedModel, name: str, count: int, layer: int) -> token_colours.Components:
     images = prepare_batch(shared_cache.load_dataset(name).test_images[:count], model.preparation)
     with threadpool_limits(1 if model.preparation.image_size <= 64 else None):
-        tokens: list[FloatArray] = [
+        tokens: list[token_similarity.FloatArray] = [
             outputs[layer].places.reshape(-1, outputs[layer].places.shape[-1])
             for outputs in stream_layer_outputs(model, images, 8)
         ]

@@ -1,23 +1,23 @@
-"""Logit lens: predictions if the classifier head were applied after each layer, to the readout or to any patch."""
+"""Logits: predictions after each layer (logit lens), and the share of every head and MLP in a class logit."""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from pages.frame import page
-from pages.lenses.attention.captions import describe_lens
-from pages.lenses.attention.map_controls import read_background
+from pages.lenses.attention.captions import describe_lens, describe_shares
+from pages.lenses.attention.map_controls import read_background, read_class
 from pages.selection import selection
 from pages.selection.subject import CapturedSubject, name_token
 from pages.views.figures import draw_chart, draw_maps
 from vitviz.analysis import logits
-from vitviz.lessons import model_measures
-from vitviz.lessons.lesson import Question
-from vitviz.models.abilities import as_vit
+from vitviz.lessons import lesson, model_measures
+from vitviz.models.abilities import as_cut, as_vit
 from vitviz.plots.attention_message import maps_view
-from vitviz.plots.logits import lens_figure
-from vitviz.probe.logits import readout_weights, stream, stream_names
+from vitviz.plots.logits import attribution_figure, lens_figure
+from vitviz.probe.logits import attribute, list_records, readout_weights, stream, stream_names
 from vitviz.text import percent, plain
 
 READOUTS = {
@@ -28,7 +28,7 @@ READOUTS = {
 }
 
 
-def draw(subject: CapturedSubject) -> None:
+def draw_lens(subject: CapturedSubject) -> None:
     for ability in (subject.able.logit_lens, subject.able.class_head):
         if not ability:
             st.info(ability.why_not, icon=":material/block:")
@@ -45,9 +45,9 @@ def draw(subject: CapturedSubject) -> None:
     draw_patches(subject, patch_probs, subject.classes[target])
     page.drawers(
         "attention.depth",
-        math=page.read_math(__file__),
+        math=page.read_math(__file__, section="logit_lens"),
         code=(logits.lens_of_token, logits.lens_of_readout),
-        ask=Question(
+        ask=lesson.Question(
             "After which layer does the most probable class no longer change?",
             model_measures.SettlingLayer(),
         ),
@@ -92,3 +92,38 @@ def draw_patches(subject: CapturedSubject, probs: np.ndarray, class_name: str) -
         key="attention.lens_maps",
         on_pin=partial(selection.apply_click, "attention.lens_maps"),
     )
+
+
+def draw_attribution(subject: CapturedSubject) -> None:
+    able = subject.able.logit_shares
+    if not able:
+        st.info(able.why_not, icon=":material/block:")
+        return
+    with page.row(), st.container(width=230):
+        target = read_class(subject)
+    assert target is not None  # a model with a class head has classes
+    shares = attribute(subject.model, subject.capture(list_records(as_cut(subject.model.config))), target)
+    name = subject.classes[target]
+    draw_chart(attribution_figure(shares, name, selection.get_theme()), "attention.logit_shares")
+    page.caption(describe_shares(shares, name))
+    layer, head = (
+        int(place) + 1 for place in np.unravel_index(np.nanargmax(shares.heads), shares.heads.shape)
+    )
+    shown: dict[str, Any] = {"attention.view": "look", "attention.layer": layer, "attention.head": head}
+    selection.link_to("attention", f"Attention of layer {layer}, head {head}", **shown)
+    page.drawers(
+        "attention.logit_shares",
+        math=page.read_math(__file__, section="logit_attribution"),
+        code=(logits.attribute_logit, logits.FixedNorm),
+        numbers=partial(draw_shares, shares),
+    )
+
+
+def draw_shares(shares: logits.Attribution) -> None:
+    layers, heads = shares.heads.shape
+    columns: dict[str, list[object]] = {"layer": list(range(1, layers + 1))}
+    columns |= {f"head {head + 1}": shares.heads[:, head].tolist() for head in range(heads)}
+    columns["MLP"] = shares.mlps.tolist()
+    st.dataframe(columns, hide_index=True)
+    page.shapes(heads=shares.heads.shape, MLPs=shares.mlps.shape)
+    page.csv("Logit shares (CSV)", columns, "logit_shares.csv", "attention.logit_shares.csv")
