@@ -9,8 +9,7 @@ import { PALETTE } from '../../vitviz/browser/kit/colour_ramp.js';
 import { plural, brief, MINUS } from '../../vitviz/browser/kit/text.js';
 import { Plot } from '../../vitviz/browser/kit/plot.js';
 import { drawAxes, drawNote, drawShape, pen, fill, format, Axis } from './chart_axes.js';
-import { drawColorbar, cellsOf } from './chart_cells.js';
-import { drawSymbol, drawTrace, each, hatch, barEnds, barHalf } from './chart_marks.js';
+import { drawColorbar, cellsOf, drawSymbol, drawTrace, each, hatch, barEnds, barHalf } from './chart_marks.js';
 
 const EDGE_PX = 10;
 const BAR_ROOM_PX = 52; // right of a panel, for the colours of its cells

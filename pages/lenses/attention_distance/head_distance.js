@@ -21,7 +21,7 @@ export default class HeadDistance {
     this.buildPlot();
     this.time = timeline(root, {
       class: 'hd-time',
-      last: () => this.shape()[0] - 1,
+      last: () => this.shape[0] - 1,
       words: (at) => `step ${counted(this.message.header.steps[at])}`,
       show: () => this.draw(),
       dwell: 50,
@@ -57,7 +57,7 @@ export default class HeadDistance {
       if (this.nearest(event)) this.trigger('pick', [this.picked.layer, this.picked.head]);
     };
     this.plot.node.onkeydown = (event) => {
-      const [, layers, heads] = this.shape();
+      const [, layers, heads] = this.shape;
       const p = this.picked;
       const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
       if (moves[event.key]) {
@@ -74,10 +74,6 @@ export default class HeadDistance {
     };
   }
 
-  shape() {
-    return this.message.arrays.values0.shape; // steps, layers, heads
-  }
-
   at(name, s, layer, head) {
     const { data, shape } = this.message.arrays[name];
     return data[(s * shape[1] + layer) * shape[2] + head];
@@ -87,7 +83,7 @@ export default class HeadDistance {
   value(name, layer, head) {
     const { place } = this.time;
     const low = Math.floor(place);
-    const high = Math.min(low + 1, this.shape()[0] - 1);
+    const high = Math.min(low + 1, this.shape[0] - 1);
     return mix(this.at(name, low, layer, head), this.at(name, high, layer, head), place - low);
   }
 
@@ -110,7 +106,7 @@ export default class HeadDistance {
     const ctx = this.plot.size(width, grown(narrow ? 320 : 532), grown(1));
     const plot = this.drawAxes(ctx);
     this.dots = [];
-    const [, layers, heads] = this.shape();
+    const [, layers, heads] = this.shape;
     for (let s = this.message.header.series.length - 1; s >= 0; s--)
       for (let layer = 0; layer < layers; layer++)
         for (let head = 0; head < heads; head++) this.drawHead(ctx, plot, s, layer, head);
@@ -125,7 +121,7 @@ export default class HeadDistance {
   /** Draw the axes and reference lines; return the plot, whose x is a layer from 0. */
   drawAxes(ctx) {
     const { colors, header } = this.message;
-    const [, layers] = this.shape();
+    const [, layers] = this.shape;
     const { width, height } = this.plot;
     const domains = { x: [-0.5, layers - 0.5], y: [0, this.scale()] };
     const plot = new Plot(ctx, colors, [48, width - 12, 16, height - 44], domains);
@@ -139,7 +135,7 @@ export default class HeadDistance {
 
   /** Draw one head: a dot with its standard deviation for the first series, a ring for others. */
   drawHead(ctx, plot, series, layer, head) {
-    const [, , heads] = this.shape();
+    const [, , heads] = this.shape;
     const v = this.value(`values${series}`, layer, head);
     if (Number.isNaN(v)) return; // a stage with fewer heads
     const apart = heads > 1 ? (head / (heads - 1) - 0.5) * 0.5 : 0;
@@ -178,7 +174,7 @@ export default class HeadDistance {
     const [v, d] = [`values${series}`, `spread${series}`].map((name) => this.value(name, layer, head));
     const format = (value) => value.toFixed(value < 10 ? 2 : 1);
     const text = `${format(v)} ${header.unit} (± ${format(d)} over images)`;
-    const top = shown ? arrays[`tops${series}`].data[layer * this.shape()[2] + head] : 0;
+    const top = shown ? arrays[`tops${series}`].data[layer * this.shape[2] + head] : 0;
     const share = percent(top);
     this.side.style.flexBasis = `${width}px`;
     this.map.node.style.display = offsets ? 'block' : 'none';
@@ -228,10 +224,11 @@ export default class HeadDistance {
   update(message) {
     const fresh = message.header !== this.message?.header;
     this.message = message;
+    this.shape = message.arrays.values0.shape; // steps, layers, heads
     if (fresh) {
       this.time.stop();
       this.time.at = message.header.shown;
-      const [, layers, heads] = this.shape();
+      const [, layers, heads] = this.shape;
       const { layer, head, series } = this.picked;
       if (layer >= layers || head >= heads || series >= message.header.series.length)
         this.picked = { series: 0, layer: 0, head: 0 };

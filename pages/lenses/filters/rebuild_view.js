@@ -52,25 +52,17 @@ export default class RebuildView {
     part.patchNote = el(line, 'span');
     gridNavigation(part.map.node, {
       label: `${title}: patches`,
-      grid: () => [this.side(), this.side()],
+      grid: () => [this.side, this.side],
       start: () => this.patch,
       hover: (i, event) => {
         if (i < 0) return;
         this.patch = i;
         this.drawAll();
         if (event?.type === 'keydown')
-          this.say(`${patchName(i, this.side())}: ${this.boxes.map((b) => b.patchNote.textContent).join(', ')}`);
+          this.say(`${patchName(i, this.side)}: ${this.boxes.map((b) => b.patchNote.textContent).join(', ')}`);
       },
     });
     return part;
-  }
-
-  side() {
-    return this.message.arrays.shown.shape[0] / this.message.header.patch;
-  }
-
-  channels() {
-    return this.message.header.scale.length;
   }
 
   most(b) {
@@ -120,19 +112,19 @@ export default class RebuildView {
   walk(patch, each) {
     const P = this.message.header.patch;
     const [S] = this.message.arrays.shown.shape;
-    const g = this.side();
+    const g = this.side;
     const [top, left] = [Math.floor(patch / g) * P, (patch % g) * P];
-    let index = patch * this.channels() * P * P;
-    for (let c = 0; c < this.channels(); c++)
+    let index = patch * this.channels * P * P;
+    for (let c = 0; c < this.channels; c++)
       for (let y = 0; y < P; y++) for (let x = 0; x < P; x++) each((top + y) * S + left + x, c, index++);
   }
 
   imageOf(b) {
     const values = this.accumulate(b);
     const [S] = this.message.arrays.shown.shape;
-    const C = this.channels();
+    const C = this.channels;
     const data = new Uint8ClampedArray(S * S * C);
-    for (let patch = 0; patch < this.side() ** 2; patch++)
+    for (let patch = 0; patch < this.side ** 2; patch++)
       this.walk(patch, (pixel, c, index) => {
         data[C * pixel + c] = this.level(values[index], c);
       });
@@ -150,7 +142,7 @@ export default class RebuildView {
   drawBox(box, image) {
     const size = box.size;
     const ctx = box.map.size(size, size);
-    const g = this.side();
+    const g = this.side;
     const w = size / g;
     blit(ctx, image, 0, 0, size, size, image.width > size);
     frame(ctx, (this.patch % g) * w, Math.floor(this.patch / g) * w, w, w);
@@ -196,7 +188,7 @@ export default class RebuildView {
     this.slider.value = String(this.k);
     this.label.textContent = `k = ${this.k} of ${header.most} components`;
     this.drawBox(this.original, this.image);
-    this.original.patchNote.textContent = patchName(this.patch, this.side());
+    this.original.patchNote.textContent = patchName(this.patch, this.side);
     header.bases.forEach((basis, b) => {
       const box = this.boxes[b];
       if (this.images[b]?.k !== this.used(b)) this.images[b] = { k: this.used(b), image: this.imageOf(b) };
@@ -218,6 +210,8 @@ export default class RebuildView {
 
   update(message, fresh) {
     this.message = message;
+    this.side = message.arrays.shown.shape[0] / message.header.patch;
+    this.channels = message.header.scale.length;
     const count = this.message.header.bases.length;
     if (fresh) {
       this.accumulated = [];

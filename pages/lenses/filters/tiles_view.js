@@ -28,7 +28,7 @@ export default class TilesView {
     this.area = el(this.left, 'div', { class: 'ti-sheets' });
     this.time = timeline(this.left, {
       class: 'ti-time',
-      last: () => this.frames() - 1,
+      last: () => this.frames - 1,
       words: () => this.momentWords(),
       show: () => this.drawAll(),
       dwell: TILE_FRAME_MS,
@@ -52,12 +52,8 @@ export default class TilesView {
     return this.message.arrays[`tiles${s}`].shape;
   }
 
-  frames() {
-    return Math.max(...this.message.header.sheets.map((_, s) => this.shape(s)[0]));
-  }
-
   frameOf(s) {
-    return Math.round((this.time.at * (this.shape(s)[0] - 1)) / Math.max(1, this.frames() - 1));
+    return Math.round((this.time.at * (this.shape(s)[0] - 1)) / Math.max(1, this.frames - 1));
   }
 
   columnsOf(s) {
@@ -155,7 +151,7 @@ export default class TilesView {
       width: main,
       words: [this.formatWeight(-peak), '0', this.formatWeight(peak)],
       colors: this.message.colors,
-      label: `Colour scale of the ${this.noun()}, from ${this.formatWeight(-peak)} to ${this.formatWeight(peak)}, neutral at zero`,
+      label: `Colour scale of the ${this.noun}, from ${this.formatWeight(-peak)} to ${this.formatWeight(peak)}, neutral at zero`,
     });
     return `${this.head.textContent}: ${this.lines[0].textContent}`;
   }
@@ -190,11 +186,6 @@ export default class TilesView {
     });
   }
 
-  /** An image holds a patch's values or products, not only weights. */
-  noun() {
-    return this.message.header.word === 'image' ? 'values' : 'weights';
-  }
-
   describeTile(k, lo, hi) {
     const [, , p, , channels] = this.shape(this.active);
     const part = this.share(this.active, k);
@@ -202,8 +193,8 @@ export default class TilesView {
     for (let i = 0; part !== undefined && i <= k; i++) sum += this.share(this.active, i);
     const first = k ? `; the first ${k + 1}: ${(100 * sum).toFixed(1)} %` : '';
     const explained = part === undefined ? '' : `${(100 * part).toFixed(1)} % of the variance${first}`;
-    this.lines[0].textContent = explained || `${p} × ${p} × ${channels} ${this.noun()}`;
-    this.lines[1].textContent = `${this.noun()} from ${this.formatWeight(lo)} to ${this.formatWeight(hi)}`;
+    this.lines[0].textContent = explained || `${p} × ${p} × ${channels} ${this.noun}`;
+    this.lines[1].textContent = `${this.noun} from ${this.formatWeight(lo)} to ${this.formatWeight(hi)}`;
   }
 
   drawAll() {
@@ -246,6 +237,9 @@ export default class TilesView {
   update(message, fresh) {
     this.message = message;
     const count = this.message.header.sheets.length;
+    this.frames = Math.max(...message.header.sheets.map((_, s) => this.shape(s)[0]));
+    // An image holds a patch's values or products, not only weights.
+    this.noun = message.header.word === 'image' ? 'values' : 'weights';
     if (fresh) {
       this.time.stop();
       this.time.at = this.message.header.frame;

@@ -4,9 +4,8 @@ import { el, live, canvas } from '../../../vitviz/browser/kit/dom.js';
 import { line } from '../../../vitviz/browser/kit/axes.js';
 import { nameMargin, Plot } from '../../../vitviz/browser/kit/plot.js';
 import { percent } from '../../../vitviz/browser/kit/text.js';
-import { RequestQueue } from './request_queue.js';
+import { RequestQueue, Panels, chancesOf, describePredictions } from './sweep_panels.js';
 import { atHome, encode, fromNumbers, PartsStage } from './parts_stage.js';
-import { Panels, chancesOf, describePredictions } from './sweep_panels.js';
 
 const ROW = 64;
 const FOOT = 28;

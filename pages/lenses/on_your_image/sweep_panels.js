@@ -1,4 +1,5 @@
-// Draw one panel per model: its prediction, the map of what it uses, and its most probable classes.
+// Draw one panel per model: its prediction, the map of what it uses, and its most probable classes; and limit a view's
+// requests to the server.
 
 import { el } from '../../../vitviz/browser/kit/dom.js';
 import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
@@ -122,5 +123,33 @@ export class Panels {
     blit(ctx, seen, 0, 0, side, side);
     ctx.filter = 'none';
     blit(ctx, heat(data, rows, cols, table, 0, 255, Math.min(at, steps - 1) * rows * cols), 0, 0, side, side);
+  }
+}
+
+const REST_MS = 90; // between two requests during a drag
+
+export class RequestQueue {
+  /** `send` sends the current state; `onUnmount` is the view's. */
+  constructor(send, onUnmount) {
+    Object.assign(this, { send, timer: 0, waiting: false, outdated: false });
+    onUnmount(() => clearTimeout(this.timer));
+  }
+
+  sendNow() {
+    clearTimeout(this.timer);
+    Object.assign(this, { timer: 0, waiting: true, outdated: false });
+    this.send();
+  }
+
+  /** Sends a moving state soon, or once the response to the running request has arrived. */
+  sendSoon() {
+    this.outdated = true;
+    if (!this.waiting && !this.timer) this.timer = setTimeout(() => this.sendNow(), REST_MS);
+  }
+
+  /** Handles a response; sends what moved meanwhile. */
+  receive() {
+    this.waiting = false;
+    if (this.outdated) this.sendNow();
   }
 }

@@ -4,8 +4,7 @@ import { el, live, canvas } from '../../../vitviz/browser/kit/dom.js';
 import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
 import { nameMargin, Plot } from '../../../vitviz/browser/kit/plot.js';
 import { percent } from '../../../vitviz/browser/kit/text.js';
-import { RequestQueue } from './request_queue.js';
-import { Panels, chancesOf, describePredictions, predictedOf } from './sweep_panels.js';
+import { RequestQueue, Panels, chancesOf, describePredictions, predictedOf } from './sweep_panels.js';
 import { Stage } from './sweep_stage.js';
 
 class Chart {

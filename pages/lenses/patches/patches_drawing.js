@@ -64,7 +64,7 @@ function writeNumber(view, ctx, box, text) {
 
 export function drawStrip(view) {
   const { patch: P, cols, prefix } = view.message.header;
-  const total = view.prefixes() + view.count();
+  const total = view.prefixes + view.count;
   const colors = view.message.colors;
   const ctx = view.strip.size(Math.min(view.message.width, total * STEP), THUMB + 24);
   const from = view.scroller.scrollLeft;
@@ -95,8 +95,8 @@ function blitPart(view, ctx, sx, sy, from, x, y, to) {
 }
 
 export function drawFilters(view) {
-  const across = view.perRow();
-  const total = view.shownFilters();
+  const across = view.perRow;
+  const total = view.shownFilters;
   const ctx = view.filters.size(view.message.width, Math.ceil(total / across) * (TILE + 4));
   view.last.filters.slice(0, total).forEach((image, d) => {
     const x = (d % across) * (TILE + 4);
@@ -108,7 +108,7 @@ export function drawFilters(view) {
 
 export function filterImage(view, d) {
   const { patch: P, channels } = view.message.header;
-  const K = view.size();
+  const K = view.size;
   const w = view.message.arrays.weight.data.subarray(d * K, (d + 1) * K);
   if (channels !== 3) return heat(w, P * channels, P, DIVERGING_LUT, -peak(w), peak(w));
   const lo = w.reduce((a, b) => Math.min(a, b));
@@ -143,7 +143,7 @@ export function drawDetail(view) {
     const K = flat.length;
     const filter = view.message.arrays.weight.data.subarray(view.column * K, (view.column + 1) * K);
     const product = flat.map((v, k) => v * filter[k]);
-    view.detail.title.textContent = `Patch ${patch + 1} of ${view.count()} · row ${row + 1}, column ${col + 1}`;
+    view.detail.title.textContent = `Patch ${patch + 1} of ${view.count} · row ${row + 1}, column ${col + 1}`;
     view.detail.place.textContent = `pixels x ${col * P + 1}–${(col + 1) * P}, y ${row * P + 1}–${(row + 1) * P}`;
     drawPlanes(view, patch, flat, filter, product, tall);
     drawFlat(view, flat);

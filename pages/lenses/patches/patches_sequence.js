@@ -54,27 +54,19 @@ export default class PatchesSequence {
     this.parts.forEach((part, i) =>
       gridNavigation(part.view.node, {
         label: part.label,
-        grid: () => [this.tokens(), this.dim()],
+        grid: () => [this.tokens, this.dim],
         cellAt: (x, y) => {
           const left = i ? 0 : 24;
           const box = { width: this.box.width - left, height: this.box.height };
-          return evenCell(Math.max(x, left) - left, y, box, this.tokens(), this.dim());
+          return evenCell(Math.max(x, left) - left, y, box, this.tokens, this.dim);
         },
-        start: () => this.message.header.pin * this.dim(),
+        start: () => this.message.header.pin * this.dim,
         hover: (index) => {
           this.hover = index;
           this.draw();
         },
       }),
     );
-  }
-
-  tokens() {
-    return this.message.arrays.content.shape[0];
-  }
-
-  dim() {
-    return this.message.arrays.content.shape[1];
   }
 
   isSeparate() {
@@ -84,7 +76,7 @@ export default class PatchesSequence {
   paint() {
     this.maps = this.terms().map((values, i) => {
       const top = this.isSeparate() ? this.tops[i] : this.message.header.scale;
-      return heat(values, this.tokens(), this.dim(), DIVERGING_LUT, -top, top);
+      return heat(values, this.tokens, this.dim, DIVERGING_LUT, -top, top);
     });
   }
 
@@ -93,32 +85,32 @@ export default class PatchesSequence {
   }
 
   draw() {
-    const token = this.hover < 0 ? -1 : Math.floor(this.hover / this.dim());
-    const value = this.hover % this.dim();
+    const token = this.hover < 0 ? -1 : Math.floor(this.hover / this.dim);
+    const value = this.hover % this.dim;
     this.parts.forEach((part, i) => {
       const ctx = part.view.size(this.box.width, this.box.height);
       const left = i ? 0 : 24;
       const width = this.box.width - left;
-      blit(ctx, this.maps[i], left, 0, width, this.box.height, this.dim() > 2 * width);
-      const step = this.box.height / this.tokens();
+      blit(ctx, this.maps[i], left, 0, width, this.box.height, this.dim > 2 * width);
+      const step = this.box.height / this.tokens;
       if (!i) this.drawPatches(ctx, step, token);
       if (token < 0) return;
-      const cell = width / this.dim();
+      const cell = width / this.dim;
       const [top, tall] = [token * step - 1, Math.max(3, step) + 1];
       frame(ctx, left, top, width, tall);
       frame(ctx, left + value * cell - 1, top, Math.max(3, cell) + 1, tall);
     });
     if (token < 0) {
-      this.note.textContent = `Rows: ${this.tokens()} tokens; columns: D = ${this.dim()} values. Point at a value to see its sum.`;
+      this.note.textContent = `Rows: ${this.tokens} tokens; columns: D = ${this.dim} values. Point at a value to see its sum.`;
       return;
     }
     const { cols, prefix } = this.message.header;
     const name = token < prefix.length ? tokenName(prefix[token]) : patchName(token - prefix.length, cols);
-    const at = token * this.dim() + value;
+    const at = token * this.dim + value;
     const a = this.message.arrays.content.data[at];
     const b = this.message.arrays.positions.data[at];
     this.note.textContent =
-      `z₀[${token}, ${value}], token ${token}: ${name}, value ${value + 1} of ${this.dim()}: ` +
+      `z₀[${token}, ${value}], token ${token}: ${name}, value ${value + 1} of ${this.dim}: ` +
       `${signed(a, 3)} ${b < 0 ? '−' : '+'} ${signed(Math.abs(b), 3)} = ${signed(this.sum[at], 3)}`;
     this.say(this.note.textContent);
   }
@@ -126,7 +118,7 @@ export default class PatchesSequence {
   drawPatches(ctx, step, active) {
     // Each row of tokens starts with the patch that it was computed from.
     const { patch: P, cols, prefix } = this.message.header;
-    for (let t = 0; t < this.tokens(); t++) {
+    for (let t = 0; t < this.tokens; t++) {
       const patch = t - prefix.length;
       ctx.imageSmoothingEnabled = true;
       if (patch < 0) fill(ctx, this.message.colors.muted, 0, t * step, 20, step);
@@ -150,8 +142,9 @@ export default class PatchesSequence {
   update(message, fresh) {
     this.message = message;
     const { header, arrays } = this.message;
-    const T = this.tokens();
-    const D = this.dim();
+    [this.tokens, this.dim] = arrays.content.shape;
+    const T = this.tokens;
+    const D = this.dim;
     if (fresh) {
       this.hover = -1;
       this.sum = arrays.content.data.map((v, i) => v + arrays.positions.data[i]);

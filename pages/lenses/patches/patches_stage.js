@@ -100,17 +100,17 @@ export default class PatchesStage {
       cellAt: (x, y) => this.patchAt(x, y),
       keys: this.pulls,
       start: () => Math.max(0, this.patchOf(this.pinned)),
-      hover: (i) => this.point(i < 0 ? -1 : i + this.prefixes(), 'map'),
-      pick: (i) => this.pin(i + this.prefixes()),
+      hover: (i) => this.point(i < 0 ? -1 : i + this.prefixes, 'map'),
+      pick: (i) => this.pin(i + this.prefixes),
     });
     gridNavigation(this.strip.node, {
       label: 'Tokens in reading order',
-      grid: () => [1, this.prefixes() + this.count()],
+      grid: () => [1, this.prefixes + this.count],
       keys: this.pulls,
       start: () => this.pinned,
       cellAt: (x) => {
         const t = Math.floor((x + this.scroller.scrollLeft) / STEP);
-        return t < this.prefixes() + this.count() ? t : -1;
+        return t < this.prefixes + this.count ? t : -1;
       },
       hover: (i, event) => {
         this.point(i, 'strip');
@@ -158,42 +158,30 @@ export default class PatchesStage {
   listenFilters() {
     gridNavigation(this.filters.node, {
       label: 'Columns of E as images; Enter selects one',
-      grid: () => [Math.ceil(this.shownFilters() / this.perRow()), this.perRow()],
+      grid: () => [Math.ceil(this.shownFilters / this.perRow), this.perRow],
       cellAt: (x, y) => {
-        const d = Math.floor(y / (TILE + 4)) * this.perRow() + Math.floor(x / (TILE + 4));
-        return Math.floor(x / (TILE + 4)) < this.perRow() && d < this.shownFilters() ? d : -1;
+        const d = Math.floor(y / (TILE + 4)) * this.perRow + Math.floor(x / (TILE + 4));
+        return Math.floor(x / (TILE + 4)) < this.perRow && d < this.shownFilters ? d : -1;
       },
-      start: () => Math.min(this.column, this.shownFilters() - 1),
+      start: () => Math.min(this.column, this.shownFilters - 1),
       hover: (d) => {
-        if (d < 0 || d >= this.shownFilters()) return this.tip.hide();
+        if (d < 0 || d >= this.shownFilters) return this.tip.hide();
         const text = `column ${d + 1} · response of this patch ${number(this.vectorOf(this.active())[d])}`;
         this.say(text);
-        const [x, y] = [d % this.perRow(), Math.floor(d / this.perRow())];
+        const [x, y] = [d % this.perRow, Math.floor(d / this.perRow)];
         this.tip.showOver(this.filters.node, x * (TILE + 4), y * (TILE + 4), text);
       },
-      pick: (d) => d < this.shownFilters() && this.choose(d),
+      pick: (d) => d < this.shownFilters && this.choose(d),
     });
   }
 
   // ------------------------------------------------------------ geometry
-  count() {
-    return this.message.header.rows * this.message.header.cols;
-  }
-
-  prefixes() {
-    return this.message.header.prefix.length;
-  }
-
-  size() {
-    return this.message.header.patch ** 2 * this.message.header.channels;
-  }
-
   active() {
     return this.hover >= 0 ? this.hover : this.pinned;
   }
 
   patchOf(token) {
-    return token - this.prefixes();
+    return token - this.prefixes;
   }
 
   vectorOf(token) {
@@ -222,7 +210,7 @@ export default class PatchesStage {
   patchValues(patch) {
     const { patch: P, cols, channels } = this.message.header;
     const S = this.message.arrays.values.shape[2];
-    const flat = new Float32Array(this.size());
+    const flat = new Float32Array(this.size);
     const top = Math.floor(patch / cols) * P;
     const start = (patch % cols) * P;
     for (let c = 0, k = 0; c < channels; c++)
@@ -298,18 +286,13 @@ export default class PatchesStage {
     drawDetail(this);
   }
 
-  /** Columns of E that are drawn: full rows only where not all fit. */
-  shownFilters() {
-    const { dim, columns } = this.message.header;
-    return dim <= columns ? dim : Math.floor(columns / this.perRow()) * this.perRow();
-  }
-
-  perRow() {
-    return Math.max(1, Math.floor((this.message.width + 4) / (TILE + 4)));
-  }
-
   update(message, fresh) {
     this.message = message;
+    const { rows, cols, channels, patch, prefix, dim, columns } = message.header;
+    Object.assign(this, { count: rows * cols, prefixes: prefix.length, size: patch ** 2 * channels });
+    this.perRow = Math.max(1, Math.floor((message.width + 4) / (TILE + 4)));
+    // Columns of E that are drawn: full rows only where not all fit.
+    this.shownFilters = dim <= columns ? dim : Math.floor(columns / this.perRow) * this.perRow;
     this.layOut(message);
     if (fresh) this.load(message);
     this.press();
@@ -349,17 +332,17 @@ export default class PatchesStage {
     this.last.filters = Array.from({ length: count }, (_, d) => filterImage(this, d));
     const peaks = {};
     const responses = (d) =>
-      Array.from({ length: this.count() }, (_, i) => Math.abs(arrays.tokens.data[i * header.dim + d]));
+      Array.from({ length: this.count }, (_, i) => Math.abs(arrays.tokens.data[i * header.dim + d]));
     this.last.columnPeak = (d) => (peaks[d] ??= Math.max(1e-9, ...responses(d)));
   }
 
   nameRows({ prefix, dim }, width) {
-    this.spacer.style.width = `${(this.prefixes() + this.count()) * STEP}px`;
+    this.spacer.style.width = `${(this.prefixes + this.count) * STEP}px`;
     const prefixNames = prefix.map(tokenName).join(', ');
-    const total = this.shownFilters();
+    const total = this.shownFilters;
     const columns = total < dim ? `First ${total} of ${dim} columns of E` : `${dim} columns of E`;
     const more = total < dim ? ', or enter its number above' : '';
-    this.stripLabel.textContent = `Sequence: ${prefixNames ? `${prefixNames}, then ` : ''}${this.count()} patches in reading order${this.spacer.offsetWidth > width ? ' (scrolls sideways)' : ''}`;
+    this.stripLabel.textContent = `Sequence: ${prefixNames ? `${prefixNames}, then ` : ''}${this.count} patches in reading order${this.spacer.offsetWidth > width ? ' (scrolls sideways)' : ''}`;
     this.filterLabel.textContent = `${columns}, each scaled to its own range: click to select one${more}`;
   }
 }

@@ -1,16 +1,82 @@
 // The similarity grid of the ViT paper's figure 7: tile (r, c) of a mosaic maps position (r, c)'s similarity to all others.
 // One canvas and one scale per encoding; the place under the pointer is highlighted in all and on the image.
 
-import { frame, write } from '../../../vitviz/browser/kit/axes.js';
+import { frame, write, clipped } from '../../../vitviz/browser/kit/axes.js';
 import { cellAt, centreOf } from '../../../vitviz/browser/kit/pin.js';
 import { timeline } from '../../../vitviz/browser/kit/player.js';
-import { inkOn, legend } from '../../../vitviz/browser/kit/colour_ramp.js';
+import { inkOn, legend, DIVERGING_LUT, SEQUENTIAL_LUT } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { canvas, el, live, setCount } from '../../../vitviz/browser/kit/dom.js';
 import { evenCell, gridNavigation, nameGrid } from '../../../vitviz/browser/kit/grid.js';
 import { signed } from '../../../vitviz/browser/kit/text.js';
-import { heat, picture } from '../../../vitviz/browser/kit/pixels.js';
+import { heat, picture, blit } from '../../../vitviz/browser/kit/pixels.js';
 import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
-import { Tables, drawHighlighted } from './similarity_tables.js';
+
+/** Draws the faded image on a square canvas, with cells of a grid highlighted: [[cell, color], ...]. */
+export function drawHighlighted(ctx, image, side, [rows, cols], cells) {
+  const w = side / cols;
+  const h = side / rows;
+  const drawImage = () => blit(ctx, image, 0, 0, side, side, image.width > side);
+  ctx.globalAlpha = 0.4;
+  drawImage();
+  ctx.globalAlpha = 1;
+  for (const [cell, color] of cells) {
+    const [x, y] = [(cell % cols) * w, Math.floor(cell / cols) * h];
+    clipped(ctx, [x, y, w, h], drawImage);
+    frame(ctx, x, y, w, h, color);
+  }
+}
+
+/** Reads the panels of a view that holds the message, the timeline (`time`) and the selected places. */
+class Tables {
+  // ---- places are normalised, so that grids of different sizes can be compared
+  count(p) {
+    return this.panels[p].grid[0] * this.panels[p].grid[1];
+  }
+
+  frameOf(p) {
+    return Math.round(
+      (this.time.at * (this.message.arrays[`similarity${p}`].shape[0] - 1)) / Math.max(1, this.frames - 1),
+    );
+  }
+
+  value(p, i, j) {
+    const n = this.count(p);
+    const { data } = this.message.arrays[`similarity${p}`];
+    return data[(this.frameOf(p) * n + i) * n + j] * this.panels[p].gain + this.panels[p].start;
+  }
+
+  queryOf(p) {
+    return cellAt(this.panels[p].grid, this.query ?? this.pinned);
+  }
+
+  keyOf(p) {
+    const keyPlace = this.key ?? (this.query ? null : this.message.header.key);
+    if (keyPlace) return cellAt(this.panels[p].grid, keyPlace);
+    const i = this.queryOf(p);
+    let best = -1;
+    for (let j = 0; j < this.count(p); j++)
+      if (j !== i && (best < 0 || this.value(p, i, j) > this.value(p, i, best))) best = j;
+    return best;
+  }
+
+  place(p, i) {
+    return `(${Math.floor(i / this.panels[p].grid[1]) + 1}, ${(i % this.panels[p].grid[1]) + 1})`;
+  }
+
+  table(p) {
+    return this.panels[p].lo < 0 ? DIVERGING_LUT : SEQUENTIAL_LUT;
+  }
+
+  /** The query's similarity in panel p to the place of position j of the active panel. */
+  similarityOf(p, j) {
+    const place = centreOf(this.panels[this.active].grid, j);
+    return signed(this.value(p, this.queryOf(p), cellAt(this.panels[p].grid, place)));
+  }
+
+  momentWords(p) {
+    return p < 0 ? '' : (this.panels[p].moments[this.frameOf(p)] ?? '');
+  }
+}
 
 const GUTTER = 2;
 const HEADINGS = 18;
@@ -39,8 +105,8 @@ export default class SimilarityView extends Tables {
     this.right = el(this.foot, 'div');
     this.time = timeline(this.left, {
       class: 'sim-time',
-      last: () => this.frames() - 1,
-      words: () => this.momentWords(this.moving()),
+      last: () => this.frames - 1,
+      words: () => this.momentWords(this.moving),
       show: () => this.drawAll(),
       dwell: FRAME_MS,
       file: 'positions_training',
@@ -59,19 +125,19 @@ export default class SimilarityView extends Tables {
   listen() {
     gridNavigation(this.lens.map.node, {
       label: 'Enlarged map: similarity to every position; Enter selects the position',
-      grid: () => this.panels()[this.active].grid,
+      grid: () => this.panels[this.active].grid,
       start: () => this.queryOf(this.active),
       cellAt: (x, y) => {
-        const [rows, cols] = this.panels()[this.active].grid;
+        const [rows, cols] = this.panels[this.active].grid;
         const cell = Math.floor((this.lens.width - HEADINGS) / cols);
         return evenCell(x - HEADINGS, y - HEADINGS, { width: cell * cols, height: cell * rows }, rows, cols);
       },
       hover: (j, event) => {
-        this.key = j < 0 ? null : centreOf(this.panels()[this.active].grid, j);
+        this.key = j < 0 ? null : centreOf(this.panels[this.active].grid, j);
         const text = this.drawAll();
         if (j >= 0 && event?.type === 'keydown') this.say(text);
       },
-      pick: (j) => this.pin(centreOf(this.panels()[this.active].grid, j)),
+      pick: (j) => this.pin(centreOf(this.panels[this.active].grid, j)),
     });
   }
 
@@ -79,11 +145,11 @@ export default class SimilarityView extends Tables {
   imageOf(p) {
     const at = this.frameOf(p);
     const n = this.count(p);
-    const [rows, cols] = this.panels()[p].grid;
+    const [rows, cols] = this.panels[p].grid;
     const name = `${p}:${at}`;
     if (this.images[p]?.name === name) return this.images[p].image;
     const { data } = this.message.arrays[`similarity${p}`];
-    const { gain, start, lo, hi } = this.panels()[p];
+    const { gain, start, lo, hi } = this.panels[p];
     // Row i of the matrix becomes a rows x cols map; the maps are stacked vertically.
     const image = heat(
       data.subarray(at * n * n, (at + 1) * n * n),
@@ -99,7 +165,7 @@ export default class SimilarityView extends Tables {
 
   drawMosaic(p) {
     const { map, tile } = this.mosaics[p];
-    const [rows, cols] = this.panels()[p].grid;
+    const [rows, cols] = this.panels[p].grid;
     const pitch = tile + GUTTER;
     const ctx = map.size(pitch * cols - GUTTER + HEADINGS + EDGE, pitch * rows - GUTTER + HEADINGS + EDGE);
     const image = this.imageOf(p);
@@ -114,7 +180,7 @@ export default class SimilarityView extends Tables {
 
   drawLens() {
     const p = this.active;
-    const [rows, cols] = this.panels()[p].grid;
+    const [rows, cols] = this.panels[p].grid;
     const i = this.queryOf(p);
     const cell = Math.floor((this.lens.width - HEADINGS) / cols);
     const ctx = this.lens.map.size(cell * cols + HEADINGS, cell * rows + HEADINGS);
@@ -127,7 +193,7 @@ export default class SimilarityView extends Tables {
     if (this.keyOf(p) >= 0) around(this.keyOf(p), this.message.colors.primary);
     around(i);
     this.lens.title.textContent = `Position ${this.place(p, i)}, enlarged`;
-    this.lens.note.textContent = this.panels().length > 1 ? this.panels()[p].title : 'similarity to every position';
+    this.lens.note.textContent = this.panels.length > 1 ? this.panels[p].title : 'similarity to every position';
   }
 
   /** Writes row and column numbers along the edges, as many as fit. */
@@ -139,8 +205,8 @@ export default class SimilarityView extends Tables {
   }
 
   writeValues(ctx, p, i, cell) {
-    const [rows, cols] = this.panels()[p].grid;
-    const { lo, hi } = this.panels()[p];
+    const [rows, cols] = this.panels[p].grid;
+    const { lo, hi } = this.panels[p];
     ctx.font = `12px ${this.message.colors.font}`;
     for (let k = 0; k < rows * cols; k++) {
       const v = this.value(p, i, k);
@@ -156,14 +222,14 @@ export default class SimilarityView extends Tables {
     const i = this.queryOf(this.active);
     const j = this.keyOf(this.active);
     const cells = [...(j < 0 ? [] : [[j, colors.primary]]), [i]];
-    drawHighlighted(this.photo.size(side, side), this.image, side, this.panels()[this.active].grid, cells);
+    drawHighlighted(this.photo.size(side, side), this.image, side, this.panels[this.active].grid, cells);
     const places = cells.map(([cell]) => this.place(this.active, cell)).join(' and ');
     this.photo.node.setAttribute('aria-label', `Image with highlighted positions: ${places}`);
   }
 
   drawScale(p) {
     const { raw, unit } = this.message.header;
-    const { lo, hi } = this.panels()[p];
+    const { lo, hi } = this.panels[p];
     const word = (v) => (raw ? v.toPrecision(2) : signed(v));
     legend(this.mosaics[p].scale, {
       table: this.table(p),
@@ -171,7 +237,7 @@ export default class SimilarityView extends Tables {
       left: HEADINGS,
       words: [word(lo), lo < 0 ? '0' : '', `${unit} ${word(hi)}`],
       colors: this.message.colors,
-      label: `Colour scale of ${this.panels()[p].title}: ${unit} from ${word(lo)} to ${word(hi)}`,
+      label: `Colour scale of ${this.panels[p].title}: ${unit} from ${word(lo)} to ${word(hi)}`,
     });
   }
 
@@ -179,7 +245,7 @@ export default class SimilarityView extends Tables {
     const p = this.active;
     const i = this.queryOf(p);
     const j = this.keyOf(p);
-    const [, cols] = this.panels()[p].grid;
+    const [, cols] = this.panels[p].grid;
     for (const line of this.lines) {
       line.className = '';
       line.textContent = '';
@@ -190,37 +256,34 @@ export default class SimilarityView extends Tables {
     const between = `${this.place(p, i)} and ${this.place(p, j)}: ${chosen ? '' : 'most similar, '}`;
     const patches = `${apart.toFixed(apart % 1 ? 2 : 0)} ${apart === 1 ? 'patch' : 'patches'}`;
     this.lines[0].textContent = `${between}${patches} apart`;
-    this.panels()
-      .slice(0, 2)
-      .forEach((panel, k) => {
-        el(this.lines[1 + k], 'span', { class: 'sim-big' }, this.similarityOf(k, j));
-        const name = this.panels().length > 1 ? panel.title : this.message.header.unit;
-        el(this.lines[1 + k], 'span', { class: 'vv-muted' }, ` ${name}${this.placesIn(k, j)}`);
-      });
+    this.panels.slice(0, 2).forEach((panel, k) => {
+      el(this.lines[1 + k], 'span', { class: 'sim-big' }, this.similarityOf(k, j));
+      const name = this.panels.length > 1 ? panel.title : this.message.header.unit;
+      el(this.lines[1 + k], 'span', { class: 'vv-muted' }, ` ${name}${this.placesIn(k, j)}`);
+    });
     this.lines[3].className = 'vv-muted vv-mono';
     this.lines[3].textContent = this.message.header.raw ? 'p_i · p_j' : 'cos = p_i·p_j / (‖p_i‖ ‖p_j‖)';
-    const values = this.panels().map((panel, k) => `${panel.title} ${this.similarityOf(k, j)}`);
+    const values = this.panels.map((panel, k) => `${panel.title} ${this.similarityOf(k, j)}`);
     return `${this.lines[0].textContent}: ${values.join(', ')}`;
   }
 
   /** Name the query's and position j's places in panel k if its grid is another than the active panel's. */
   placesIn(k, j) {
-    const [grid, active] = [k, this.active].map((p) => this.panels()[p].grid);
+    const [grid, active] = [k, this.active].map((p) => this.panels[p].grid);
     if (String(grid) === String(active)) return '';
     const [a, b] = [this.queryOf(k), cellAt(grid, centreOf(active, j))].map((cell) => this.place(k, cell));
     return a === b ? `: both in ${a}` : `: ${a} and ${b}`;
   }
 
   drawTime() {
-    const moving = this.moving();
     this.time.draw();
     this.mosaics.forEach(({ title, note }, p) => {
-      title.textContent = this.panels()[p].title;
+      title.textContent = this.panels[p].title;
       nameGrid(this.mosaics[p].map.node, `${title.textContent}: one map of similarities per position`);
-      note.textContent = [this.panels()[p].note, this.momentWords(p)].filter(Boolean).join(' · ');
+      note.textContent = [this.panels[p].note, this.momentWords(p)].filter(Boolean).join(' · ');
     });
-    this.told.style.display = this.frames() > 1 ? '' : 'none';
-    this.told.textContent = moving >= 0 ? (this.panels()[moving].told[this.frameOf(moving)] ?? '') : '';
+    this.told.style.display = this.frames > 1 ? '' : 'none';
+    this.told.textContent = this.moving >= 0 ? (this.panels[this.moving].told[this.frameOf(this.moving)] ?? '') : '';
   }
 
   drawAll() {
@@ -234,7 +297,7 @@ export default class SimilarityView extends Tables {
   // ---- pointing
   fineCell(p, px, py) {
     const { tile } = this.mosaics[p];
-    const [rows, cols] = this.panels()[p].grid;
+    const [rows, cols] = this.panels[p].grid;
     const [x, y] = [px - HEADINGS, py - HEADINGS];
     const pitch = tile + GUTTER;
     const c = Math.floor(x / pitch);
@@ -266,7 +329,7 @@ export default class SimilarityView extends Tables {
     };
     gridNavigation(mosaic.map.node, {
       label: `Similarity mosaic ${p + 1}: one map per position`,
-      grid: () => this.panels()[p].grid,
+      grid: () => this.panels[p].grid,
       start: () => this.queryOf(p),
       cellAt: (x, y) => this.fineCell(p, x, y)?.tile ?? -1,
       hover: (i, event) => {
@@ -276,22 +339,26 @@ export default class SimilarityView extends Tables {
         }
         const under = event?.offsetX !== undefined ? this.fineCell(p, event.offsetX, event.offsetY) : null;
         this.active = p;
-        this.query = centreOf(this.panels()[p].grid, i);
+        this.query = centreOf(this.panels[p].grid, i);
         this.key = under?.key ?? null;
         const text = this.drawAll();
         if (!under && text) this.say(text);
       },
-      pick: (i) => this.pin(centreOf(this.panels()[p].grid, i)),
+      pick: (i) => this.pin(centreOf(this.panels[p].grid, i)),
     });
     return mosaic;
   }
 
   update(message, fresh) {
     this.message = message;
+    this.panels = message.header.panels;
+    const lengths = this.panels.map((_, p) => message.arrays[`similarity${p}`].shape[0]);
+    this.frames = Math.max(...lengths);
+    this.moving = lengths.findIndex((length) => length > 1); // the panel that has several snapshots
     if (fresh) this.load(message);
     this.layOut(message.width);
     this.drawAll();
-    this.panels().forEach((_, p) => this.drawScale(p));
+    this.panels.forEach((_, p) => this.drawScale(p));
   }
 
   load({ header, arrays }) {
@@ -301,19 +368,19 @@ export default class SimilarityView extends Tables {
     this.image = arrays.shown ? picture(arrays.shown) : null;
     this.pinned = header.pin;
     this.query = this.key = null;
-    this.active = Math.min(header.active ?? 0, this.panels().length - 1);
-    setCount(this.mosaics, this.panels().length, (p) => this.addMosaic(p));
+    this.active = Math.min(header.active ?? 0, this.panels.length - 1);
+    setCount(this.mosaics, this.panels.length, (p) => this.addMosaic(p));
   }
 
   layOut(width) {
-    const shown = this.panels().length;
+    const shown = this.panels.length;
     const pairs = shown > 1;
     const wide = width >= (pairs ? 720 : 640);
     // Beside a lesson two mosaics share a row, with the enlarged map below; on a phone they are stacked.
     const columns = wide ? shown + (pairs ? 1 : 0.5) : pairs && width >= 520 ? 2 : 1;
     const column = Math.floor((width - 1 - GAP * (Math.ceil(columns) - 1)) / columns);
     this.mosaics.forEach((m, p) => {
-      const cols = this.panels()[p].grid[1];
+      const cols = this.panels[p].grid[1];
       m.tile = Math.max(3, Math.floor((Math.min(column, grown(560)) - HEADINGS - EDGE - GUTTER * (cols - 1)) / cols));
       m.box.style.width = `${columns > 1 ? column : width}px`;
     });

@@ -2,7 +2,7 @@
 // and its column as a wave over the positions; above it is the wavelength of every column.
 
 import { fill, frame, outline, write } from '../../../vitviz/browser/kit/axes.js';
-import { drawHighlighted } from './similarity_tables.js';
+import { drawHighlighted } from './similarity_view.js';
 import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { evenCell, gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
@@ -47,27 +47,19 @@ export default class TableView {
     this.cell = null;
     gridNavigation(this.map.node, {
       label: 'Table of positions by dimensions',
-      grid: () => [this.N(), this.D()],
-      start: () => this.cell[0] * this.D() + this.cell[1],
+      grid: () => [this.N, this.D],
+      start: () => this.cell[0] * this.D + this.cell[1],
       cellAt: (x, y) => {
         const [width, height] = this.map.wanted;
-        return evenCell(x - AXIS, y, { width: width - AXIS, height }, this.N(), this.D());
+        return evenCell(x - AXIS, y, { width: width - AXIS, height }, this.N, this.D);
       },
       hover: (i, event) => {
         if (i < 0) return; // the last cell stays selected, so that its formula can be read
-        this.cell = [Math.floor(i / this.D()), i % this.D()];
+        this.cell = [Math.floor(i / this.D), i % this.D];
         this.drawAll();
         if (event?.type === 'keydown') this.say(`${this.head.textContent}: ${this.formula.textContent}`);
       },
     });
-  }
-
-  N() {
-    return this.message.arrays.values.shape[0];
-  }
-
-  D() {
-    return this.message.arrays.values.shape[1];
   }
 
   exponent(k) {
@@ -75,7 +67,7 @@ export default class TableView {
   }
 
   value(p, k) {
-    return this.message.arrays.values.data[p * this.D() + k];
+    return this.message.arrays.values.data[p * this.D + k];
   }
 
   place(p) {
@@ -91,7 +83,7 @@ export default class TableView {
     const { header } = this.message;
     const { kind, base } = header;
     const [r, c] = this.place(p);
-    const d = this.D();
+    const d = this.D;
     const v = number(this.value(p, k), 4);
     if (kind === 'none') return 'No encoding is added: every value is 0.\nThe model treats the patches as a set.';
     if (kind === 'random') return `PE[${p}, ${k}] = ${v}\ndrawn from a normal distribution, not trained`;
@@ -131,16 +123,16 @@ export default class TableView {
     const width = this.map.wanted[0];
     const height = this.map.wanted[1];
     const ctx = this.map.size(width, height + AXIS);
-    const w = (width - AXIS) / this.D();
-    const h = height / this.N();
+    const w = (width - AXIS) / this.D;
+    const h = height / this.N;
     blit(ctx, this.image, AXIS, 0, width - AXIS, height);
     const ticks = (count, room) => {
       const s = Math.ceil(count / Math.max(2, room / 44));
       return Array.from({ length: Math.ceil(count / s) }, (_, i) => i * s);
     };
-    for (const t of ticks(this.N(), height)) write(ctx, colors, t + 1, AXIS - 6, (t + 0.5) * h, { align: 'right' });
+    for (const t of ticks(this.N, height)) write(ctx, colors, t + 1, AXIS - 6, (t + 0.5) * h, { align: 'right' });
     const below = { align: 'center', base: 'top' };
-    for (const t of ticks(this.D(), width - AXIS)) write(ctx, colors, t + 1, AXIS + (t + 0.5) * w, height + 4, below);
+    for (const t of ticks(this.D, width - AXIS)) write(ctx, colors, t + 1, AXIS + (t + 0.5) * w, height + 4, below);
     write(ctx, colors, 'dimension', AXIS + (width - AXIS) / 2, height + 18, below);
     write(ctx, colors, 'position', 6, height / 2, { align: 'center', turn: -Math.PI / 2 });
     outline(ctx, colors.ink, 1.5, AXIS, p * h - 0.75, width - AXIS, h + 1.5);
@@ -159,8 +151,8 @@ export default class TableView {
     const width = this.map.wanted[0];
     const ctx = this.strip.size(width, STRIP);
     const k = this.cell[1];
-    const w = (width - AXIS) / this.D();
-    const all = Array.from({ length: this.D() }, (_, i) => Math.log10(this.wavelength(i)));
+    const w = (width - AXIS) / this.D;
+    const all = Array.from({ length: this.D }, (_, i) => Math.log10(this.wavelength(i)));
     const low = Math.min(...all);
     const high = Math.max(...all, low + 1e-6);
     const y = (v) => STRIP - 20 - ((v - low) / (high - low)) * (STRIP - 32);
@@ -179,7 +171,7 @@ export default class TableView {
     const { colors, header } = this.message;
     const [p, k] = this.cell;
     const width = this.right.wanted;
-    const count = this.N();
+    const count = this.N;
     const domains = { x: [0, Math.max(1, count - 1)], y: [-header.peak, header.peak] };
     const plot = new Plot(this.wave.size(width, WAVE), colors, [8, width - 8, 10, WAVE - 10], domains);
     plot.level(0, colors.line);
@@ -213,11 +205,12 @@ export default class TableView {
 
   update(message, fresh) {
     this.message = message;
+    [this.N, this.D] = message.arrays.values.shape;
     if (fresh) this.load(message);
     const wide = message.width >= 640;
     const rightWidth = wide ? Math.floor((message.width - 24) / 3) : message.width;
     const width = wide ? message.width - rightWidth - 25 : message.width; // 25: the root may be up to 1 px narrower
-    const height = Math.round(Math.min(560, Math.max(160, (1.35 * this.N() * (width - AXIS)) / this.D())));
+    const height = Math.round(Math.min(560, Math.max(160, (1.35 * this.N * (width - AXIS)) / this.D)));
     this.map.wanted = [width, height];
     this.left.style.width = `${width}px`;
     this.right.style.width = `${rightWidth}px`;
@@ -235,8 +228,8 @@ export default class TableView {
   }
 
   load({ header, arrays }) {
-    this.image = heat(arrays.values.data, this.N(), this.D(), DIVERGING_LUT, -header.peak, header.peak);
+    this.image = heat(arrays.values.data, this.N, this.D, DIVERGING_LUT, -header.peak, header.peak);
     this.photoImage = picture(arrays.shown);
-    this.cell = [Math.min(header.position, this.N() - 1), Math.min(this.cell?.[1] ?? 2, this.D() - 1)];
+    this.cell = [Math.min(header.position, this.N - 1), Math.min(this.cell?.[1] ?? 2, this.D - 1)];
   }
 }

@@ -58,7 +58,7 @@ export default class SwinBias {
     });
     gridNavigation(this.table.map.node, {
       label: 'Bias table, one entry per offset',
-      grid: () => [this.tall(), this.wide()],
+      grid: () => [this.tall, this.wide],
       hover: (i, event) => {
         this.cell = i;
         const text = this.drawAll();
@@ -66,8 +66,8 @@ export default class SwinBias {
       },
       pick: (i) => {
         // Select a pair with this offset that lies inside the window.
-        const dr = Math.floor(i / this.wide()) - this.now.header.rows + 1;
-        const dc = (i % this.wide()) - this.now.header.cols + 1;
+        const dr = Math.floor(i / this.wide) - this.now.header.rows + 1;
+        const dc = (i % this.wide) - this.now.header.cols + 1;
         const q = Math.max(0, dr) * this.now.header.cols + Math.max(0, dc);
         const k = Math.max(0, -dr) * this.now.header.cols + Math.max(0, -dc);
         this.point(q, k);
@@ -78,14 +78,14 @@ export default class SwinBias {
   listenMatrix() {
     gridNavigation(this.matrix.map.node, {
       label: 'Bias matrix, query by key',
-      grid: () => [this.tokens(), this.tokens()],
+      grid: () => [this.tokens, this.tokens],
       hover: (i, event) => {
-        if (i >= 0) this.point(Math.floor(i / this.tokens()), i % this.tokens(), event);
+        if (i >= 0) this.point(Math.floor(i / this.tokens), i % this.tokens, event);
       },
     });
     gridNavigation(this.small.node, {
       label: 'Heads; Enter selects one',
-      grid: () => [Math.ceil(this.now.header.heads / this.smallAcross()), this.smallAcross()],
+      grid: () => [Math.ceil(this.now.header.heads / this.size.across), this.size.across],
       hover: (i, event) => {
         if (i >= 0 && i < this.now.header.heads && event?.type === 'keydown') this.say(`Head ${i + 1}`);
       },
@@ -103,29 +103,17 @@ export default class SwinBias {
     return { box, head: el(box, 'div', { class: 'sw-head' }, title), map: canvas(box, { class: 'sw-cross' }) };
   }
 
-  tokens() {
-    return this.now.header.rows * this.now.header.cols;
-  }
-
-  wide() {
-    return 2 * this.now.header.cols - 1;
-  }
-
-  tall() {
-    return 2 * this.now.header.rows - 1;
-  }
-
   value(i, h = this.head) {
-    return this.now.arrays.table.data[(this.time.at * this.now.header.heads + h) * this.wide() * this.tall() + i];
+    return this.now.arrays.table.data[(this.time.at * this.now.header.heads + h) * this.wide * this.tall + i];
   }
 
   largest() {
-    const n = this.now.header.heads * this.wide() * this.tall();
+    const n = this.now.header.heads * this.wide * this.tall;
     return greatest(this.now.arrays.table.data.subarray(this.time.at * n, (this.time.at + 1) * n));
   }
 
   indexOf(q, k) {
-    return this.now.arrays.index.data[q * this.tokens() + k];
+    return this.now.arrays.index.data[q * this.tokens + k];
   }
 
   lit() {
@@ -155,8 +143,8 @@ export default class SwinBias {
     const { colors } = this.now;
     const box = (t) => [(t % cols) * step, Math.floor(t / cols) * step];
     const indexOf = (t) => this.indexOf(this.query, t);
-    this.drawCells(ctx, [this.tokens(), cols], step, 1, indexOf);
-    for (let t = 0; t < this.tokens(); t++)
+    this.drawCells(ctx, [this.tokens, cols], step, 1, indexOf);
+    for (let t = 0; t < this.tokens; t++)
       if (indexOf(t) === this.cell) this.ring(ctx, ...box(t), step - 1, colors.ink, 2);
     this.ring(ctx, ...box(this.key), step - 1, '#0F151C', 2.5);
     frame(ctx, ...box(this.query), step - 1, step - 1, undefined, 3);
@@ -171,16 +159,16 @@ export default class SwinBias {
   }
 
   drawTable() {
-    const step = this.size.table / this.wide();
-    const ctx = this.table.map.size(step * this.wide(), step * this.tall());
-    this.drawCells(ctx, [this.wide() * this.tall(), this.wide()], step, 0.75, (i) => i);
-    const [col, row] = [this.lit() % this.wide(), Math.floor(this.lit() / this.wide())];
+    const step = this.size.table / this.wide;
+    const ctx = this.table.map.size(step * this.wide, step * this.tall);
+    this.drawCells(ctx, [this.wide * this.tall, this.wide], step, 0.75, (i) => i);
+    const [col, row] = [this.lit() % this.wide, Math.floor(this.lit() / this.wide)];
     this.ring(ctx, col * step - 1, row * step - 1, step + 1.25, '#0F151C', 2.5);
-    this.table.head.textContent = `Table of head ${this.head + 1}, ${this.tall()} × ${this.wide()}`;
+    this.table.head.textContent = `Table of head ${this.head + 1}, ${this.tall} × ${this.wide}`;
   }
 
   drawMatrix() {
-    const n = this.tokens();
+    const n = this.tokens;
     const step = this.size.matrix / n;
     const ctx = this.matrix.map.size(this.size.matrix, this.size.matrix);
     const { data: index } = this.now.arrays.index;
@@ -198,36 +186,28 @@ export default class SwinBias {
   drawIndex() {
     const { rows, cols } = this.now.header;
     const i = this.lit();
-    const dr = Math.floor(i / this.wide()) - rows + 1;
-    const dc = (i % this.wide()) - cols + 1;
+    const dr = Math.floor(i / this.wide) - rows + 1;
+    const dc = (i % this.wide) - cols + 1;
     const pairs = (rows - Math.abs(dr)) * (cols - Math.abs(dc));
     const n = (v) => (v < 0 ? `(−${-v})` : `${v}`);
     this.lines[0].textContent =
       this.cell >= 0
         ? `Offset query − key = (${signed(dr, 0)}, ${signed(dc, 0)})`
         : `q ${this.place(this.query)} − k ${this.place(this.key)} = (${signed(dr, 0)}, ${signed(dc, 0)})`;
-    this.lines[1].textContent = `(${n(dr)} + ${rows - 1})·${this.wide()} + ${n(dc)} + ${cols - 1} = ${i}`;
+    this.lines[1].textContent = `(${n(dr)} + ${rows - 1})·${this.wide} + ${n(dc)} + ${cols - 1} = ${i}`;
     this.lines[2].replaceChildren();
     el(this.lines[2], 'span', {}, `table[${i}, head ${this.head + 1}] = `);
     el(this.lines[2], 'span', { class: 'sw-big' }, signed(this.value(i), 4));
-    this.lines[3].textContent = `shared by ${pairs.toLocaleString('en')} of ${(this.tokens() ** 2).toLocaleString('en')} pairs: all pairs with this offset`;
+    this.lines[3].textContent = `shared by ${pairs.toLocaleString('en')} of ${(this.tokens ** 2).toLocaleString('en')} pairs: all pairs with this offset`;
     this.lines[4].textContent = 'Added to the score q·k/√d before the softmax.';
     return `${this.lines[0].textContent}, bias ${signed(this.value(i), 4)}`;
   }
 
-  smallSide() {
-    return Math.min(112, Math.max(56, Math.floor(this.now.width / Math.min(this.now.header.heads, 8)) - 8));
-  }
-
-  smallAcross() {
-    return Math.max(1, Math.min(this.now.header.heads, Math.floor((this.now.width + 8) / (this.smallSide() + 8))));
-  }
-
   drawSmall() {
-    const s = this.smallSide();
-    const across = this.smallAcross();
+    const s = this.size.small;
+    const across = this.size.across;
     const down = Math.ceil(this.now.header.heads / across);
-    const step = s / this.wide();
+    const step = s / this.wide;
     const { colors } = this.now;
     const ctx = this.small.size(across * (s + 8), down * (s + 26));
     for (let h = 0; h < this.now.header.heads; h++) {
@@ -237,7 +217,7 @@ export default class SwinBias {
       fill(ctx, headColor(h, this.now.header.heads), x0, y0 - 13, 8, 8);
       ctx.save();
       ctx.translate(x0, y0);
-      this.drawCells(ctx, [this.wide() * this.tall(), this.wide()], step, -0.3, (i) => i, h);
+      this.drawCells(ctx, [this.wide * this.tall, this.wide], step, -0.3, (i) => i, h);
       ctx.restore();
       if (h === this.head) frame(ctx, x0, y0, s, s);
     }
@@ -275,6 +255,8 @@ export default class SwinBias {
   update(message, fresh) {
     this.now = message;
     const { header, width } = this.now;
+    const { rows, cols } = header;
+    Object.assign(this, { tokens: rows * cols, wide: 2 * cols - 1, tall: 2 * rows - 1 });
     if (fresh) {
       this.time.stop();
       this.time.at = header.at;
@@ -282,12 +264,14 @@ export default class SwinBias {
       this.cell = -1;
       const middle = Math.floor(header.rows / 2) * header.cols + Math.floor(header.cols / 2);
       this.query = middle;
-      this.key = Math.min(this.tokens() - 1, middle + 1);
+      this.key = Math.min(this.tokens - 1, middle + 1);
       this.size.peak = greatest(this.now.arrays.table.data);
     }
     const across = width >= 640 ? 4 : width >= 480 ? 2 : 1;
     const unit = Math.min(300, Math.floor((width - 24 * (across - 1)) / across));
     Object.assign(this.size, { window: Math.min(unit, 192), table: unit, matrix: unit });
+    this.size.small = Math.min(112, Math.max(56, Math.floor(width / Math.min(header.heads, 8)) - 8));
+    this.size.across = Math.max(1, Math.min(header.heads, Math.floor((width + 8) / (this.size.small + 8))));
     this.drawScale();
     this.drawAll();
   }

@@ -40,13 +40,9 @@ export default class SwinGradient {
     this.say = live(this.root);
   }
 
-  count() {
-    return this.now.header.rows * this.now.header.cols;
-  }
-
   largest(b) {
     let top = 0;
-    for (let p = 0; p < this.count(); p++) top = Math.max(top, this.now.arrays.gradient.data[b * this.count() + p]);
+    for (let p = 0; p < this.count; p++) top = Math.max(top, this.now.arrays.gradient.data[b * this.count + p]);
     return top || 1;
   }
 
@@ -56,12 +52,12 @@ export default class SwinGradient {
     const self = this.tiles[b];
     const step = self.side / cols;
     const ctx = self.map.size(self.side, step * rows);
-    const gradient = arrays.gradient.data.subarray(b * this.count(), (b + 1) * this.count());
-    const reach = arrays.reach.data.subarray(b * this.count(), (b + 1) * this.count());
+    const gradient = arrays.gradient.data.subarray(b * this.count, (b + 1) * this.count);
+    const reach = arrays.reach.data.subarray(b * this.count, (b + 1) * this.count);
     const top = this.largest(b);
     ctx.globalAlpha = 0.5;
     blit(ctx, this.image, 0, 0, self.side, step * rows, this.image.width > self.side);
-    for (let p = 0; p < this.count(); p++) {
+    for (let p = 0; p < this.count; p++) {
       const decades = Math.log10(Math.max(gradient[p] / top, 1e-30));
       const color = reach[p] ? `rgb(${channelsAt(SEQUENTIAL_LUT, 1 + decades / DECADES)})` : colors.paper;
       const [x, y] = [(p % cols) * step, Math.floor(p / cols) * step];
@@ -107,8 +103,8 @@ export default class SwinGradient {
       grid: () => [this.now.header.rows, this.now.header.cols],
       hover: (p, event) => {
         if (p < 0) return this.tip.hide();
-        const share = this.now.arrays.gradient.data[b * this.count() + p] / this.largest(b);
-        const allowed = this.now.arrays.reach.data[b * this.count() + p];
+        const share = this.now.arrays.gradient.data[b * this.count + p] / this.largest(b);
+        const allowed = this.now.arrays.reach.data[b * this.count + p];
         const size = share > 1e-20 ? `${(100 * share).toPrecision(2)} % of the largest gradient` : 'gradient 0';
         const text = `Patch ${p + 1}: ${size}\n${allowed ? 'allowed by the masks' : 'blocked by the masks'}`;
         if (event?.type === 'keydown') this.say(text);
@@ -122,6 +118,7 @@ export default class SwinGradient {
 
   update(message, fresh) {
     this.now = message;
+    this.count = message.header.rows * message.header.cols;
     if (fresh) this.image = picture(this.now.arrays.shown);
     const total = this.now.header.blocks.length;
     setCount(this.tiles, total, (b) => this.add(b));

@@ -53,16 +53,12 @@ export default class SwinReach {
     this.into = way('Patches read', false);
   }
 
-  count() {
-    return this.now.header.rows * this.now.header.cols;
-  }
-
   active() {
     return this.hover >= 0 ? this.hover : this.pinned;
   }
 
   hop(panel, other) {
-    const n = this.count();
+    const n = this.count;
     const p = this.active();
     const [o, i] = this.forward ? [other, p] : [p, other];
     return this.now.arrays.hops.data[(panel * n + o) * n + i];
@@ -70,7 +66,7 @@ export default class SwinReach {
 
   reached(panel, at) {
     let sum = 0;
-    for (let q = 0; q < this.count(); q++) sum += this.hop(panel, q) <= at;
+    for (let q = 0; q < this.count; q++) sum += this.hop(panel, q) <= at;
     return sum;
   }
 
@@ -80,14 +76,14 @@ export default class SwinReach {
     const step = self.side / cols;
     const ctx = self.map.size(self.side, step * rows);
     blit(ctx, this.image, 0, 0, self.side, step * rows, this.image.width > self.side);
-    for (let q = 0; q < this.count(); q++) this.drawPatch(ctx, k, q, step);
+    for (let q = 0; q < this.count; q++) this.drawPatch(ctx, k, q, step);
     ctx.globalAlpha = 0.35;
     lattice(ctx, this.now.colors.ink, 0.5, rows, cols, self.side, step * rows);
     ctx.globalAlpha = 1;
     frame(ctx, (this.active() % cols) * step, Math.floor(this.active() / cols) * step, step, step);
     const patches = this.reached(k, this.time.at);
-    const share = ((100 * patches) / this.count()).toFixed(0);
-    self.note.textContent = `${counted(patches)} of ${counted(this.count())} patches · ${share} %`;
+    const share = ((100 * patches) / this.count).toFixed(0);
+    self.note.textContent = `${counted(patches)} of ${counted(this.count)} patches · ${share} %`;
     const title = this.now.header.panels[k].title;
     nameGrid(self.map.node, `${title}, block ${this.time.at}, patch ${this.active() + 1}: ${self.note.textContent}`);
   }
@@ -112,7 +108,7 @@ export default class SwinReach {
     const steps = Array.from({ length: blocks + 1 }, (_, block) => block);
     plot.axisX(steps, String);
     plot.upright(this.time.place, this.now.colors.ink, 1, [3, 3]);
-    const share = (k, block) => this.reached(k, block) / this.count();
+    const share = (k, block) => this.reached(k, block) / this.count;
     const ends = panels.map(({ title }, k) => {
       const color = PALETTE.HEADS[[4, 0, 1, 2][k % 4]];
       const points = steps.map((block) => [block, share(k, block)]);
@@ -178,6 +174,7 @@ export default class SwinReach {
   update(message, fresh) {
     this.now = message;
     const { header, width } = this.now;
+    this.count = header.rows * header.cols;
     setCount(this.panels, header.panels.length, (k) => this.addPanel(k));
     if (fresh) {
       this.time.stop();

@@ -101,7 +101,7 @@ export default class SwinStepper extends Windows {
     };
     gridNavigation(this.map.node, {
       label: 'Patches of the image; N: next stage, B: previous, P: play, M: mask',
-      grid: () => [this.H().rows, this.H().cols],
+      grid: () => [this.header.rows, this.header.cols],
       cellAt: (x, y) => {
         const p = this.patchAt(x, y);
         return p < 0 ? -1 : this.rolled(p, -this.currentRoll());
@@ -131,7 +131,7 @@ export default class SwinStepper extends Windows {
 
   pin(patch) {
     this.pinned = patch;
-    this.trigger('pin', centreOf([this.H().rows, this.H().cols], patch));
+    this.trigger('pin', centreOf([this.header.rows, this.header.cols], patch));
     this.drawAll();
   }
 
@@ -143,9 +143,9 @@ export default class SwinStepper extends Windows {
     }
     const { across, width, gap } = this.allGeometry();
     const index = this.isShifted() ? this.now.arrays.index : this.now.arrays.plain;
-    this.hover = index.data[i * this.cells()];
+    this.hover = index.data[i * this.cells];
     this.drawAll();
-    const text = `Window ${i + 1}: ${counted(this.masked(i))} of ${counted(this.cells() ** 2)} pairs masked`;
+    const text = `Window ${i + 1}: ${counted(this.masked(i))} of ${counted(this.cells ** 2)} pairs masked`;
     this.say(text);
     this.tip.showOver(this.all.node, (i % across) * (width + gap), Math.floor(i / across) * (width + gap), text);
   }
@@ -160,13 +160,13 @@ export default class SwinStepper extends Windows {
     const k = this.stage();
     const { w, q } = this.home();
     const p = this.active();
-    this.sentence.textContent = describeStage(k, this.H());
-    const { cols } = this.H();
+    this.sentence.textContent = describeStage(k, this.header);
+    const { cols } = this.header;
     this.title.textContent = `Patch ${p + 1} · row ${Math.floor(p / cols) + 1}, column ${(p % cols) + 1}`;
     this.place.textContent =
       `${this.isShifted() ? 'after the roll: ' : ''}window ${w + 1}, slot ${q + 1}` +
       (this.isShifted() ? ` · region ${this.regionOf(p)}` : '');
-    const shapes = tensorShapes(this.H());
+    const shapes = tensorShapes(this.header);
     this.buttons.forEach(({ node, shape }, i) => {
       if (i === k) node.setAttribute('aria-current', 'step');
       else node.removeAttribute('aria-current');
@@ -218,9 +218,9 @@ export default class SwinStepper extends Windows {
   // ------------------------------------------------------------ pointing
   patchAt(x, y) {
     const p0 = pose(this.at);
-    const { rows, cols } = this.H();
+    const { rows, cols } = this.header;
     const step = this.tile.step;
-    for (let p = 0; p < this.count(); p++) {
+    for (let p = 0; p < this.count; p++) {
       const c = this.corner(p, p0);
       const inX = x - c.x;
       const inY = y - c.y;
@@ -235,7 +235,7 @@ export default class SwinStepper extends Windows {
 
   /** Return the current roll; arrow keys move on the rolled grid. */
   currentRoll() {
-    return pose(this.at).roll > 0.5 ? this.H().shift : 0;
+    return pose(this.at).roll > 0.5 ? this.header.shift : 0;
   }
 
   patchIn(cell) {
@@ -244,7 +244,7 @@ export default class SwinStepper extends Windows {
 
   /** Return sizes in pixels and RGB colours for the current width. */
   sizes(rest) {
-    const { rows, cols, window: M } = this.H();
+    const { rows, cols, window: M } = this.header;
     const most = Math.max(rows, cols);
     const step = (this.side - GAP * (most / M - 1)) / most;
     return {
@@ -258,8 +258,8 @@ export default class SwinStepper extends Windows {
   }
 
   update(message, fresh) {
-    this.now = message;
-    const { header, width } = this.now;
+    const { header, width } = message;
+    Object.assign(this, { now: message, header, count: header.rows * header.cols, cells: header.window ** 2 });
     const wide = width >= 640;
     this.layout.classList.toggle('sw-wide', wide);
     this.matrices.clear();

@@ -23,7 +23,7 @@ function write(ctx, font, text, x, y, align, base) {
 
 /** Render numbered patches plain and tinted by region; animation frames copy from these layers. */
 export function paint(view) {
-  const { rows, cols } = view.H();
+  const { rows, cols } = view.header;
   const step = view.tile.step;
   const image = picture(view.now.arrays.shown);
   [view.sheet, view.tinted] = [0, 1].map(() => {
@@ -32,7 +32,7 @@ export function paint(view) {
     blit(layer.ctx, image, 0, 0, cols * step, rows * step, image.width > cols * step);
     return layer;
   });
-  for (let p = 0; p < view.count(); p++) paintPatch(view, p, (p % cols) * step, Math.floor(p / cols) * step);
+  for (let p = 0; p < view.count; p++) paintPatch(view, p, (p % cols) * step, Math.floor(p / cols) * step);
 }
 
 function paintPatch(view, p, x, y) {
@@ -50,7 +50,7 @@ function paintPatch(view, p, x, y) {
 
 export function drawStage(view) {
   const at = pose(view.at);
-  const { rows, cols } = view.H();
+  const { rows, cols } = view.header;
   const step = view.tile.step;
   const ctx = view.map.size(view.side, view.tile.height);
   const keys = view.keysByPatch(view.isShifted() ? 'shifted' : 'regular');
@@ -58,7 +58,7 @@ export function drawStage(view) {
   const first = view.corner(0, { gap: at.gap, roll: 0 });
   const box = closed ? [first.x0, first.y0, cols * step, rows * step] : [0, 0, view.side, view.tile.height];
   clipped(ctx, box, () => {
-    for (let p = 0; p < view.count(); p++) {
+    for (let p = 0; p < view.count; p++) {
       const { x, y, c, r } = view.corner(p, at);
       // A patch that crosses an edge is drawn at both edges.
       const xs = closed && c > cols - 1 + 1e-6 ? [x, x - cols * step] : [x];
@@ -75,7 +75,7 @@ export function drawStage(view) {
 
 /** Draw windows as thin frames while there are no gaps between them. */
 function drawWindows(view, ctx, { x0, y0 }) {
-  const { rows, cols, window: M } = view.H();
+  const { rows, cols, window: M } = view.header;
   const wide = M * view.tile.step;
   if (Math.abs(view.at - view.stage()) >= 0.01 || view.stage() === 0 || view.stage() === LAST) return;
   for (let r = 0; r < rows / M; r++)
@@ -83,7 +83,7 @@ function drawWindows(view, ctx, { x0, y0 }) {
 }
 
 function drawPatch(view, ctx, p, x, y, { tint }, keys) {
-  const { cols } = view.H();
+  const { cols } = view.header;
   const step = view.tile.step;
   const s = (step * view.sheet.node.width) / view.sheet.width;
   const [sx, sy] = [(p % cols) * s, Math.floor(p / cols) * s];
@@ -124,7 +124,7 @@ function hatch(view, ctx, x, y, step, strong) {
 }
 
 export function drawMini(view, { kind, head, map: mini, note }) {
-  const { rows, cols, shift } = view.H();
+  const { rows, cols, shift } = view.header;
   const width = view.tile.mini;
   const step = width / cols;
   const ctx = mini.size(width, step * rows);
@@ -132,7 +132,7 @@ export function drawMini(view, { kind, head, map: mini, note }) {
   ctx.globalAlpha = 0.9;
   blit(ctx, view.tile.image, 0, 0, width, step * rows, view.tile.image.width > width);
   ctx.globalAlpha = 1;
-  for (let p = 0; p < view.count(); p++) drawMiniPatch(view, ctx, p, keys.get(p), kind === 'shifted', step);
+  for (let p = 0; p < view.count; p++) drawMiniPatch(view, ctx, p, keys.get(p), kind === 'shifted', step);
   const patch = view.active();
   frame(ctx, (patch % cols) * step, Math.floor(patch / cols) * step, step, step);
   head.textContent = kind === 'shifted' ? `Windows shifted by ${shift}` : 'Regular windows';
@@ -142,7 +142,7 @@ export function drawMini(view, { kind, head, map: mini, note }) {
 }
 
 function drawMiniPatch(view, ctx, p, key, isShift, step) {
-  const { cols } = view.H();
+  const { cols } = view.header;
   const { colors, arrays } = view.now;
   const x = (p % cols) * step;
   const y = Math.floor(p / cols) * step;
@@ -157,7 +157,7 @@ function drawMiniPatch(view, ctx, p, key, isShift, step) {
 
 /** Return colour and opacity of one (query, key) cell: masked, allowed, or an attention weight. */
 function cellStyle(view, w, q, k) {
-  const n = view.cells();
+  const n = view.cells;
   const i = (w * n + q) * n + k;
   const colors = view.tile.rgb;
   const allowed = !view.isShifted() || view.now.arrays.allowed.data[i] === 1;
@@ -173,7 +173,7 @@ function cellStyle(view, w, q, k) {
 function cellImage(view, w) {
   const mode = `${w} ${view.isShifted()} ${view.attending()} ${view.leaking}`;
   if (view.matrices.has(mode)) return view.matrices.get(mode);
-  const n = view.cells();
+  const n = view.cells;
   const image = new ImageData(n, n);
   for (let q = 0; q < n; q++)
     for (let k = 0; k < n; k++) {
@@ -186,7 +186,7 @@ function cellImage(view, w) {
 }
 
 function drawCells(view, ctx, w, x, y, width, rowLit) {
-  const step = width / view.cells();
+  const step = width / view.cells;
   fill(ctx, view.now.colors.panel, x, y, width, width);
   blit(ctx, cellImage(view, w), x, y, width, width);
   if (rowLit >= 0) frame(ctx, x, y + rowLit * step, width, step, undefined, 2);
@@ -195,7 +195,7 @@ function drawCells(view, ctx, w, x, y, width, rowLit) {
 export function drawMatrix(view) {
   const { w, q } = view.home();
   const width = view.tile.matrix;
-  const n = view.cells();
+  const n = view.cells;
   drawCells(view, view.matrix.size(width, width), w, 0, 0, width, q);
   view.matrixHead.textContent = `Window ${w + 1}: ${view.attending() ? 'attention' : 'allowed pairs'}`;
   view.matrixNote.textContent = [
@@ -236,7 +236,7 @@ export function drawAllWindows(view) {
     drawCells(view, ctx, i, x, y, g.width, -1);
     if (i === w) frame(ctx, x, y, g.width, g.width, undefined, 2);
   }
-  const every = g.total * view.cells() ** 2;
+  const every = g.total * view.cells ** 2;
   view.allHead.textContent = !view.isShifted()
     ? `Regular block: ${plural(g.total, 'window')}, no mask (query × key)`
     : view.attending()

@@ -89,18 +89,6 @@ export const GAP = 14;
 
 /** Windows at one position (`at`) between the stages, for the message `now` and the active patch. */
 export class Windows {
-  H() {
-    return this.now.header;
-  }
-
-  count() {
-    return this.H().rows * this.H().cols;
-  }
-
-  cells() {
-    return this.H().window ** 2;
-  }
-
   active() {
     return this.hover >= 0 ? this.hover : this.pinned;
   }
@@ -120,7 +108,7 @@ export class Windows {
 
   findSlots() {
     const find = (data) => {
-      const out = new Int32Array(this.count());
+      const out = new Int32Array(this.count);
       data.forEach((p, slot) => {
         out[p] = slot;
       });
@@ -131,7 +119,7 @@ export class Windows {
 
   /** Return the keys in a patch's window, in slot order: {patch, allowed, weight, unmasked}. */
   keysOf(p, kind) {
-    const n = this.cells();
+    const n = this.cells;
     const slot = this.slots[kind][p];
     const w = Math.floor(slot / n);
     const q = slot % n;
@@ -153,7 +141,7 @@ export class Windows {
 
   /** Return the top left corner of a patch in pixels; a wrapped patch is drawn a second time. */
   corner(p, { gap, roll }) {
-    const { rows, cols, window: M, shift } = this.H();
+    const { rows, cols, window: M, shift } = this.header;
     const step = this.tile.step;
     const wrap = (v, n) => ((v % n) + n) % n;
     const r = wrap(Math.floor(p / cols) - shift * roll, rows);
@@ -166,18 +154,18 @@ export class Windows {
 
   /** Return the cell `by` rows below and columns right of a cell, around the edges. */
   rolled(cell, by) {
-    const { rows, cols } = this.H();
+    const { rows, cols } = this.header;
     return ((Math.floor(cell / cols) + by + rows) % rows) * cols + (((cell % cols) + by + cols) % cols);
   }
 
   /** Return the region id of a patch, which is stored by its position after the roll. */
   regionOf(p) {
-    return this.now.arrays.ids.data[this.rolled(p, -this.H().shift)];
+    return this.now.arrays.ids.data[this.rolled(p, -this.header.shift)];
   }
 
   home() {
     const slot = this.slots[this.isShifted() ? 'shifted' : 'regular'][this.active()];
-    return { w: Math.floor(slot / this.cells()), q: slot % this.cells() };
+    return { w: Math.floor(slot / this.cells), q: slot % this.cells };
   }
 
   masked(w) {
@@ -185,7 +173,7 @@ export class Windows {
   }
 
   countMasked() {
-    const n = this.cells() ** 2;
+    const n = this.cells ** 2;
     const { data } = this.now.arrays.allowed;
     this.shut = Array.from({ length: data.length / n }, (_, w) => {
       let sum = 0;
@@ -195,8 +183,8 @@ export class Windows {
   }
 
   allGeometry() {
-    const total = this.count() / this.cells();
-    const across = this.H().cols / this.H().window;
+    const total = this.count / this.cells;
+    const across = this.header.cols / this.header.window;
     const down = total / across;
     const gap = 6;
     const width = Math.max(10, Math.min(96, Math.floor((this.now.width - gap * (across - 1)) / across)));
