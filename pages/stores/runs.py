@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from pages.stores.session import UserSession
     from vitviz.analysis.race import Racer
     from vitviz.training.executor import Executor
+    from vitviz.training.run_archive import Intake
     from vitviz.training.run_config import RunConfig
     from vitviz.training.run_directory import Run, Status
-    from vitviz.training.upload_quota import Intake
 
 LEASE_S = 300.0  # browsers throttle hidden tabs to about one poll per minute, and lens pages do not poll
 _TOUCH_S = 5.0
@@ -58,7 +58,7 @@ def admit_upload(user: UserSession, address: str, kind: str = "run") -> None:
     Raises:
         RunError: if the user or the address exceeds the hourly limit.
     """
-    from vitviz.training.upload_quota import Intake
+    from vitviz.training.run_archive import Intake
 
     with _opening:
         intake = _intakes.setdefault(kind, Intake(kind))

@@ -15,7 +15,7 @@ from typing import Any
 import streamlit as st
 
 _logged: set[str] = set()
-_FIXES = ("lost_clicks", "stale_polls", "download_files", "caching", "held_messages", "message_batching")
+_FIXES = ("lost_clicks", "stale_polls", "download_files", "caching", "browser_messages")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import pytest
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime.scriptrunner_utils import script_run_context
 
-from pages.streamlit_fixes import held_messages
+from pages.streamlit_fixes import browser_messages
 
 
 @pytest.mark.parametrize(
@@ -28,12 +28,12 @@ from pages.streamlit_fixes import held_messages
 def test_a_browser_holds_what_pages_show_up_to_a_bound_and_not_what_polls_bring(
     monkeypatch: pytest.MonkeyPatch, size: int, alone: list[str], held: bool, others: int, cacheable: bool
 ) -> None:
-    held_messages.install()
+    browser_messages.install()
     message = ForwardMsg()
     message.delta.new_element.markdown.body = "x" * size
     twin = ForwardMsg()
     twin.CopyFrom(message)
-    held_messages.hash_message(twin)
+    browser_messages.hash_message(twin)
     known = {twin.hash} if held else set()
     context = SimpleNamespace(
         fragment_ids_this_run=alone, cached_message_hashes=frozenset(known | {str(i) for i in range(others)})
@@ -48,7 +48,7 @@ def test_a_message_has_a_name_of_its_own_and_the_same_where_it_is_the_same() -> 
     found = []
     for body, path in (("a", 1), ("b", 1), ("a", 2), ("a" * 5000, 1), ("a" * 5000, 3)):
         message, plain = ForwardMsg(), ForwardMsg()
-        for one, name in ((message, held_messages.hash_message), (plain, held_messages._populate_hash)):
+        for one, name in ((message, browser_messages.hash_message), (plain, browser_messages._populate_hash)):
             one.delta.new_element.markdown.body = body
             one.metadata.delta_path[:] = [0, path]
             name(one)
@@ -58,5 +58,5 @@ def test_a_message_has_a_name_of_its_own_and_the_same_where_it_is_the_same() -> 
     assert [held for _, held in found] == [False, False, False, True, True]
     started = ForwardMsg()
     started.new_session.name = "app"
-    held_messages.hash_message(started)
+    browser_messages.hash_message(started)
     assert started.hash and not started.metadata.cacheable

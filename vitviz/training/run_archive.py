@@ -1,4 +1,4 @@
-"""Export a run as a zip, and import one after checking every file in it.
+"""Export a run as a zip, import one after checking every file in it, and limit how many are uploaded.
 
 The configs of an experiment's members are recreated from its own config.
 """
@@ -7,8 +7,11 @@ import io
 import json
 import re
 import shutil
+import threading
 import time
 import zipfile
+from collections import deque
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,12 +23,13 @@ from vitviz import upload_limits as limits
 from vitviz.checkpoint_header import CheckpointError
 from vitviz.checkpoints import load_checkpoint
 from vitviz.data.bounded_zip import BoundedZip, EntryError, ZipError, ZipLimits
-from vitviz.text import cut
+from vitviz.text import cut, plural
 from vitviz.training.atomic_files import write_status
 from vitviz.training.record_fields import FieldError, checked_record, integer_between, number
 from vitviz.training.run_config import MEMBER_NAME, RunConfig, config_from_values
 from vitviz.training.run_directory import START, Run, RunError, Status
 from vitviz.training.start_weights import check_start
+from vitviz.upload_limits import UPLOAD_WINDOW_S, UPLOADS_PER_ADDRESS, UPLOADS_PER_USER
 
 MAX_SECONDS = 1.2  # of processor time, between two files or records
 _MAX_FILE_BYTES = {  # other files: the limit of the archive
@@ -263,3 +267,35 @@ def _status(files: dict[str, bytes], name: str) -> Status:
         raise RunError(f"{_NOT_A_RUN}: its status ({name}) is invalid: {error}") from error
     except (TypeError, ValueError, AttributeError, RecursionError) as error:
         raise RunError(f"{_NOT_A_RUN}: its status ({name}) cannot be read") from error
+
+
+@dataclass
+class Intake:
+    """Recent uploads of one kind to this server process; thread-safe."""
+
+    kind: str = "run"
+    now: Callable[[], float] = time.monotonic
+    _taken: deque[tuple[float, str, str]] = field(default_factory=deque)  # (when, owner, address)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def admit(self, owner: str, address: str = "") -> None:
+        """Count an upload; an empty `address` does not count.
+
+        Raises:
+            RunError: if this session or this address has reached its limit of uploads per hour.
+        """
+        with self._lock:
+            time_s = self.now()
+            while self._taken and time_s - self._taken[0][0] >= UPLOAD_WINDOW_S:
+                self._taken.popleft()
+            from_owner = sum(who == owner for _, who, _ in self._taken)
+            from_address = sum(bool(address) and where == address for *_, where in self._taken)
+            for count, most, whose in (
+                (from_owner, UPLOADS_PER_USER, "you"),
+                (from_address, UPLOADS_PER_ADDRESS, "your network"),
+            ):
+                if count >= most:
+                    raise RunError(
+                        f"{plural(count, self.kind)} came from {whose} within an hour, the limit: try again later"
+                    )
+            self._taken.append((time_s, owner, address))

@@ -23,7 +23,7 @@ from tests.robustness.no_writing import read_only
 from tests.unit.training_helpers import duplicate
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
-from vitviz.training import upload_quota
+from vitviz.training import run_archive
 from vitviz.training.atomic_files import write_status
 from vitviz.training.run_archive import export_run
 from vitviz.training.run_config import RunConfig
@@ -198,7 +198,7 @@ def test_who_brings_in_too_many_runs_is_told_so(
 ) -> None:
     monkeypatch.setattr(runs, "_intakes", {})
     monkeypatch.setenv("VITVIZ_RUNS", str(folder))
-    monkeypatch.setattr(upload_quota, "UPLOADS_PER_USER", 1)
+    monkeypatch.setattr(run_archive, "UPLOADS_PER_USER", 1)
     app, data = open_app(PAGE), export_run(trained)
 
     def bring() -> None:

@@ -16,7 +16,7 @@ from streamlit.runtime.scriptrunner import ScriptRunner
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunnerEvent
 from streamlit.signal_util import Signal
 
-from pages.streamlit_fixes import message_batching
+from pages.streamlit_fixes import browser_messages
 
 DRAWN, ENDED = ScriptRunnerEvent.ENQUEUE_FORWARD_MSG, ScriptRunnerEvent.SCRIPT_STOPPED_WITH_SUCCESS
 
@@ -68,8 +68,8 @@ class Session(AppSession):
 @pytest.fixture
 def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
     monkeypatch.setattr(AppSession, "_on_scriptrunner_event", AppSession._on_scriptrunner_event)
-    message_batching.install()
-    message_batching.install()  # every run of the app does
+    browser_messages.install()
+    browser_messages.install()  # every run of the app does
 
     def handled(session: Session, sender: ScriptRunner, event: ScriptRunnerEvent) -> None:
         if event == ScriptRunnerEvent.SHUTDOWN:
@@ -78,7 +78,7 @@ def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
         message.script_finished = ForwardMsg.FINISHED_SUCCESSFULLY
         session._browser_queue.enqueue(message)
 
-    monkeypatch.setattr(message_batching, "_handle_event", handled)
+    monkeypatch.setattr(browser_messages, "_handle_event", handled)
     loop = asyncio.new_event_loop()
     yield Session(loop)
     loop.close()
@@ -123,13 +123,13 @@ def test_a_run_that_was_replaced_draws_no_more_and_an_error_takes_nothing_with_i
 
 def test_a_run_that_has_begun_goes_on_telling_its_session(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first run of a server installs it; its runner holds what it tells weakly."""
-    plain, told = message_batching._send_event, []
+    plain, told = browser_messages._send_event, []
     monkeypatch.setattr(AppSession, "_on_scriptrunner_event", plain)
     session = Session(loop := asyncio.new_event_loop())
     signal = Signal()
     signal.connect(session._on_scriptrunner_event)
     del plain
-    message_batching.install()
+    browser_messages.install()
     gc.collect()
     monkeypatch.setattr(session, "_call_soon_on_event_loop", told.append)
     signal.send("runner", event=ENDED)
@@ -138,7 +138,7 @@ def test_a_run_that_has_begun_goes_on_telling_its_session(monkeypatch: pytest.Mo
 
 
 def test_another_streamlit_goes_on_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(AppSession, "_on_scriptrunner_event", message_batching._send_event)
+    monkeypatch.setattr(AppSession, "_on_scriptrunner_event", browser_messages._send_event)
     monkeypatch.delattr(AppSession, "_call_soon_on_event_loop")
-    message_batching.install()
-    assert vars(AppSession)["_on_scriptrunner_event"] is message_batching._send_event
+    browser_messages.install()
+    assert vars(AppSession)["_on_scriptrunner_event"] is browser_messages._send_event

@@ -1,19 +1,25 @@
-"""Send the messages of a run to the server's event loop in batches.
+"""Send the messages of a run in batches, hash them quickly, and bound how many of them a browser is told to keep.
 
 Without this fix (Streamlit 1.67, no upstream issue found): each of a page's hundred messages wakes the event loop
-twice, and the two threads exchange the interpreter lock each time, which takes half of a run's time.
+twice, and the two threads exchange the interpreter lock each time, which takes half of a run's time. Hashing takes four
+times as long, and a browser reports each message that it keeps (34 bytes) with every request, however many there are.
 """
 
 import asyncio
 import logging
 import threading
+from base64 import urlsafe_b64encode
 from functools import partial
+from hashlib import blake2b
 from typing import Any
 
+from streamlit import config
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.runtime import forward_msg_cache
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.scriptrunner import ScriptRunner
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunnerEvent
+from streamlit.runtime.scriptrunner_utils import script_run_context
 
 from pages.streamlit_fixes.installation import Replacement, apply
 
@@ -27,6 +33,12 @@ PARAMETERS = (
     "self sender event forward_msg exception client_state page_script_hash fragment_ids_this_run pages"
     " run_descriptor"
 )
+MAX_MESSAGES = 300
+MAX_SMALL_MESSAGES = 150  # style sheets and lists come first; captions must not crowd out views
+LARGE_BYTES = 4000
+_HASH_BYTES = 9  # 10^21 values: no two elements of a page share one
+_SMALLEST_BYTES = 1000  # below it the setting is not looked up
+_populate_hash = forward_msg_cache.populate_hash_if_needed
 Event = tuple[ScriptRunner | None, ScriptRunnerEvent, dict[str, Any]]
 
 
@@ -50,7 +62,8 @@ class _Batch:
 
 
 def install() -> None:
-    """Replace the function that hands one event to the event loop."""
+    """Replace the functions that hand one event to the event loop, and that hash a message."""
+    apply(Replacement(script_run_context, "populate_hash_if_needed", "msg", _mark_message))
     apply(
         Replacement(AppSession, "_on_scriptrunner_event", PARAMETERS, _collect_event),
         Replacement(AppSession, "_handle_scriptrunner_event_on_event_loop", PARAMETERS),
@@ -90,3 +103,30 @@ def _flush(session: AppSession, batch: _Batch) -> None:
                 logging.getLogger(__name__).exception("Streamlit could not handle %s", event)
     if has_queued and session._message_enqueued_callback:
         session._message_enqueued_callback()
+
+
+def hash_message(message: ForwardMsg) -> None:
+    """Hash what is drawn, and mark it as cacheable if it is large. Streamlit's own hash is 20 bytes longer."""
+    if message.hash or message.WhichOneof("type") != "delta":
+        _populate_hash(message)
+        return
+    content = message.delta.SerializeToString(deterministic=True)
+    message.hash = urlsafe_b64encode(blake2b(content, digest_size=_HASH_BYTES).digest()).decode()
+    is_large = len(content) >= _SMALLEST_BYTES and len(content) >= int(
+        config.get_option("global.minCachedMessageSize")
+    )
+    message.metadata.cacheable = is_large and message.delta.WhichOneof("type") == "new_element"
+
+
+def _mark_message(msg: ForwardMsg) -> None:
+    """Mark a message as cacheable if it is large, is not part of a poll, and the browser has room for it."""
+    hash_message(msg)
+    if not msg.metadata.cacheable:  # nine of ten
+        return
+    context = script_run_context.get_script_run_ctx(suppress_warning=True)
+    if context is None or msg.hash in context.cached_message_hashes:
+        return
+    count = len(context.cached_message_hashes)
+    is_small = msg.ByteSize() < LARGE_BYTES
+    if context.fragment_ids_this_run or count >= MAX_MESSAGES or (count >= MAX_SMALL_MESSAGES and is_small):
+        msg.metadata.cacheable = False
