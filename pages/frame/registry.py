@@ -1,6 +1,7 @@
-"""List the pages in menu order, with their titles and questions."""
+"""List the pages in menu order, with their titles and questions; registry.toml holds them."""
 
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -46,236 +47,17 @@ class PageEntry:
         return f"pages/{self.folder}/page.py"
 
 
-_ALL = (
-    PageEntry(
-        "start",
-        "home",
-        "Start",
-        "home",
-        "Start",
-        "What does a Vision Transformer do?",
-        need="class_head",
-        parts=PARTS,
-        requires={"": "class_head whole_record"},
-    ),
-    PageEntry(
-        "lessons",
-        "lessons",
-        "Lessons",
-        "signpost",
-        "Start",
-        "Choose a lesson",
-        sidebar=False,
-    ),
-    PageEntry(
-        "glossary", "words", "Glossary", "dictionary", "Start", "What does a term mean?", sidebar=False
-    ),
-    PageEntry(
-        "lenses/patches",
-        "patches",
-        "Patches",
-        "grid_view",
-        "The model",
-        "How does an image become tokens?",
-        need="embedding",
-        parts=("image", "patches", "E"),
-        requires={"": "embedding"},
-    ),
-    PageEntry(
-        "lenses/filters",
-        "filters",
-        "Filters of E",
-        "texture",
-        "The model",
-        "Which patterns do the patch embedding's filters detect?",
-        need="embedding",
-        parts=("E",),
-        requires={"": "filters", "express": "embedding"},
-        default="cifar10_vit_p8",
-    ),
-    PageEntry(
-        "lenses/positions",
-        "positions",
-        "Positions",
-        "explore",
-        "The model",
-        "How does a token know its position?",
-        need="learned_positions",
-        parts=("positions",),
-        requires={"resize": "learned_positions"},
-        default="cifar10_vit",
-    ),
-    PageEntry(
-        "lenses/block",
-        "block",
-        "Inside a block",
-        "account_tree",
-        "The model",
-        "What happens to a token in a block?",
-        need="blocks",
-        layer="block.layer",
-        parts=("blocks", "head", "classes"),
-        requires={"": "blocks"},
-    ),
-    PageEntry(
-        "lenses/attention",
-        "attention",
-        "Attention",
-        "visibility",
-        "The model",
-        "Which tokens does each token attend to?",
-        layer="attention.layer",
-        parts=("blocks", "classes"),
-        requires={"": "attention"},
-        default="cifar10_vit",
-        images={"": "cifar10-few:134"},  # most concentrated of the correct predictions; a test measures it
-    ),
-    PageEntry(
-        "lenses/attention_distance",
-        "attention_distance",
-        "Attention distance",
-        "straighten",
-        "The model",
-        "How far does each head attend?",
-        parts=("blocks",),
-        requires={"": "distance whole_record"},
-        default="cifar10_vit",
-    ),
-    PageEntry(
-        "lenses/layers",
-        "layers",
-        "What layers see",
-        "layers",
-        "The model",
-        "How do the layers of a ViT and a CNN represent an image?",
-        need="layers",
-        parts=("blocks",),
-        requires={"": "layers"},
-        default="cifar10_vit",
-    ),
-    PageEntry(
-        "lenses/two_images",
-        "two_images",
-        "Two images",
-        "join_inner",
-        "The model",
-        "Which patches of two images have similar tokens?",
-        need="layers",
-        parts=("image", "blocks"),
-        requires={"": "layers"},
-        default="digits_vit",
-        images={"": "digits:18"},
-    ),
-    PageEntry(
-        "train/lab",
-        "live_lab",
-        "Live lab",
-        "science",
-        "Train",
-        "How does attention emerge during training?",
-        parts=("E", "positions", "blocks", "head"),
-    ),
-    PageEntry(
-        "train/fine_tuning",
-        "fine_tuning",
-        "Fine-tuning",
-        "tune",
-        "Train",
-        "Does a pretrained model help with little data?",
-        need="class_head",
-        parts=("positions", "blocks", "head"),
-    ),
-    PageEntry(
-        "lenses/on_your_image",
-        "on_your_picture",
-        "CNN or ViT on your image",
-        "compare",
-        "Compare",
-        "How much must an image change before a CNN or a ViT changes its prediction?",
-        need="class_head",
-        parts=("image", "classes"),
-        requires={"": "class_head many_images"},
-        default="cifar10_vit",
-        images={"parts": "sample:cat"},  # whose parts are annotated
-    ),
-    PageEntry(
-        "lenses/hybrids",
-        "hybrids",
-        "Hybrids",
-        "merge",
-        "Compare",
-        "What do convolutions add to a transformer?",
-        need="class_head",
-        parts=("image", "patches", "E"),
-        requires={"": "stem"},
-        default="cifar10_hybrid",
-    ),
-    PageEntry(
-        "lenses/distillation",
-        "distillation",
-        "DeiT",
-        "school",
-        "Compare",
-        "What does a student learn from its teacher?",
-        need="distillation",
-        parts=("blocks", "head", "classes"),
-        requires={"": "distillation", "lesson": ""},
-        default="cifar10_deit_soft",
-        images={"": "cifar10-few:96"},  # where the two heads differ most; a test measures it
-    ),
-    PageEntry(
-        "lenses/swin",
-        "swin",
-        "Swin",
-        "window",
-        "Compare",
-        "How does information spread if attention stays inside windows?",
-        need="windows",
-        parts=("patches", "positions", "blocks"),
-        requires={"": "windows"},
-        default="cifar10_swin",
-    ),
-    PageEntry(
-        "which_model",
-        "which_model",
-        "Which model",
-        "leaderboard",
-        "Compare",
-        "Which model gives the best accuracy for its cost?",
-        need="class_head",
-        drawn_by=("DataFrame",),
-    ),
-    PageEntry(
-        "studies",
-        "studies",
-        "Studies",
-        "biotech",
-        "Studies",
-        "What do many training runs show about one question?",
-        parts=("image", "E", "positions", "blocks", "head", "classes"),
-        sidebar=False,
-    ),
-    PageEntry(
-        "classroom",
-        "class_room",
-        "Classroom",
-        "cast_for_education",
-        "Class",
-        "How do we explore a model together?",
-        sidebar=False,
-    ),
-    PageEntry(
-        "exercises",
-        "exercises",
-        "Exercises",
-        "assignment",
-        "Class",
-        "Can you build each part yourself?",
-        parts=("patches", "E", "positions", "blocks", "head"),
-        drawn_by=("StreamlitSyntaxHighlighter",),
-    ),
-)
-PAGES = tuple(entry for entry in _ALL if (_ROOT / entry.folder / "page.py").is_file())
+def _read_entries() -> Iterator[PageEntry]:
+    """Read the entries whose script is there."""
+    tables = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+    for slug, table in tables.items():
+        lists = {name: tuple(table.get(name, ())) for name in ("parts", "drawn_by")}
+        entry = PageEntry(slug=slug, **(table | lists))
+        if (_ROOT / entry.folder / "page.py").is_file():
+            yield entry
+
+
+PAGES = tuple(_read_entries())
 BY_SLUG = {entry.slug: entry for entry in PAGES}
 
 

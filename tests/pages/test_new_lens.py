@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-LAST = '    PageEntry(\n        "train/lab"'
+LAST = "[live_lab]\n"
 # In the order of CONTRIBUTING's blocks.
 FILES = (
     "vitviz/analysis/brightness.py",
@@ -30,7 +30,7 @@ def walk(start: str = "**A new lens**", end: str = "**A new study**") -> list[st
     """Return the code blocks of a part, in order."""
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     part = text[text.index(start) : text.index(end)]
-    return re.findall(r"```(?:python|js|css|text)\n(.*?)```", part, re.S)
+    return re.findall(r"```(?:python|js|css|text|toml)\n(.*?)```", part, re.S)
 
 
 @pytest.fixture(scope="module")
@@ -41,14 +41,14 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(ROOT / name, made / name)
     for name in ("vitviz", "pages", "tests", "static", ".streamlit"):
         shutil.copytree(ROOT / name, made / name, ignore=shutil.ignore_patterns("__pycache__"))
-    *texts, line = walk()
+    *texts, entry = walk()
     for name, text in zip(FILES, texts, strict=True):
         (made / name).parent.mkdir(exist_ok=True)
         (made / name).write_text(text, "utf-8")
-    registry = made / "pages/frame/registry.py"
+    registry = made / "pages/frame/registry.toml"
     entries = registry.read_text("utf-8")
     assert entries.count(LAST) == 1
-    registry.write_text(entries.replace(LAST, line + LAST), "utf-8")
+    registry.write_text(entries.replace(LAST, f"{entry}\n{LAST}"), "utf-8")
     study, line = walk("**A new study**", "## Train from the shell")
     (made / "pages/studies/one_seed.py").write_text(study, "utf-8")
     catalogue = made / "pages/studies/study_list.py"
@@ -64,7 +64,7 @@ def test_one_file_and_one_line_are_a_study(copy: Path) -> None:
     assert ran.returncode == 0 and re.search(r"[1-9]\d* passed", ran.stdout), ran.stdout + ran.stderr
 
 
-def test_nine_files_in_five_folders_and_one_line_are_a_lens(copy: Path) -> None:
+def test_nine_files_in_five_folders_and_one_entry_are_a_lens(copy: Path) -> None:
     assert len(FILES) == 9 and len({Path(name).parent for name in FILES}) == 5
     tests = [name for name in FILES if name.startswith("tests/")]
     tests.append("tests/unit/test_architecture.py::test_imports_point_one_way")
