@@ -12,7 +12,9 @@ from pathlib import Path, PurePath
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequestType
@@ -306,6 +308,23 @@ def _draw_sources(
 ) -> None:
     parts = parts() if callable(parts) else parts
     source("\n\n".join(dedent(inspect.getsource(part)) for part in parts))
+
+
+def images(small: Sequence[NDArray[np.uint8]], names: Sequence[str], alt: str, width_px: int) -> None:
+    """Draw small images (H, W) or (H, W, channels) in a row, enlarged so that a browser does not blur them.
+
+    Args:
+        small: grey or RGB.
+        names: captions; `alt` and a caption describe an image for screen readers.
+        width_px: of each image as shown.
+    """
+    with st.container(horizontal=True, gap="xsmall"):
+        for image, name in zip(small, names, strict=True):
+            scale = -(-width_px // image.shape[0])
+            large = (
+                np.broadcast_to(np.atleast_3d(image), (*image.shape[:2], 3)).repeat(scale, 0).repeat(scale, 1)
+            )
+            st.image(large, caption=name, alt=f"{alt}{name}", width=width_px)
 
 
 def mount_browser() -> None:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
-from pages.controls import session_keys
+from pages.controls import notices, session_keys
+from pages.frame import page
 from pages.stores import runs, session, shared_cache
 from vitviz.text import reason
 from vitviz.training.position_race import QUESTIONS
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from vitviz.training.run_config import RunConfig
 
 _clicks = threading.Lock()  # held while session_keys.CLICKS_SERVED is read and raised
+RUN_MISSING = "The run of this link was deleted or has expired on this server."
 POLL_S = 0.5
 WATCHED = "_watched_run"  # session key: True if the run was active when it was drawn last
 MAX_RACE_IMAGES = 4  # images, of the first classes
@@ -89,6 +91,24 @@ def start_run(config: RunConfig, lease_s: float | None = runs.LEASE_S, **options
     return run
 
 
+def adopt_linked_run(key: str, notice: str, fits: Callable[[Run], bool] = lambda run: True) -> None:
+    """Add the permalink's run to the session if it fits the page, or store a notice if it does not exist.
+
+    Args:
+        key: of the control that holds the run.
+        notice: session key of the notice.
+    """
+    requested = st.session_state.get(session_keys.REQUESTED, {})
+    run_id = requested.get(key, "")
+    run = runs.find_run(run_id)
+    if run is None:
+        requested.pop(key, None)  # without a run no control takes it
+    elif fits(run):
+        runs.adopt_run(session.get_current(), run_id)
+    if run_id:
+        notices.store_notice(notice, RUN_MISSING if run is None else "")
+
+
 def rerun_if_deleted(draw: Callable[..., None]) -> Callable[..., None]:
     """Wrap a fragment so that it reruns the page, which reports missing runs, if one was deleted."""
 
@@ -128,13 +148,7 @@ def draw_race_question(dataset_name: str) -> None:
     """Draw the dataset's question and one test image per class, at most four."""
     dataset = shared_cache.load_dataset(dataset_name)
     labels = dataset.labels_of("test")
-    images = [
-        dataset.test_images[np.argmax(labels == index)]
-        for index in range(len(dataset.classes[:MAX_RACE_IMAGES]))
-    ]
-    scale = max(1, 2 * _RACE_IMAGE_PX // images[0].shape[0])  # so that a browser does not blur small images
+    names = dataset.classes[:MAX_RACE_IMAGES]
+    images = [dataset.test_images[np.argmax(labels == index)] for index in range(len(names))]
     st.caption(f"Question: {QUESTIONS[dataset_name]}")
-    with st.container(horizontal=True, gap="small"):
-        for name, image in zip(dataset.classes, images, strict=False):
-            large = np.broadcast_to(image, (*image.shape[:2], 3)).repeat(scale, 0).repeat(scale, 1)
-            st.image(large, caption=name, alt=f"Test image of class {name}", width=_RACE_IMAGE_PX)
+    page.images(images, names, "Test image of class ", _RACE_IMAGE_PX)

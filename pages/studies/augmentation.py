@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
-import streamlit as st
 
 from pages.frame import page
 from pages.questions.prediction_gate import Prediction, ask_options
@@ -92,17 +91,8 @@ def _draw_augmented_images(dataset: str) -> None:
         torch.zeros(original.shape[1], dtype=torch.uint8),
         torch.Generator().manual_seed(0),
     )
-    scale = -(-_PX // original.shape[-1])
-    shown = [
-        np.broadcast_to(image.permute(1, 2, 0).numpy(), (*image.shape[1:], 3))
-        .repeat(scale, 0)
-        .repeat(scale, 1)
-        for image in (original[0], *augmented)
-    ]
-    names = ["original", *(f"version {i + 1}" for i in range(SHOWN))]
-    with st.container(horizontal=True, gap="xsmall"):
-        for image, caption in zip(shown, names, strict=True):
-            st.image(image, caption=caption, alt=f"The image, {caption}", width=_PX)
+    shown = [image.permute(1, 2, 0).numpy() for image in (original[0], *augmented)]
+    page.images(shown, ["original", *(f"version {i + 1}" for i in range(SHOWN))], "The image, ", _PX)
     missing = "" if name == dataset else f" (training images of {data_title(dataset)} are missing here)"
     page.caption(
         f"{SHOWN} of {count_variants(grid.train):,} augmented versions of an image from '{data_title(name)}'{missing}."

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from statistics import mean
 
 import numpy as np
-import streamlit as st
 
+from pages.frame import page
 from pages.questions.prediction_gate import ask_highest
 from pages.stores import shared_cache
 from pages.studies.study import Evidence, Study, Table, View
@@ -123,21 +123,16 @@ def _draw_examples() -> None:
         images = _load_examples()
     except DatasetError:
         return
-    names = [ARRANGEMENTS[name] for name in ARRANGEMENTS if name != BACKGROUND]
-    with st.container(horizontal=True, gap="small"):
-        for name, image in zip(names, images, strict=True):
-            st.image(image, caption=name, alt=f"Test face, {name}", width=_PX)
+    page.images(
+        images, [ARRANGEMENTS[name] for name in ARRANGEMENTS if name != BACKGROUND], "Test face, ", _PX
+    )
 
 
 @shared_cache.shared(max_entries=1)
 def _load_examples() -> list[np.ndarray]:
     dataset = faces_dataset()
     face = dataset.test_images[dataset.labels_of("test") == 1][_EXAMPLE : _EXAMPLE + 1]
-    return [
-        np.repeat(arranged(face, name)[0], 3, axis=2).repeat(_PX // 24, 0).repeat(_PX // 24, 1)
-        for name in ARRANGEMENTS
-        if name != BACKGROUND
-    ]
+    return [arranged(face, name)[0] for name in ARRANGEMENTS if name != BACKGROUND]
 
 
 STUDY = Study(

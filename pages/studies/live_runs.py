@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import streamlit as st
 
-from pages.controls import notices, query_params, session_keys, widgets
+from pages.controls import notices, query_params, widgets
 from pages.frame import page, training_runs
 from pages.selection import selection
 from pages.stores import runs, session, shared_cache
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from vitviz.training.run_directory import Run, Status
 
 NOTICE, LINK_NOTICE = "studies._notice", "studies._link_notice"
-RUN_MISSING = "The run of this link was deleted or has expired on this server."
 DescribeVariants = Callable[[Sequence[Variant]], str]
 
 
@@ -99,18 +98,9 @@ def find_shown_run(key: str, preset: str, dataset: str) -> Run | None:
         config = run.config()
         return (config.preset, config.train.dataset) == (preset, dataset)
 
-    user = session.get_current()
-    requested = st.session_state.get(session_keys.REQUESTED, {})
-    linked_id = requested.get(key, "")
-    linked_run = runs.find_run(linked_id)
-    if linked_run is not None and fits(linked_run):
-        runs.adopt_run(user, linked_run.id)
-    if linked_id:
-        notices.store_notice(LINK_NOTICE, RUN_MISSING if linked_run is None else "")
-    if linked_run is None:
-        requested.pop(key, None)  # without a run no control takes it
+    training_runs.adopt_linked_run(key, LINK_NOTICE, fits)
     notices.draw_notice(LINK_NOTICE)
-    fitting = {run.id: run for run in runs.list_runs(user) if fits(run)}
+    fitting = {run.id: run for run in runs.list_runs(session.get_current()) if fits(run)}
     if not fitting:
         return None
     run_id = widgets.resolve_option(key, tuple(fitting))

@@ -77,7 +77,7 @@ def test_every_seed_of_a_knob_on_the_page_stands_in_the_file(open_app: OpenApp) 
         assert shown == tests
         best = max((value for value in tests if tests[value]), key=lambda value: mean(tests[value]))
         text = captions(app)
-        assert f"{best} with {spaced(mean(tests[best]))}" in text
+        assert f"'{best}' with {spaced(mean(tests[best]))}" in text
         assert re.search(rf"of {sum(map(bool, tests.values()))}\b", text)
         assert found.made[0].commit in text and find_findings(f"hyperparameter.{name}") in text
         open_drawers(app)

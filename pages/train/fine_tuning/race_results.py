@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import streamlit as st
 import torch
 from numpy.typing import NDArray
 
-from pages.controls import notices, session_keys, widgets
+from pages.controls import notices, widgets
 from pages.stores import runs, session, shared_cache
 from pages.train.fine_tuning.race_controls import RaceControls
 from vitviz.analysis.fine_tuning import Group
@@ -28,7 +27,6 @@ from vitviz.training.run_directory import Run, RunError
 from vitviz.training.start_weights import load_start
 
 NOTICE = "fine_tuning._notice"
-RACE_MISSING = "The run of this link was deleted or has expired on this server."
 PROBE_TITLE = "Frozen backbone"
 MAX_PROBE_IMAGES = 3000  # in all; more would keep the page waiting
 TOO_MANY_IMAGES = f"Frozen features are computed for up to {MAX_PROBE_IMAGES:,} images; this run has more."
@@ -78,19 +76,9 @@ def find_member(run: Run, name: str, seed: int) -> Run:
     return next(member for member in run.members() if part_of(member.directory.name) == (name, seed))
 
 
-def adopt_linked() -> None:
-    """Add the permalink's race to the session, or store a notice if it does not exist."""
-    requested, key = st.session_state.get(session_keys.REQUESTED, {}), RaceControls.key("run")
-    if key not in requested:
-        return
-    adopted = runs.adopt_run(session.get_current(), requested[key])
-    notices.store_notice(NOTICE, "" if adopted else RACE_MISSING)
-    if not adopted:
-        del requested[key]  # without a race no control takes it
-
-
 def choose_race() -> Run | None:
-    """Draw the selection among the session's races; return None if there is none."""
+    """Draw the selection among the session's races and the permalink's; return None if there is none."""
+    notices.draw_notice(NOTICE)
     races = {run.id: run for run in runs.list_runs(session.get_current()) if run.config().preset == PRESET}
     if not races:
         return None

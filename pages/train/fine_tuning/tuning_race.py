@@ -36,7 +36,7 @@ _GUESS = "fine_tuning._guess"
 
 
 def draw() -> None:
-    race_results.adopt_linked()
+    training_runs.adopt_linked_run(RaceControls.key("run"), race_results.NOTICE)
     chosen = race_controls.draw()
     stage = st.container()  # the race stands above the question and the plan
     if isinstance(chosen, str):
@@ -50,7 +50,6 @@ def draw() -> None:
 
 def _draw_shown_race() -> Run | None:
     """Draw the user's race and return it, or draw the recorded one until the first."""
-    notices.draw_notice(race_results.NOTICE)
     run = race_results.choose_race()
     if run is None:
         _draw_recorded()

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from pages.controls import notices, widgets
-from pages.frame import page
+from pages.controls import widgets
+from pages.frame import page, training_runs
 from pages.questions import prediction_gate
 from pages.selection import selection
 from pages.stores import runs, shared_cache
 from pages.train.fine_tuning import race_results
+from pages.train.fine_tuning.race_controls import RaceControls
 from pages.views.figures import draw_chart, draw_maps
 from vitviz.analysis.attention import shared_mass
 from vitviz.analysis.fine_tuning import (
@@ -44,8 +45,7 @@ class ChangeControls(widgets.ControlValues, page="fine_tuning"):
 
 
 def draw() -> None:
-    race_results.adopt_linked()
-    notices.draw_notice(race_results.NOTICE)
+    training_runs.adopt_linked_run(RaceControls.key("run"), race_results.NOTICE)
     run = race_results.choose_race()
     if run is None or not all(len(member.snapshots()) > 1 for member in run.members()):
         st.info("No trained models yet. Train them under 'Fine-tune'.", icon=":material/timer:")
