@@ -9,8 +9,6 @@
 `import vitviz` imports neither torch nor NumPy; the first use of a name below does.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 
 TYPE_CHECKING = False  # as type checkers read typing's, whose import takes longer than all else here
@@ -26,7 +24,7 @@ _HOMES = {"View": "view", "app": "view", "export": "timm_export", "inspect": "vi
 __all__ = ["View", "__version__", "app", "export", "inspect", "load"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name not in _HOMES:
         raise AttributeError(f"module 'vitviz' has no attribute {name!r}")
     return getattr(import_module(f"vitviz.{_HOMES[name]}"), name)

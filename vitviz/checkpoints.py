@@ -5,8 +5,6 @@ and a digest: sha256 over that document, the table of tensors and the tensors' b
 'step/parameter'. Nothing is ever unpickled, and a file that does not fit is refused whole.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -130,7 +128,7 @@ def load_checkpoint(
     return Checkpoint(**stated, snapshots={wanted: _state(tensors, wanted, expected)})
 
 
-def open_model(source: str | Path | bytes, step: int | None = None) -> LoadedModel:
+def open_model(source: str | Path | bytes, step: int | None = None) -> "LoadedModel":
     """Return the model of a checkpoint at a step (None: the last), frozen and in evaluation mode.
 
     Raises:

@@ -1,7 +1,5 @@
 """The command `vitviz`: attention images, head distances, exports, training and the app from the shell."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
@@ -93,7 +91,7 @@ def _build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _load(name: str) -> LoadedModel:
+def _load(name: str) -> "LoadedModel":
     """Return a model, and say what was assumed about it."""
     model = vitviz.load(name)
     for note in model.notes:
@@ -183,7 +181,9 @@ def _list_images(path: Path) -> list[Path]:
     return files
 
 
-def _inspect_files(model: LoadedModel, files: list[Path], skip_broken: bool) -> Iterator[tuple[Path, View]]:
+def _inspect_files(
+    model: "LoadedModel", files: list[Path], skip_broken: bool
+) -> "Iterator[tuple[Path, View]]":
     """Inspect every image, with a progress bar for more than one on a terminal.
 
     Raises:

@@ -10,8 +10,6 @@ and the place of a cell is its centre, ((col + 1/2) / cols, (row + 1/2) / rows).
 stands in a link.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 
@@ -50,7 +48,7 @@ class Pin:
         object.__setattr__(self, "place", (round(x, 3), round(y, 3)))
 
     @classmethod
-    def parse(cls, text: str) -> Pin | None:
+    def parse(cls, text: str) -> "Pin | None":
         """Parse 'x,y', 'cls', 'dist' or 'reg1' from a link or view; None if invalid."""
         if _PREFIX.fullmatch(text):
             return cls(None, text)
@@ -60,7 +58,7 @@ class Pin:
         return cls((x, y))
 
     @classmethod
-    def of_cell(cls, grid: tuple[int, int], cell: int) -> Pin:
+    def of_cell(cls, grid: tuple[int, int], cell: int) -> "Pin":
         """Return the centre of a cell of a grid (rows, cols), counted from 0 in reading order."""
         rows, cols = grid
         if not 0 <= cell < rows * cols:
@@ -69,7 +67,7 @@ class Pin:
         return cls(((col + 0.5) / cols, (row + 0.5) / rows))
 
     @classmethod
-    def of_token(cls, layout: TokenLayout, token: int) -> Pin:
+    def of_token(cls, layout: TokenLayout, token: int) -> "Pin":
         """Return a token of a sequence: a prefix token by its name, a patch by its centre."""
         if token < layout.num_prefix_tokens:
             return cls(None, layout.prefix[token])

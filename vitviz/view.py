@@ -1,7 +1,5 @@
 """Inspect one image with one model: prediction, attention, relevance, distances, tokens, figures and files."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from functools import cached_property
@@ -142,7 +140,7 @@ class View:
         token_rows = capture(self.model.model, self.prepared.input[None], record=(name,))[name][0]
         return np.asarray(token_rows.reshape(-1, token_rows.shape[-1]))
 
-    def figure(self, name: str = "attention", *, layer: int = -1, query: Query = None) -> Figure:
+    def figure(self, name: str = "attention", *, layer: int = -1, query: Query = None) -> "Figure":
         """Return a Plotly figure.
 
         Args:
@@ -200,7 +198,7 @@ class View:
             raise ValueError(f"expected a path that ends in .png or .html, received {path}")
         return path
 
-    def explore(self, query: Query = None) -> Explorer:
+    def explore(self, query: Query = None) -> "Explorer":
         """Return the attention explorer as a notebook widget; it needs the extra `notebook`.
 
         Raises:

@@ -1,7 +1,5 @@
 """Find where a feature map's channels respond, and the images of a dataset with the strongest responses."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,14 +21,14 @@ class Peaks:
     places: Indices
 
     @classmethod
-    def of(cls, maps: FloatArray) -> Peaks:
+    def of(cls, maps: FloatArray) -> "Peaks":
         """Return the peaks of maps (n, rows, cols, C)."""
         flat = maps.reshape(len(maps), -1, maps.shape[-1])
         places = flat.argmax(axis=1)
         return cls(np.take_along_axis(flat, places[:, None], axis=1)[:, 0].astype(np.float32), places)
 
     @classmethod
-    def joined(cls, parts: Sequence[Peaks]) -> Peaks:
+    def joined(cls, parts: "Sequence[Peaks]") -> "Peaks":
         """Return the peaks of several batches."""
         return cls(np.concatenate([p.values for p in parts]), np.concatenate([p.places for p in parts]))
 

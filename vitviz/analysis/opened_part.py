@@ -1,7 +1,5 @@
 """Describe the operations of one part of a model, each with its inputs and output for one token."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -286,7 +284,7 @@ class PartRequest:
     channel: int | None = None
 
     @classmethod
-    def parse(cls, text: object, pin: Pin) -> PartRequest | None:
+    def parse(cls, text: object, pin: Pin) -> "PartRequest | None":
         """Parse a view's JSON, with the session's pin if it names no token; None if it is invalid."""
         if not isinstance(text, str) or not 0 < len(text) <= MOST_TEXT:
             return None

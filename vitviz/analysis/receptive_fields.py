@@ -1,7 +1,5 @@
 """Compute receptive fields of a CNN, and of a hybrid's convolutional stem, from kernels and strides."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from vitviz.config import CNNConfig, ViTConfig
@@ -18,7 +16,7 @@ class Field:
     step_px: int = 1
     first_px: float = 0.0
 
-    def apply_layer(self, kernel: int, stride: int, padding: int) -> Field:
+    def apply_layer(self, kernel: int, stride: int, padding: int) -> "Field":
         """Return the field after a layer (Araujo, Norris and Sim 2019): r + (k - 1) j, j s, c + ((k - 1)/2 - p) j."""
         return Field(
             self.side_px + (kernel - 1) * self.step_px,

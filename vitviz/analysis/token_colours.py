@@ -1,7 +1,5 @@
 """Colour tokens by their first principal components, with signs and order consistent across layers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
@@ -35,7 +33,7 @@ class Components:
         projected: NDArray[np.float64] = (tokens - self.mean) @ self.axes
         return projected
 
-    def reorder(self, order: Sequence[int], signs: FloatArray) -> Components:
+    def reorder(self, order: Sequence[int], signs: FloatArray) -> "Components":
         """Return the same components in another order, with other signs."""
         at = list(order)
         return replace(

@@ -1,7 +1,5 @@
 """Compare fine-tuned, frozen and randomly initialised models over the number of training images."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Build the view that a teacher shares with a class: a page's public link and the stop of an open lesson."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping
@@ -80,7 +78,7 @@ class SharedView:
         return json.dumps([str(self.link), self.lesson, self.stop, *words])
 
     @classmethod
-    def parse(cls, text: str) -> SharedView | None:
+    def parse(cls, text: str) -> "SharedView | None":
         """Return the view in a stored text; None if it is invalid."""
         try:
             link, lesson, stop, *words = json.loads(text)

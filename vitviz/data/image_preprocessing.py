@@ -1,7 +1,5 @@
 """From an image of any size to the input that a model was made for, and to what the model then sees."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -153,7 +151,7 @@ class Crop:
     side: int
 
     @staticmethod
-    def place(height: int, width: int, preparation: Preparation, offset: tuple[float, float]) -> Crop:
+    def place(height: int, width: int, preparation: Preparation, offset: tuple[float, float]) -> "Crop":
         """Return the crop of an image at `offset` (x, y) of the room that is left; (0.5, 0.5): centred as timm does.
 
         Raises:

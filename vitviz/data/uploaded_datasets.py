@@ -3,8 +3,6 @@
 A dataset that nobody has used for `KEEP_S` is deleted.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -62,7 +60,7 @@ def hide_secret_name(name: str) -> str:
     return "your own images" if is_uploaded(name) else name
 
 
-def store_images(pictures: UploadedImages, title: str, runs_folder: Path, owner: str = "") -> UploadedNote:
+def store_images(pictures: "UploadedImages", title: str, runs_folder: Path, owner: str = "") -> UploadedNote:
     """Store an uploaded dataset under an unguessable name; anyone who knows the name can see the images.
 
     Raises:

@@ -1,7 +1,5 @@
 """Train networks on faces against backgrounds, and evaluate them on rearranged faces."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -87,7 +85,7 @@ def measure(train: TrainConfig, cell: Cell, folder: Path) -> dict[str, Any]:
     return {**classifier.row, **called_faces(model.eval(), dataset)}
 
 
-def called_faces(model: nn.Module, dataset: Dataset) -> dict[str, Any]:
+def called_faces(model: "nn.Module", dataset: Dataset) -> dict[str, Any]:
     """'faces': of the test faces in every arrangement, and of the backgrounds, how many are called a face; 'of': of
     how many.
     """
@@ -97,7 +95,7 @@ def called_faces(model: nn.Module, dataset: Dataset) -> dict[str, Any]:
     return {"faces": {name: _count(model, pictures) for name, pictures in sets.items()}, "of": len(faces)}
 
 
-def _count(model: nn.Module, pictures: np.ndarray) -> int:
+def _count(model: "nn.Module", pictures: np.ndarray) -> int:
     import torch
 
     with torch.inference_mode():

@@ -1,7 +1,5 @@
 """Measure what residual connections and norms do: the gradient's norm by block, at the start and through training."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -81,7 +79,7 @@ def measure(train: TrainConfig, marks: tuple[int, ...], cell: Cell, folder: Path
     return {"norms": norms, "losses": losses, "test": round(test, 4)}
 
 
-def _measure_norms(trainer: Trainer, splits: TrainingData) -> list[float]:
+def _measure_norms(trainer: "Trainer", splits: "TrainingData") -> list[float]:
     """Return the gradient's norm by block, in fp32 on the first training images."""
     import torch
 

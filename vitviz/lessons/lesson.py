@@ -1,7 +1,5 @@
 """Define a lesson: its stops, each with a page's link, a text, a task, its check and an optional question."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -53,7 +51,7 @@ class Link:
             raise ValueError(f"expected a link of at most {MAX_LINK_LENGTH} characters, received {length:,}")
 
     @classmethod
-    def parse(cls, text: str) -> Link:
+    def parse(cls, text: str) -> "Link":
         """Parse 'slug?key=value&…', the part of an address after the server; of equal keys the last counts.
 
         Raises:

@@ -1,7 +1,5 @@
 """Read the encoder of DINOv2 from an ONNX graph that PyTorch exported, under this project's tensor names."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -68,7 +66,7 @@ def read_encoder(raw: bytes) -> Arrays:
 class _GraphReader:
     """Initialisers and nodes of one graph by name."""
 
-    def __init__(self, tensors: dict[str, TensorProto], nodes: dict[str, NodeProto]) -> None:
+    def __init__(self, tensors: "dict[str, TensorProto]", nodes: "dict[str, NodeProto]") -> None:
         self.tensors = tensors
         self._nodes = nodes
 

