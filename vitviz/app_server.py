@@ -21,7 +21,7 @@ from vitviz.models.loaded_model import LoadedModel
 _START_S = 60.0
 
 
-def run_app(root: Path, model: str | Path | nn.Module | LoadedModel, open_browser: bool = True) -> None:
+def run_app(root: Path, model: str | Path | nn.Module | LoadedModel) -> None:
     """Run the app below `root` until it is stopped, and open its attention page on the model.
 
     Raises:
@@ -41,8 +41,7 @@ def run_app(root: Path, model: str | Path | nn.Module | LoadedModel, open_browse
             if _wait_until_ready(f"{address}/_stcore/health", server):
                 page = f"{address}/attention?model=checkpoint:{name}"
                 print(f"Your model: {page}", flush=True)
-                if open_browser:
-                    webbrowser.open(page)
+                webbrowser.open(page)
             server.wait()
         except KeyboardInterrupt:
             pass

@@ -6,8 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
 from vitviz.checkpoint_header import CheckpointError, Header, read_header
-from vitviz.checkpoints import load_checkpoint
+from vitviz.checkpoints import load_checkpoint, open_model
+from vitviz.data import cifar10_few
+from vitviz.data.image_preprocessing import prepare_batch
 from vitviz.training.checkpoint_export import measure
 
 CHECKPOINTS = Path(__file__).resolve().parents[1] / "checkpoints"
@@ -22,8 +28,8 @@ vitviz.evaluate FILE` measures the accuracy of a file again.
 `cifar10_few.png` and `.json` hold 200 CIFAR-10 test images (Krizhevsky 2009), the first 20 of each class. They
 let models that were trained on CIFAR-10 open on images of their training distribution without a network. The JSON
 file holds their source, citation, licence and selection rule; they are not under this project's licence.
-`python -m vitviz.data.cifar10_few` writes both files again. `python -m vitviz.clearest_image` writes the index of
-the image that a model opens on.
+`python -m vitviz.data.cifar10_few` writes both files again. `python -m vitviz.evaluate --clearest` writes the
+index of the image that a model opens on.
 """
 
 
@@ -34,11 +40,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--cards", action="store_true", help=f"write {CHECKPOINTS.name}/README.md from the file headers"
     )
+    parser.add_argument(
+        "--clearest", action="store_true", help="write the index of the image that colour models open on"
+    )
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--json", action="store_true", help="print numbers as JSON")
     options = parser.parse_args(arguments)
-    if not options.files and not options.cards:
-        parser.error("expected a checkpoint or --cards")
+    if not (options.files or options.cards or options.clearest):
+        parser.error("expected a checkpoint, --cards or --clearest")
     rows = [_measure(file, options.device) for file in options.files]
     if options.json:
         print(json.dumps(rows, indent=1))
@@ -48,6 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 f"{row['file']}: {row['accuracy']:.4%} of {row['images']:,} test images; stated in its card:"
                 f" {row['stated']:.4%}"
             )
+    if options.clearest:
+        write_clearest()
     if options.cards:
         (CHECKPOINTS / "README.md").write_text(write_cards(CHECKPOINTS))
     return int(any(row["differs"] for row in rows))
@@ -130,6 +141,44 @@ def _confusion(header: Header) -> str:
         for name, row in zip(names, header.card["confusion"], strict=True)
     ]
     return "\n".join([head, *rows])
+
+
+def find_clearest(right: NDArray[np.float64]) -> int:
+    """Return the index of the image whose least confident model is most confident.
+
+    Args:
+        right: (models, images) probability of each image's own class.
+    """
+    return int(right.min(axis=0).argmax())
+
+
+def measure_confidences(folder: Path) -> NDArray[np.float64]:
+    """Return (models, images): what each model of the folder that learned from CIFAR-10 gives an image's own class."""
+    dataset = cifar10_few.few_dataset(folder)
+    labels = dataset.labels_of("test")
+    confidences = []
+    for path in sorted(folder.glob("*.safetensors")):
+        if read_header(path).card.get("dataset") == "cifar10":
+            model = open_model(path)
+            with torch.inference_mode():
+                logits = model.model(torch.from_numpy(prepare_batch(dataset.test_images, model.preparation)))
+            confidences.append(model.probabilities(logits.double().numpy())[np.arange(len(labels)), labels])
+    return np.stack(confidences)
+
+
+def write_clearest() -> None:
+    """Write the index of the clearest image into the description of the 200 CIFAR-10 images.
+
+    Colour models open on it, so models must classify it correctly and people must recognise it at 32 x 32 pixels.
+    """
+    right = measure_confidences(cifar10_few.FOLDER)
+    number = find_clearest(right)
+    file = cifar10_few.FOLDER / cifar10_few.WORDS
+    words = json.loads(file.read_text("utf-8")) | {"clearest": number}
+    cifar10_few.write_words(file, words)
+    print(
+        f"{cifar10_few.NAME}:{number}: {len(right)} models give its class {right[:, number].min():.4f} or more"
+    )
 
 
 if __name__ == "__main__":

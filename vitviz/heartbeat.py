@@ -8,6 +8,8 @@ import threading
 import time
 from dataclasses import dataclass
 
+_MOST = 4096  # heartbeats that are remembered; the longest unasked are forgotten
+
 
 class Clock:
     """Notices that a clock was set: its time against the one that only counts.
@@ -48,11 +50,10 @@ class Heartbeats:
 
     Args:
         limit_s: who is silent for so long has died.
-        most: of how many it is remembered what they said; the longest unasked are forgotten.
     """
 
-    def __init__(self, limit_s: float, most: int = 4096) -> None:
-        self._limit_s, self._most = limit_s, most
+    def __init__(self, limit_s: float) -> None:
+        self._limit_s = limit_s
         self._clock = Clock(limit_s / 2)
         self._seen: dict[str, _Seen] = {}
         self._lock = threading.Lock()
@@ -74,7 +75,7 @@ class Heartbeats:
             else:
                 seen = _Seen(word, last.since, counted, last.moved)
             self._seen[name] = seen
-            while len(self._seen) > self._most:
+            while len(self._seen) > _MOST:
                 del self._seen[next(iter(self._seen))]
         if counted - seen.since > self._limit_s:
             return False

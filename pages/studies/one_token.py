@@ -14,9 +14,9 @@ from pages.selection import selection
 from pages.selection.selection import Selection
 from pages.stores import shared_cache
 from pages.studies.study import Line, Study, View
+from vitviz.analysis.attention import softmax
 from vitviz.models.presets import GREY_28, PRESETS
 from vitviz.plots.theme import Mode
-from vitviz.softmax import softmax
 from vitviz.text import percent, signed
 
 if TYPE_CHECKING:

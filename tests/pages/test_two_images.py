@@ -14,9 +14,9 @@ from pages.lenses.two_images import activation_patching, pair_controls
 from tests.messages import message
 from tests.pages.conftest import OpenApp, said
 from tests.pages.test_shell import png
+from vitviz.analysis.image_changes import COPIES, locate_cells
 from vitviz.data.datasets import load_dataset
 from vitviz.data.drawings import FIRST
-from vitviz.data.image_copies import COPIES, locate_cells
 from vitviz.data.image_preprocessing import prepare_batch
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.presets import PRESETS

@@ -11,13 +11,13 @@ import torch
 from numpy.typing import NDArray
 from scipy.special import erf
 
+from vitviz.analysis.attention import softmax
 from vitviz.config import ModelConfig, Preparation, SwinConfig, ViTConfig
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.record import Replacement
 from vitviz.models.zoo import create_model
 from vitviz.probe.activation_patching import patch_heads, patch_tokens
 from vitviz.probe.capture import capture
-from vitviz.softmax import softmax
 
 Array = NDArray[np.float64]
 VIT = ViTConfig(image_size=16, patch_size=8, num_classes=3, embed_dim=8, depth=2, num_heads=2)

@@ -6,9 +6,15 @@ import numpy as np
 import pytest
 
 from tests.messages import unpack
-from vitviz.analysis.attention import MEANINGS, SENTENCE, causal_attention, restore_rows, sentence_attention
+from vitviz.analysis.attention import (
+    MEANINGS,
+    SENTENCE,
+    causal_attention,
+    restore_rows,
+    sentence_attention,
+    softmax,
+)
 from vitviz.plots.attention_message import encode_words_matrix, scale_end
-from vitviz.softmax import softmax
 
 
 def test_rows_sum_to_one_and_the_first_is_one_on_itself() -> None:

@@ -18,10 +18,10 @@ from vitviz.plots import (
     distillation,
     faithfulness,
     hybrids,
+    layers,
     logits,
     normalisation,
     positions,
-    probes,
     robustness,
     scoreboard,
     theme,
@@ -60,8 +60,8 @@ FIGURES: dict[str, Build] = {
     "in the papers": lambda mode: data_size.pretraining_figure(
         {name: [1.0, 2.0] for name in "abcdef"}, [1.3, 300], mode
     ),
-    "probes": lambda mode: probes.over_depth_figure(
-        [probes.Line("a", ["stem"], [0.5], model) for model in (0, 0, 1)],
+    "probes": lambda mode: layers.over_depth_figure(
+        [layers.Line("a", ["stem"], [0.5], model) for model in (0, 0, 1)],
         ("vit", "cnn"),
         "share",
         0.1,

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from vitviz.analysis.image_changes import COPIES, copy_image, locate_cells
 from vitviz.analysis.token_similarity import cosines_between, find_mutual_neighbours, share_at_true_place
-from vitviz.data.image_copies import COPIES, copy_image, locate_cells
 
 
 @pytest.mark.parametrize("without_mean", [False, True])

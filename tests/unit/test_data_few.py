@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vitviz import clearest_image
+from vitviz import evaluate
 from vitviz.config import Preparation, TrainConfig
 from vitviz.data import cifar10_few, datasets
 from vitviz.data.dataset import Dataset, DatasetError
@@ -121,8 +121,8 @@ def test_a_model_of_colour_opens_on_what_every_shipped_one_is_sure_of(
     monkeypatch.setenv("VITVIZ_DATA", str(tmp_path))
     number = first_number("cifar10-few")
     assert default_picture("cifar10", 3) == f"cifar10-few:{number}"
-    right = clearest_image.measure_confidences()
-    assert len(right) >= 6 and number == clearest_image.clearest(right)
+    right = evaluate.measure_confidences(cifar10_few.FOLDER)
+    assert len(right) >= 6 and number == evaluate.find_clearest(right)
     assert (
         right[:, number].min() > 0.85 > right[:, 0].min()
     )  # one that learned from mixed pictures is less sure

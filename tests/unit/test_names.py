@@ -12,8 +12,8 @@ SUBJECTS = set(
     """activation_patching augmentation channels cka class_question cost data_size distance distillation
     experiment explanation_methods faces faithfulness filters fine_tuning flip_book forward_pass gradients
     image_changes image_pair lecture_results logits norms one_change one_token patches position_errors positions
-    presets probes published_weights race robustness scoreboard segments shuffled_patches sinks swin
-    token_similarity transfer tuning_methods window_attention""".split()
+    presets published_weights race robustness scoreboard shuffled_patches sinks swin token_similarity transfer
+    tuning_methods""".split()
 )
 # One role, in each lens for its own picture.
 ROLES = set("captions page".split())

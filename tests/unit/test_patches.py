@@ -11,13 +11,13 @@ from PIL import Image
 
 from tests.messages import unpack
 from vitviz.analysis import patches
+from vitviz.analysis.attention import softmax
 from vitviz.config import ViTConfig
 from vitviz.models.layers import unfold_patches
 from vitviz.models.zoo import create_model
 from vitviz.plots import patches as plots
 from vitviz.probe.capture import capture
 from vitviz.probe.embedding import Embedding
-from vitviz.softmax import softmax
 
 RNG = np.random.default_rng(0)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vitviz.analysis import probes as p
-from vitviz.plots.probes import Line, over_depth_figure
+from vitviz.plots.layers import Line, over_depth_figure
 
 
 def test_a_class_that_is_there_is_read_and_one_that_is_not_is_not() -> None:

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 
+from vitviz.analysis.attention import softmax
 from vitviz.analysis.logits import ReadoutWeights
 from vitviz.analysis.readout import list_readout_steps, predict_from_stream
 from vitviz.config import ViTConfig
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
 from vitviz.probe.logits import readout_weights
-from vitviz.softmax import softmax
 
 NAMES = ("vit_digits", "deit_digits", "recipe_a", "recipe_c", "recipe_d")
 

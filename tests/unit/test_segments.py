@@ -3,8 +3,13 @@
 import numpy as np
 import pytest
 
-from vitviz.analysis.segments import assign_tokens, cluster_tokens, split_by_component
-from vitviz.analysis.token_colours import explained_share, fit_components
+from vitviz.analysis.token_colours import (
+    assign_tokens,
+    cluster_tokens,
+    explained_share,
+    fit_components,
+    split_by_component,
+)
 
 
 def test_clusters_by_hand() -> None:

@@ -9,7 +9,7 @@ from pages.lenses.layers import sinks
 from vitviz.analysis import sinks as s
 from vitviz.models.presets import PRESETS
 from vitviz.models.token_layout import TokenLayout
-from vitviz.plots.probes import Layer, lengths_figure
+from vitviz.plots.layers import Layer, lengths_figure
 from vitviz.probe.layers import list_layers
 
 

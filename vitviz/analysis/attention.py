@@ -1,12 +1,10 @@
-"""Fuse heads, quantise rows for the browser, mask attention mass or later tokens, and compare two maps."""
+"""Compute softmax and causal masks, fuse heads, quantise rows for the browser, mask mass, and compare two maps."""
 
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-
-from vitviz.softmax import softmax
 
 Fusion = Literal["mean", "max", "min"]
 FloatArray = NDArray[np.floating[Any]]
@@ -242,3 +240,9 @@ def _mean_ranks(values: FloatArray) -> NDArray[np.float64]:
     _, place, count = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(count)
     return np.asarray((last - (count + 1) / 2)[place], dtype=np.float64)
+
+
+def softmax(scores: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
+    """Return exp(s) / sum exp(s) over the last axis."""
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))

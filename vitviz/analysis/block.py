@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis.attention import entropy_bits
-from vitviz.softmax import softmax
+from vitviz.analysis.attention import entropy_bits, softmax
 from vitviz.text import percent
 
 Arrays = Mapping[str, NDArray[Any]]

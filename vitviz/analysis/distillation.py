@@ -7,8 +7,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from vitviz.analysis.attention import softmax
 from vitviz.analysis.data_size import Curve, create_curve, pair_differences
-from vitviz.softmax import softmax
 from vitviz.text import gained, join_words, percent, percent_difference, plural
 
 Row = Mapping[str, Any]

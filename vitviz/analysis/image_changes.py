@@ -1,4 +1,4 @@
-"""Change an image by a strength: shift, rotate, blur, occlude, zoom, brightness, contrast, noise, shuffled patches.
+"""Change an image by a strength, such as a shift or noise, and make copies whose corresponding places are known.
 
 An image is what a model reads, so lengths are in the model's pixels. What comes
 into view from beyond the image has the mean colour of its border: a digit's black stays black.
@@ -6,9 +6,11 @@ into view from beyond the image has the mean colour of its border: a digit's bla
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 from scipy.ndimage import gaussian_filter
 
 from vitviz.analysis.patches import scramble, scrambled_order
@@ -21,6 +23,11 @@ PATCH_PX = 4  # of what is shuffled
 WHOLE = tuple(range(PIECES * PIECES))
 ROBUSTNESS = "robustness"  # of the experiment
 UNCHANGED = "none"  # the row of the unchanged images
+COPIES: Mapping[str, str] = MappingProxyType(
+    {"flip": "Mirror image", "shift": "Shifted copy", "crop": "Enlarged centre"}
+)
+SHIFTED = 0.25  # of the width, to the right
+CROPPED = 2 / 3  # of the side
 
 
 @dataclass(frozen=True)
@@ -275,3 +282,49 @@ def describe_error(shares: NDArray[np.floating], images: int) -> str:
     """Return a sentence with the sampling error of shares counted over this many images."""
     error = 2 * float(np.sqrt(shares * (1 - shares) / images).max())
     return f"Two standard errors are at most {100 * error:.1f} points; one run per model."
+
+
+def copy_image(image: Uint8, kind: str) -> Uint8:
+    """Return a mirrored, shifted or enlarged copy of a square image (S, S, 3).
+
+    Raises:
+        KeyError: if there is no such kind.
+    """
+    side = image.shape[0]
+    if kind == "flip":
+        return np.ascontiguousarray(image[:, ::-1])
+    if kind == "shift":
+        return shift(image, round(SHIFTED * side))
+    if kind != "crop":
+        raise KeyError(kind)
+    edge = side * (1 - CROPPED) / 2
+    box = (edge, edge, side - edge, side - edge)
+    return np.asarray(Image.fromarray(image).resize((side, side), Image.Resampling.BICUBIC, box))
+
+
+def locate_cells(kind: str, grid: tuple[int, int]) -> NDArray[np.intp]:
+    """Return the cell of a copy that shows the centre of each cell of the original.
+
+    Args:
+        kind: of `COPIES`.
+        grid: (rows, cols), the same for both.
+
+    Returns:
+        (rows * cols,), in reading order; -1 where the centre lies outside the copy.
+
+    Raises:
+        KeyError: if there is no such kind.
+    """
+    rows, cols = grid
+    y, x = (np.indices(grid).reshape(2, -1) + 0.5) / np.array([[rows], [cols]])
+    if kind == "flip":
+        x = 1 - x
+    elif kind == "shift":
+        x = x + SHIFTED
+    elif kind == "crop":
+        y, x = ((centres - 0.5) / CROPPED + 0.5 for centres in (y, x))
+    else:
+        raise KeyError(kind)
+    inside = (x >= 0) & (x < 1) & (y >= 0) & (y < 1)
+    cells = np.floor(y * rows + 1e-9) * cols + np.floor(x * cols + 1e-9)
+    return np.where(inside, cells, -1).astype(np.intp)

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis.attention import FloatArray
-from vitviz.softmax import softmax
+from vitviz.analysis.attention import FloatArray, softmax
 
 # A covector (tokens, D) gives the logit's derivative by every token, with all LayerNorms held fixed.
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vitviz.analysis.attention import softmax
 from vitviz.analysis.block import Step, as_row
 from vitviz.analysis.logits import ReadoutWeights, layer_norm, read_features
-from vitviz.softmax import softmax
 from vitviz.text import percent, plural, signed
 
 READS = {  # by readout the name and formula of the head's input

@@ -158,11 +158,7 @@ def pareto(points: Sequence[tuple[float, float]], more_is_better: tuple[bool, bo
     """
     signs = [1.0 if more else -1.0 for more in more_is_better]
     scores = [(signs[0] * x, signs[1] * y) for x, y in points]
-    return [not any(_beats(other, score) for other in scores) for score in scores]
-
-
-def _beats(a: tuple[float, float], b: tuple[float, float]) -> bool:
-    return a[0] >= b[0] and a[1] >= b[1] and a != b
+    return [not any(a[0] >= b[0] and a[1] >= b[1] and a != b for a in scores) for b in scores]
 
 
 def family_of(config: ModelConfig, trained_on: str) -> str:

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitviz import shifted_windows
+from vitviz.analysis.attention import softmax
 from vitviz.analysis.logits import layer_norm
 from vitviz.shifted_windows import FloatArray, IntArray, Pair
-from vitviz.softmax import softmax
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,11 +10,11 @@ import numpy as np
 from safetensors.torch import load_file, save_file
 from torch import nn
 
+from vitviz.analysis.attention import softmax
 from vitviz.experiments.data_size import EARLY_STOPPING, GRIDS, PATCH_SIZES, SEEDS, Grid
 from vitviz.experiments.experiment import Cell, Experiment
 from vitviz.experiments.single_run import PATIENCE, Trained, prepare_data, train_until_best, trained
 from vitviz.models.zoo import create_model
-from vitviz.softmax import softmax
 from vitviz.training.batches import TrainingData
 
 Train = Callable[..., Trained]  # `trained` or `train_until_best`

@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from vitviz.analysis.attention import softmax
 from vitviz.config import ModelConfig, Preparation, ViTConfig
 from vitviz.models.swin import SwinTransformer
 from vitviz.models.token_layout import TokenLayout
 from vitviz.models.vit import VisionTransformer
 from vitviz.models.zoo import empty_model
-from vitviz.softmax import softmax
 
 
 @dataclass(frozen=True, eq=False)

@@ -118,19 +118,16 @@ def sizes_axis(sizes: Sequence[float], title: str, unit: str = "") -> dict[str, 
     }
 
 
-def time_figure(lines: Lines, chance: float, mode: Mode = "light", points: int | None = None) -> Chart:
+def time_figure(lines: Lines, chance: float, mode: Mode = "light") -> Chart:
     """Draw validation accuracy over core-seconds of training.
 
     Args:
         chance: accuracy of guessing, in [0, 1].
-        points: number of points drawn of each line, None for all; the axes are those of all.
     """
     figure = Chart(mode)
     figure.hline(100 * chance, {"color": PALETTES[mode].muted, "width": 1, "dash": "dot"})
     for name, (title, (seconds, accuracy)) in lines.items():
-        figure.curve(
-            title, seconds[:points].round(1), 100 * accuracy[:points], _style(name), "%{x:,} s: %{y:.1f} %"
-        )
+        figure.curve(title, seconds.round(1), 100 * accuracy, _style(name), "%{x:,} s: %{y:.1f} %")
     longest = max((float(line[0, -1]) for _, line in lines.values()), default=1.0)
     return figure.with_legend(
         HEIGHT_PX,

@@ -9,12 +9,12 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from vitviz.analysis.attention import softmax
 from vitviz.analysis.patches import scramble
 from vitviz.analysis.position_similarity import Grid, patch_rows
 from vitviz.config import ModelConfig, ViTConfig
 from vitviz.models.vit import VisionTransformer, resize_positions
 from vitviz.probe.capture import as_array, capture
-from vitviz.softmax import softmax
 
 FloatArray = NDArray[np.float32]
 STAND_IN_DEPTH = 4  # what stands in shows a random E; the depth of a large model would only cost memory

@@ -17,7 +17,7 @@ from pages.views.figures import draw_chart
 from vitviz.analysis import probes as analysis
 from vitviz.csv_table import columns_of_rows
 from vitviz.models.loaded_model import LoadedModel
-from vitviz.plots import probes as plots
+from vitviz.plots import layers as plots
 from vitviz.probe.capture import capture
 from vitviz.probe.layers import LayerOutput, stream_layer_outputs
 from vitviz.text import percent, signed

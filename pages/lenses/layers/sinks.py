@@ -21,7 +21,7 @@ from vitviz.data.image_preprocessing import luminance, prepare
 from vitviz.lessons.question_kinds import MeasuredAnswer
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.pretrained_list import PRETRAINED
-from vitviz.plots import probes as plots
+from vitviz.plots import layers as plots
 from vitviz.plots.attention_message import MapsDrawn, maps_view
 from vitviz.plots.chart import Chart
 from vitviz.probe.layers import Layer, list_layers

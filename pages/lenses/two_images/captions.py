@@ -10,7 +10,7 @@ from pages.lenses.two_images.image_pair import (
     SegmentedPair,
 )
 from vitviz.analysis import token_colours, token_similarity
-from vitviz.data.image_copies import locate_cells
+from vitviz.analysis.image_changes import locate_cells
 from vitviz.plots.theme import HEAD_NAMES
 from vitviz.text import gained, percent, plain, signed
 

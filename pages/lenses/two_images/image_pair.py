@@ -13,11 +13,10 @@ from pages.selection.subject import Subject
 from pages.stores import shared_cache
 from pages.stores.model_choice import ModelChoice
 from vitviz.analysis.attention import kept_by_mass, readout_row
-from vitviz.analysis.segments import split_by_component
-from vitviz.analysis.token_colours import Components, resample_grid
+from vitviz.analysis.image_changes import copy_image
+from vitviz.analysis.token_colours import Components, resample_grid, split_by_component
 from vitviz.analysis.token_similarity import FloatArray, Matches
 from vitviz.config import Preparation
-from vitviz.data.image_copies import copy_image
 from vitviz.data.image_preprocessing import Prepared, prepare, seen_crop
 from vitviz.models.abilities import abilities, as_vit
 from vitviz.models.loaded_model import LoadedModel

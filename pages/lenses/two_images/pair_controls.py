@@ -13,10 +13,10 @@ from pages.selection.subject import Subject
 from pages.stores import catalogue, shared_cache, uploads
 from pages.views.event_values import read_events
 from pages.views.register import register
+from vitviz.analysis.image_changes import COPIES
 from vitviz.config import CNNConfig
 from vitviz.data.datasets import default_pictures
 from vitviz.data.drawings import is_drawing
-from vitviz.data.image_copies import COPIES
 from vitviz.plots.blob import pack
 
 FOREGROUND = {"off": "all patches", "attention": "attention", "component": "first component"}

@@ -12,7 +12,7 @@ from pages.frame import page
 from pages.lenses.two_images import captions, pair_controls
 from pages.lenses.two_images.image_pair import ImagePair, SegmentedPair
 from pages.views.register import register
-from vitviz.analysis import attention, segments
+from vitviz.analysis import attention, token_colours
 from vitviz.papers import cite
 from vitviz.plots import image_pair as plots
 from vitviz.plots.image_pair import Fact, Frame
@@ -49,7 +49,7 @@ def draw(pair: ImagePair, row: DeltaGenerator) -> None:
     page.drawers(
         "two_images.uses",
         math=page.read_math(__file__),
-        code=(attention.kept_by_mass, segments.cluster_tokens, segments.split_by_component),
+        code=(attention.kept_by_mass, token_colours.cluster_tokens, token_colours.split_by_component),
         numbers=partial(draw_numbers, segmented),
     )
 
@@ -60,9 +60,9 @@ def segment_pair(pair: ImagePair, layer: int, count: int, share: float) -> Segme
     by_attention = first.activations.attention is not None
     count = min(count, len(first.flat(layer)))
     with threadpool_limits(1 if pair.is_small else None):
-        centres = segments.cluster_tokens(first.flat(layer), count)
+        centres = token_colours.cluster_tokens(first.flat(layer), count)
         labels = [
-            segments.assign_tokens(image.flat(layer), centres).reshape(image.grid(layer))
+            token_colours.assign_tokens(image.flat(layer), centres).reshape(image.grid(layer))
             for image in pair.images
         ]
     method = "attention" if by_attention else "component"
