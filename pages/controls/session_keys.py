@@ -21,7 +21,9 @@ PAGE = "_page"  # str: the slug of the page in this run
 MODEL_CHOSEN = "_by_hand"  # bool: the user chose the model in the sidebar, by a link or by a button; or KEPT
 PREVIOUS_MODEL = "_former"  # model_suggestion.PreviousModel: the selection before the app switched the model
 MISSING_MODEL = "_lost"  # (key of the substitute, the sentence that names the missing model)
-MODEL_DIALOG = "_more"  # bool: the dialog with more models is open
+MODEL_DIALOG = (
+    "_more"  # the part that the open dialog of models shows first, 'own' or 'published'; '' if it is closed
+)
 NOTICE = "_notice"  # str: one sentence about the image (notices.py)
 REQUESTED = "_wanted"  # dict: values that a page requests of controls already drawn in this run
 LINKED_TERMS = "_marked"  # glossary terms that this page has linked, and by which fragment

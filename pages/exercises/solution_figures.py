@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pages.frame import page
 from pages.selection import selection, substitutes
 from pages.selection.subject import CapturedSubject, capture_attention, load_current, load_subject
 from pages.views.figures import draw_chart
@@ -112,6 +113,7 @@ def _draw_prediction() -> str:
     top = np.argsort(-probabilities, kind="stable")[:10]
     names = tuple(subject.classes[i] for i in top)
     draw_chart(_build_bars(names, probabilities[top], "probability"), KEY)
+    page.caption("", subject.class_note)
     return f"{subject.choice.shown} predicts {plain(names[0])} with {percent(float(probabilities[top[0]]))}."
 
 

@@ -123,10 +123,11 @@ def options(name: str) -> popover.Popover:
     return popover.draw_popover("Options", "tune", f"{name}.options")
 
 
-def caption(text: str) -> None:
-    """Draw a caption's first sentence in Markdown with its glossary terms linked; the others open at its end."""
+def caption(text: str, note: str = "") -> None:
+    """Draw a caption's first sentence and a note in Markdown, terms linked; the other sentences open at its end."""
     finding, details = split_sentence(text)
-    st.caption(glossary_terms.link_new_terms(finding), help=details or None)
+    if shown := f"{finding} {note}".strip():
+        st.caption(glossary_terms.link_new_terms(shown), help=details or None)
 
 
 def findings(subject: str) -> None:

@@ -100,8 +100,10 @@ def draw(model: ModelChoice, chosen: selection.Selection) -> None:
     st.fragment(_draw_thumbnail, key=selection.THUMBNAIL)(model, chosen)
     notices.draw_notice(session_keys.NOTICE)
     _draw_crop_slider(shared_cache.load_image(chosen.image), model)
-    offered = model_suggestion.draw(model, chosen.image)
-    _draw_sources(chosen.image, offered)
+    model_suggestion.draw(model, chosen.image)
+    source = _draw_sources(chosen.image)
+    if not model_suggestion.draw_offer(model, chosen.image) and source == "own":
+        model_dialog.draw_published_button("nouns.imagenet")
 
 
 def _draw_thumbnail(model: ModelChoice, chosen: selection.Selection) -> None:
@@ -209,7 +211,8 @@ def _draw_crop_slider(pixels: np.ndarray, model: ModelChoice) -> None:
     )
 
 
-def _draw_sources(image: str, offered: bool) -> None:
+def _draw_sources(image: str) -> str:
+    """Draw the choice of a source and the source's controls, and return the source."""
     kind = image.partition(":")[0]
     source = {"sample": "sample", "upload": "own"}.get(kind, "dataset")
     if st.session_state.get("nouns.shown_image") != image:  # selected by a link or a page
@@ -228,8 +231,7 @@ def _draw_sources(image: str, offered: bool) -> None:
         width="stretch",
     )
     {"sample": _draw_samples, "dataset": _draw_test_images, "own": _draw_own_image}[str(selected)](image)
-    if selected == "own" and not offered:
-        model_dialog.draw_published_button("nouns.imagenet")
+    return str(selected)
 
 
 def _select_image(image: str) -> None:
@@ -293,7 +295,11 @@ def _draw_test_images(image: str) -> None:
 
 
 def _draw_own_image(image: str) -> None:
-    if image.startswith("upload:"):
+    shows_upload = image.startswith("upload:")
+    camera = bool(st.session_state.get("nouns.camera_on"))
+    draw_upload("nouns", camera=camera, note="" if shows_upload else uploads.PRIVACY)
+    st.toggle("Use the camera", key="nouns.camera_on")
+    if shows_upload:
         is_owner = uploads.is_owner(session.get_current(), image)
         st.button(
             "Delete my image" if is_owner else "Hide this image",
@@ -301,13 +307,16 @@ def _draw_own_image(image: str) -> None:
             on_click=_remove_image,
             args=(image,),
             width="stretch",
-            help=None if is_owner else "Opened by a link; only its owner can delete it.",
+            help=uploads.PRIVACY if is_owner else "Opened by a link; only its owner can delete it.",
         )
-    draw_upload("nouns", camera=st.toggle("Use the camera", key="nouns.camera_on"))
 
 
 def draw_upload(
-    place: str, select: Callable[[str], None] = _select_own_image, *, camera: bool = False
+    place: str,
+    select: Callable[[str], None] = _select_own_image,
+    *,
+    camera: bool = False,
+    note: str = uploads.PRIVACY,
 ) -> None:
     """Draw the file uploader or the camera, and store what it delivers.
 
@@ -315,6 +324,7 @@ def draw_upload(
         place: a prefix of the widget's key.
         select: receives the key of the stored image.
         camera: True for the camera, False for the uploader.
+        note: what happens to the image.
     """
     # Any type: an unsupported file is refused with a reason.
     options: dict[str, Any] = {} if camera else {"type": "image", "max_upload_size": IMAGE_BYTES >> 20}
@@ -322,7 +332,8 @@ def draw_upload(
     receive = partial(_store_file, place, select)
     upload.draw_uploader(key, label, receive, camera=camera, label_visibility="collapsed", **options)
     notices.draw_notice(f"{place}._upload_notice")
-    st.caption(uploads.PRIVACY)
+    if note:
+        st.caption(note)
 
 
 def _store_file(place: str, select: Callable[[str], None], file: upload.UploadedFile) -> None:

@@ -17,6 +17,7 @@ from vitviz.text import plain
 _POLL_S = 0.5
 _HUB_ID = "hub_form._id"
 _WAITING = "_waiting_for_weights"  # str: name of the weights that this session selects once downloaded
+_PUBLISHED = "Photos: published models"
 
 
 def draw_hub_form() -> None:
@@ -100,7 +101,7 @@ def _download_hub_model() -> None:
 def draw_published_models() -> None:
     by_name = {offer.name: offer for offer in list_weights()}
     others = [name for name in by_name if name not in SMALL]
-    st.markdown("**Photos: published models**")
+    st.markdown(f"**{_PUBLISHED}**")
     st.caption(
         "Published by their authors, for photos of at least 224 px. Each is downloaded once to this server,"
         f" into {plain(str(weights_folder()))}."
@@ -128,30 +129,35 @@ def _select_published_model(name: str) -> None:
     key = f"{published_weights.KEY}{name}"
     if key in selection.refresh_models():
         selection.set_model(key)
-        st.session_state[session_keys.MODEL_DIALOG] = False
+        st.session_state[session_keys.MODEL_DIALOG] = ""
 
 
-def draw_button(label: str = "More models", icon: str = "add", key: str = "nouns.more") -> None:
-    st.button(label, icon=f":material/{icon}:", key=key, on_click=_set_open, args=(True,), width="stretch")
+def draw_button() -> None:
+    _draw_button("Add a model", "add", "nouns.more", "own")
 
 
 def draw_published_button(key: str) -> None:
-    draw_button("Photos: published models", "photo_library", key)
+    _draw_button(_PUBLISHED, "photo_library", key, "published")
+
+
+def _draw_button(label: str, icon: str, key: str, first: str) -> None:
+    """Draw a button that opens the dialog with one of its two parts first."""
+    st.button(label, icon=f":material/{icon}:", key=key, on_click=_set_open, args=(first,), width="stretch")
 
 
 def draw(chosen: ModelChoice, step: int) -> None:
     """Draw the dialog while it is open; it stays open when a file arrives."""
     if st.session_state.get(session_keys.MODEL_DIALOG):
-        close = partial(_set_open, False)
-        st.dialog("More models", width="medium", on_dismiss=close)(_draw_content)(chosen, step)
+        close = partial(_set_open, "")
+        st.dialog("Add a model", width="medium", on_dismiss=close)(_draw_content)(chosen, step)
 
 
 def _draw_content(chosen: ModelChoice, step: int) -> None:
     if not st.session_state.get(session_keys.MODEL_DIALOG):  # a model was selected in it
         st.rerun()
-    parts: list[Callable[[], None]] = [draw_published_models, partial(_draw_own, chosen, step)]
-    if chosen.key.startswith(own_weights.KEY):
-        parts.reverse()  # their notes and settings are seen without scrolling
+    parts: list[Callable[[], None]] = [partial(_draw_own, chosen, step), draw_published_models]
+    if st.session_state[session_keys.MODEL_DIALOG] == "published":
+        parts.reverse()
     parts[0]()
     st.divider()
     parts[1]()
@@ -164,8 +170,8 @@ def _draw_own(chosen: ModelChoice, step: int) -> None:
     model_usage.draw(chosen, step, "model_dialog")
 
 
-def _set_open(is_open: bool) -> None:
-    st.session_state[session_keys.MODEL_DIALOG] = is_open
+def _set_open(first: str) -> None:
+    st.session_state[session_keys.MODEL_DIALOG] = first
 
 
 def draw_download_button(

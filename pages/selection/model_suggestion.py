@@ -96,17 +96,16 @@ def _open_last_layer(model: ModelChoice) -> None:
                 widgets.set_control(entry.layer, as_vit(model.config).depth)
 
 
-def draw(model: ModelChoice, image: str) -> bool:
-    """Draw the model in use and a way back, or offer a model that fits the image.
+def _is_photo(image: str) -> bool:
+    return image.partition(":")[0] in _OWN_IMAGES and shared_cache.is_coloured(image)
 
-    Returns:
-        True if it offers photo models.
-    """
-    is_own = image.partition(":")[0] in _OWN_IMAGES
+
+def draw(model: ModelChoice, image: str) -> None:
+    """Draw the model in use and a way back, or a checkpoint that fits the image."""
     previous = _get_previous_model(model)
     if previous is not None:
-        if not (is_own and shared_cache.is_coloured(image)):
-            return False
+        if not _is_photo(image):
+            return
         accuracy = "" if model.accuracy is None else f" ({percent(model.accuracy)} test accuracy)"
         reason = "A photo model is on this server" if is_photo_model(model) else _explain_grey(previous)
         _draw_note(f"{reason}: {model.shown} is shown instead{accuracy}.")
@@ -123,7 +122,7 @@ def draw(model: ModelChoice, image: str) -> bool:
         needs_grey = model.preparation.in_chans == 3 and is_digit
         target = _find_fitting_model(model, image) if needs_colour or needs_grey else None
         if target is None:
-            return is_own and shared_cache.is_coloured(image) and _draw_offer(model)
+            return
         _draw_note(
             f"{_explain_grey(model)}."
             if needs_colour
@@ -136,12 +135,11 @@ def draw(model: ModelChoice, image: str) -> bool:
             args=(target.key,),
             width="stretch",
         )
-    return is_own and shared_cache.is_coloured(image) and _draw_offer(model)
 
 
-def _draw_offer(model: ModelChoice) -> bool:
-    """Offer photo models unless one is shown; return True if they are offered."""
-    if is_photo_model(model):
+def draw_offer(model: ModelChoice, image: str) -> bool:
+    """Offer photo models for a photo unless one is shown; return True if they are offered."""
+    if is_photo_model(model) or not _is_photo(image):
         return False
     st.markdown("**See it with a photo model**")
     for name in _OFFERED:

@@ -128,7 +128,7 @@ def _change_model(key: str) -> None:
         )
         own_weights.change_model(session.get_current(), key, labels, changed, values.get(_HEADS))
         notices.clear_notice(_ERROR)
-        st.session_state[session_keys.MODEL_DIALOG] = False
+        st.session_state[session_keys.MODEL_DIALOG] = ""
     except KeyError:
         _store_error("the weights have expired: upload them again")
     except PretrainedError as error:
@@ -138,7 +138,7 @@ def _change_model(key: str) -> None:
 def _remove_weights(key: str) -> None:
     own_weights.STORE.remove(key.removeprefix(own_weights.KEY))
     session_keys.get_control_values().pop("model", None)
-    st.session_state[session_keys.MODEL_DIALOG] = False
+    st.session_state[session_keys.MODEL_DIALOG] = ""
 
 
 def _open_file(file: upload.UploadedFile) -> None:
@@ -156,7 +156,8 @@ def select_opened(open_weights: Callable[[], str]) -> None:
         notices.clear_notice(_ERROR)
         # It stays open where something was assumed that the user may know.
         opened_with_notes = bool(own_weights.get_model(name).notes)
-        st.session_state[session_keys.MODEL_DIALOG] = st.session_state[_OPENED] = opened_with_notes
+        st.session_state[session_keys.MODEL_DIALOG] = "own" if opened_with_notes else ""
+        st.session_state[_OPENED] = opened_with_notes
     except PretrainedError as error:
         _store_error(str(error))
         st.session_state[_CONVERT] = getattr(error, "convert", None)

@@ -258,7 +258,7 @@ def _explain_missing(key: object, choices: Mapping[str, ModelChoice]) -> str:
         if too_large(entry.config):
             return f"{entry.title} is too large for this app. Another model is shown."
         return (
-            f"{entry.title} is not on this server: download it under 'More models'. Another model is shown."
+            f"{entry.title} is not on this server: download it under 'Add a model'. Another model is shown."
         )
     return CHECKPOINT_MISSING if kind in ("checkpoint", "preset") and _NAME.fullmatch(name) else ""
 

@@ -4,7 +4,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 
-from pages.selection import selection
+from pages.selection import selection, substitutes
 from pages.stores import shared_cache
 from pages.stores.model_choice import ModelChoice
 from vitviz.analysis.attention import FloatArray, WindowRows
@@ -61,6 +61,11 @@ class Subject:
     def classes(self) -> tuple[str, ...]:
         """Return the class names; empty for a model without a head."""
         return self.model.classes if self.able.class_head else ()
+
+    @property
+    def class_note(self) -> str:
+        """Return the note that belongs to a prediction for a photo, or ''."""
+        return substitutes.describe_classes(self.choice, self.image)
 
     def ground(self, seen: bool) -> Photo:
         """Return the background of maps: the original crop, or (`seen`) the model's input."""

@@ -17,6 +17,7 @@ RANDOM = ":orange-badge[:material/casino: random weights] Not trained."
 _read_input = attrgetter(
     "trained_on", "config.num_classes", "config.image_size", "preparation.in_chans", "preparation.digit"
 )
+FEW_CLASSES = 100
 LARGEST_PX = 64  # side of an automatically chosen model's images, to stay fast
 
 
@@ -94,6 +95,19 @@ def describe_training(choice: ModelChoice, subject: str = "This model was") -> s
     if choice.trained_on is None:
         return f"{subject} made for other images"
     return f"{subject} trained on {plain(get_dataset_title(choice.trained_on))}"
+
+
+def describe_classes(choice: ModelChoice, image: str) -> str:
+    """Say for a photo that a model knows only the classes of its dataset; '' for images of a dataset."""
+    count = choice.config.num_classes
+    if (
+        choice.trained_on is None
+        or not 0 < count <= FEW_CLASSES
+        or not image.startswith(("upload:", "sample:"))
+    ):
+        return ""
+    title = plain(get_dataset_title(choice.trained_on))
+    return f"A model trained on {title} predicts one of its {count} classes for any image."
 
 
 def find_matching_image(choice: ModelChoice, image: str) -> str:

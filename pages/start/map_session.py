@@ -174,7 +174,8 @@ def draw_second_map() -> None:
         second_selection,
         {"model": second.key, "step": str(second.last_step), "image": image},
     ).draw()
-    page.caption(plain(str(open_blob(message)[0]["caption"])))
+    note = substitutes.describe_classes(second, image)
+    page.caption(plain(str(open_blob(message)[0]["caption"])), note)
 
 
 def _choose_second_model() -> ModelChoice | None:

@@ -14,6 +14,7 @@ from pages.frame import glossary_terms, page, registry
 from pages.frame.registry import PageEntry
 from pages.lessons import open_lesson
 from pages.selection import selection
+from pages.selection.substitutes import describe_classes
 from pages.start import map_messages, map_session
 from pages.start.map_session import MapFrame
 from pages.stores import lessons, session
@@ -70,7 +71,7 @@ def draw() -> None:
     choice, current = selection.get_model_choice(), selection.get_current()
     message = MapFrame(VIEW, "home.part", "home.asked", choice, current).draw()
     header, _ = open_blob(message)
-    page.caption(plain(header["caption"]))
+    page.caption(plain(header["caption"]), describe_classes(choice, current.image))
     st.session_state[TERMS] = find_terms(header)
 
 

@@ -68,7 +68,7 @@ def test_a_hovered_patch_of_an_uploaded_folder_speaks_of_the_folders_own_class(
 ) -> None:
     model, archive = pets
     page = visit("attention?image=sample:cat&attention.view=depth")
-    page.get_by_role("button", name="More models").click()
+    page.get_by_role("button", name="Add a model").click()
     page.locator('[data-testid="stDialog"] input[type="file"]').last.set_input_files(archive)
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("images of 64 px, bilinear, crop 1, mean 0.5, 0.5, 0.5")

@@ -27,6 +27,7 @@ from vitviz.models.published_weights import WITHOUT_HUB
 from vitviz.models.zoo import create_model
 from vitviz.text import FOREIGN
 
+PARTS = ("**Your own weights**", "**Photos: published models**")
 ATTENTION = "pages/lenses/attention/page.py"
 GREY, HYBRID, VIT = "checkpoint:digits_vit", "checkpoint:cifar10_hybrid", "checkpoint:cifar10_vit"
 
@@ -262,7 +263,53 @@ def test_a_grey_photo_moves_nothing(open_app: OpenApp) -> None:
     assert not sentences(app)
     button(app, "nouns.imagenet").click().run()
     assert not app.exception
-    assert "Photos: published models" in " ".join(text.value for text in app.markdown)
+    assert list_parts(app) == ["**Photos: published models**", "**Your own weights**"]
+
+
+def list_parts(app: AppTest) -> list[str]:
+    """Return the headings of the dialog's parts, from its top."""
+    return [text.value for text in app.markdown if text.value in PARTS]
+
+
+def test_the_user_s_own_file_comes_first_in_the_sidebar_and_in_the_dialog(open_app: OpenApp) -> None:
+    app = upload(open_app(ATTENTION), png())
+    order = [getattr(node, "value", "") if node.type == "markdown" else node.type for node in app.sidebar]
+    assert order.index("file_uploader") < order.index("**See it with a photo model**")
+    button(app, "nouns.more").click().run()
+    assert list_parts(app) == list(PARTS)
+
+
+PREDICTING = [
+    ("pages/lenses/distillation/page.py", {}),
+    ("pages/lenses/block/page.py", {"block.layer": "3"}),
+    ("pages/lenses/on_your_image/page.py", {"on_picture.view": "change"}),
+    ("pages/start/page.py", {}),
+]
+PREDICTING_TOO = [
+    *((ATTENTION, {"attention.view": view}) for view in ("depth", "methods", "truth", "shares", "ablate")),
+    ("pages/lenses/on_your_image/page.py", {"on_picture.view": "parts"}),
+    ("pages/lenses/patches/page.py", {"patches.view": "puzzle"}),
+    ("pages/lenses/two_images/page.py", {"two_images.view": "patching"}),
+]
+
+
+def count_class_notes(app: AppTest) -> int:
+    return sum("predicts one of its 10 classes for any image" in text.value for text in app.caption)
+
+
+@pytest.mark.parametrize(
+    ("page", "query"), PREDICTING + [pytest.param(*case, marks=pytest.mark.slow) for case in PREDICTING_TOO]
+)
+def test_a_prediction_for_a_photo_says_how_few_classes_the_model_knows(
+    open_app: OpenApp, checkpoints: Path, page: str, query: dict[str, str]
+) -> None:
+    write(checkpoints, "cifar10_deit_soft", "deit_cifar10", "cifar10", 0.841, depth=2)
+    assert count_class_notes(open_app(page, model=VIT, image="sample:cat", own="1", **query)) == 1
+
+
+def test_a_prediction_for_a_test_image_needs_no_note_on_the_classes(open_app: OpenApp) -> None:
+    page, query = PREDICTING[1]
+    assert count_class_notes(open_app(page, model=VIT, image="cifar10-few:3", **query)) == 0
 
 
 def test_the_page_s_need_decides(open_app: OpenApp) -> None:
@@ -324,7 +371,7 @@ def test_the_size_named_is_the_upload_s_own(open_app: OpenApp) -> None:
     [
         ("model", "run:250101-120000-0123456789abcdef", "This run was deleted"),
         ("model", "checkpoint:no_such", "This model is not on this server"),
-        ("model", "pretrained:deit_tiny_patch16_224.fb_in1k", "download it under 'More models'"),
+        ("model", "pretrained:deit_tiny_patch16_224.fb_in1k", "download it under 'Add a model'"),
         ("model", "pretrained:vit_l_16", "too large"),
         ("image", "cifar100:5", "CIFAR-100 is not on this server"),
         ("image", "sample:nobody", "This sample image is not on this server"),

@@ -119,7 +119,7 @@ def test_one_that_is_here_is_shown_in_one_click(open_app: OpenApp, weights: Path
     assert not app.get("dialog")
     file.write_bytes(file.read_bytes()[:-1])  # cut short
     late = open_app(model=f"pretrained:{entry.name}")
-    assert "download it under 'More models'" in late.sidebar.warning[0].value
+    assert "download it under 'Add a model'" in late.sidebar.warning[0].value
 
 
 def test_uploading_instead_is_offered_only_where_the_upload_would_take_the_file(weights: Path) -> None:

@@ -154,7 +154,7 @@ def test_an_upload_is_shown_and_removed(open_app):
     image = query(app)["image"]
     assert re.fullmatch(r"upload:[\w-]{22}", image)
     assert not app.exception and not app.warning
-    assert any(uploads.PRIVACY in text.value for text in app.sidebar.caption)
+    assert uploads.PRIVACY in next(b for b in app.sidebar.button if "Delete" in b.label).help
     np.testing.assert_array_equal(uploads.STORE.get(image.removeprefix("upload:"))[0, 0], (200, 30, 30))
 
     next(button for button in app.sidebar.button if "Delete" in button.label).click().run()

@@ -27,7 +27,7 @@ def test_every_uploader_takes_a_file_that_has_gone_for_none(
 ) -> None:
     app = open_app(PAGE)
     app.session_state["nouns.source"] = "own"  # the sidebar's uploader of pictures
-    app.session_state[session_keys.MODEL_DIALOG] = True  # the dialog's of weights
+    app.session_state[session_keys.MODEL_DIALOG] = "own"  # the dialog's of weights
     app.run()
     uploaders = {uploader.label: uploader for uploader in app.get("file_uploader")}
     assert set(LABELS) == set(uploaders), "a new uploader is tested here too"

@@ -122,7 +122,7 @@ def draw(subject: CapturedSubject) -> None:
     with right:
         draw_change(subject, before, after)
     patches, heads = len(ablation.patches), len(ablation.heads)
-    page.caption(describe_ablation(subject, before, after, patches, heads))
+    page.caption(describe_ablation(subject, before, after, patches, heads), subject.class_note)
     open_lesson.report_facts(patches_left_out=patches, heads_left_out=heads)
     page.drawers(
         "attention.ablate",

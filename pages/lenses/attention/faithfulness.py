@@ -143,7 +143,7 @@ def draw_curves(subject: CapturedSubject, curves: FaithfulnessCurves, target: in
         draw_chart(build_figure(subject, curves, target), "attention.curves")
     with right:
         draw_areas([*scores, mean_score])
-    page.caption(faithfulness.describe_scores(scores, random_scores))
+    page.caption(faithfulness.describe_scores(scores, random_scores), subject.class_note)
 
 
 def draw_areas(scores: list[Score]) -> None:

@@ -69,7 +69,7 @@ def draw_curves(
             st.markdown(f"**{title}**")
             figure = lens_figure(probs, subject.classes, classes, selection.get_theme())
             draw_chart(figure, f"attention.lens_{key}")
-    page.caption(describe_lens(subject.classes, readout_probs, token_probs, name))
+    page.caption(describe_lens(subject.classes, readout_probs, token_probs, name), subject.class_note)
 
 
 def draw_patches(subject: CapturedSubject, probs: np.ndarray, class_name: str) -> None:
@@ -105,7 +105,7 @@ def draw_attribution(subject: CapturedSubject) -> None:
     shares = attribute(subject.model, subject.capture(list_records(as_cut(subject.model.config))), target)
     name = subject.classes[target]
     draw_chart(attribution_figure(shares, name, selection.get_theme()), "attention.logit_shares")
-    page.caption(describe_shares(shares, name))
+    page.caption(describe_shares(shares, name), subject.class_note)
     layer, head = (
         int(place) + 1 for place in np.unravel_index(np.nanargmax(shares.heads), shares.heads.shape)
     )

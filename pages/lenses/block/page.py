@@ -67,7 +67,7 @@ def draw_readout(subject: subjects.Subject, config: ViTConfig, record: Record) -
     )
     top = answer.order[:MOST_CLASSES]
     draw_bars([subject.classes[i] for i in top], answer.probabilities[top], key="block.classes")
-    page.caption(captions.describe_readout(answer, readout, subject.classes))
+    page.caption(captions.describe_readout(answer, readout, subject.classes), subject.class_note)
 
 
 def read_controls(config: ViTConfig, token: str) -> tuple[int, int]:

@@ -179,7 +179,7 @@ def draw_attention(
         )
         attention = captions.describe_attention(rows[0], rows[1], float(shared_mass(*rows)), layer, head)
         heads_words = captions.describe_heads(list(scores.values()))
-        page.caption(f"{heads_words} {attention} {describe_combinations(student)}")
+        page.caption(f"{heads_words} {attention} {describe_combinations(student)}", student.class_note)
     with right:
         for index, (name, (classes, probabilities)) in enumerate(scores.items()):
             st.markdown(f"**{name}**")

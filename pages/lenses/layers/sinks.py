@@ -206,7 +206,7 @@ def describe_missing(missing: Sequence[str]) -> str:
     host = PRETRAINED[missing[0]].source
     return (
         f"This comparison needs {titles}. The weights from {host} are not on this server. Download them under"
-        f" *More models* in the sidebar or with `python -m vitviz.fetch {' '.join(missing)}`."
+        f" *Add a model* in the sidebar or with `python -m vitviz.fetch {' '.join(missing)}`."
     )
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from pages.controls import popover, widgets
 from pages.selection import selection
-from pages.selection.substitutes import is_comparable
+from pages.selection.substitutes import describe_classes, is_comparable
 from pages.stores import catalogue, shared_cache
 from pages.stores.model_choice import ModelChoice
 from vitviz.config import ModelConfig, Preparation
@@ -68,6 +68,11 @@ class Comparison:
     def classes(self) -> tuple[str, ...]:
         """The class names, equal for all models."""
         return shared_cache.load_model(self.choices[0], self.steps[0]).classes
+
+    @property
+    def class_note(self) -> str:
+        """Return the note that belongs to the predictions for a photo, or ''."""
+        return describe_classes(self.choices[0], self.image)
 
     @property
     def truth(self) -> int:

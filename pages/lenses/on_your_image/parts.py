@@ -93,7 +93,7 @@ def draw() -> None:
     guess = prediction_gate.read_prediction(GUESS, ("apart", compared.image, *keys), kind)
     start = plots.AssemblyHeader(watched, compared.truth, state.mark, state.values.apart_seen)
     draw_view(compared, parts, named, predictions, start)
-    page.caption(describe_parts(predictions, parts, watched, compared.classes))
+    page.caption(describe_parts(predictions, parts, watched, compared.classes), compared.class_note)
     if not guess:
         class_name = plain(compared.classes[watched])
         prompt = f"Parts in wrong places: which model loses most confidence in {class_name}?"

@@ -120,10 +120,12 @@ def draw() -> None:
     guess = prediction_gate.read_prediction(GUESS, (change, compared.image, *keys), kind)
     start = plots.Start(current.__dict__, state.mark, compared.truth, bool(guess), setting.place)
     draw_view(compared, build_perturbation(compared, change, setting), sweeps, start)
+    page.caption(
+        describe_perturbation(compared, change, current, sweeps) if guess else "", compared.class_note
+    )
     if not guess:
         prediction_gate.draw_question(GUESS, write_prompt(change), kind)
     else:
-        page.caption(describe_perturbation(compared, change, current, sweeps))
         draw_outcome(compared, change, sweeps, guess)
         selection.link_to(
             "studies",

@@ -18,6 +18,7 @@ from pages.lenses.patches.captions import (
 )
 from pages.lenses.patches.embedded_image import EmbeddedImage
 from pages.selection import selection
+from pages.selection.substitutes import describe_classes
 from pages.stores import shared_cache
 from pages.views.register import register
 from vitviz.analysis import patches
@@ -69,7 +70,9 @@ def _draw_shuffled(image: EmbeddedImage) -> None:
     bars = [_list_bars(image, prediction) for prediction in predictions]
     _mount_puzzle(plots.puzzle(image.pixels, order, image.patch_px, bars), key="patches.puzzle")
     moved = int((order != np.arange(len(order))).sum())
-    page.caption(describe_shuffle(image, moved, predictions))
+    page.caption(
+        describe_shuffle(image, moved, predictions), describe_classes(image.model_choice, image.image_key)
+    )
 
 
 def list_compared_models(image: EmbeddedImage) -> list[ComparedModel]:

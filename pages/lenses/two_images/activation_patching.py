@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.two_images import captions, image_pair, pair_controls
+from pages.selection.substitutes import describe_classes
 from pages.stores import shared_cache
 from pages.views.register import register
 from vitviz.models.loaded_model import LoadedModel
@@ -38,7 +39,8 @@ def draw(pair: image_pair.ImagePair, row: DeltaGenerator) -> None:
     page.untrained_note(pair.model.trained_on)
     runs = patch_pair(pair, part, layer, target, st.empty())
     _view(build_message(pair, runs), key=VIEW)
-    page.caption(captions.describe_patching(runs))
+    note = max(describe_classes(pair.subject.choice, image.source.image) for image in pair.images)
+    page.caption(captions.describe_patching(runs), note)
     page.findings("two_images.patching")
     page.drawers(
         "two_images.patching",

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pages.frame import page
 from pages.selection import selection
+from pages.selection.substitutes import describe_classes
 from pages.train.lab import snapshots
 from pages.views.event_values import read_events
 from pages.views.register import register
@@ -51,6 +53,7 @@ def draw(run: Run | Recording, config: RunConfig, step: int | None) -> None:
             arrays, prediction = _predict(model, prepared)
             header |= prediction
     _digit_pad(pack(header, **arrays), key=KEY, states=("drawing",))
+    page.caption("", describe_classes(selection.get_model_choice(), selection.get_current().image))
 
 
 def _load_input(config: RunConfig) -> Prepared | None:
