@@ -24,7 +24,7 @@ function readQuery() {
 
 export default function lessonFoot({ root, trigger, onUnmount }) {
   const row = el(root, 'div', { class: 'lf' });
-  button(row, 'Present', () => present(!isPresenting()), { class: 'lf-present' });
+  const toggle = button(row, 'Present', () => (present(!isPresenting()), toggle.blur()), { class: 'lf-present' });
   el(row, 'span', { class: 'vv-muted' }, 'P: present, then ← → or Page Up, Page Down: change stop · Escape: exit');
   let header = null;
   let timer = 0;

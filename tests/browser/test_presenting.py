@@ -35,6 +35,8 @@ def test_a_picture_grows_with_the_screen(visit: Visit, address: str, picture: st
         arg=[picture, 1.2 * before],
     )
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    title, stage = (page.locator(name).bounding_box() for name in ("h1", "[data-vitviz-picture]"))
+    assert title and stage and 6 <= title["y"] <= stage["y"] - title["height"], "the title is cut off"
     page.keyboard.press("Escape")
     page.wait_for_function("() => !document.documentElement.style.getPropertyValue('--vv-grow')")
 
@@ -88,6 +90,7 @@ def test_the_picture_takes_the_screen(visit: Visit, address: str, picture: str) 
     )
     place, title = box.bounding_box(), page.locator("h1").bounding_box()
     assert place and title and title["y"] + title["height"] <= place["y"] + 1 and title["height"] <= 40
+    assert title["y"] >= 6, "the title touches the screen's edge"
     assert place["y"] + place["height"] <= 720 and place["x"] + place["width"] <= 1280
     page.keyboard.press("Escape")
     expect(box).to_have_count(0)
