@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from vitviz.plots.photo import Photo
 
 KEY = "class_asked"
+ASK = "Ask the class"
 _OFFERED = "class.offered"  # the page's own questions, those of a lesson's stop first
 _OWN = "class.own"  # key of the form of the teacher's own question
 _ELSEWHERE = ""  # the answer of a session that answered, but does not know what
@@ -119,8 +120,8 @@ def draw_ask_controls() -> None:
     offers: list[tuple[Question, Subject | None]] = st.session_state.get(_OFFERED, [])
     with st.container(horizontal=True, gap="xsmall", width="content"):
         if offers:
-            _draw_ask_button(member, "Ask the class", *offers[0], key="class.ask.first")
-        with st.popover("More questions" if offers else "Own question"):
+            _draw_ask_button(member, ASK, *offers[0], key="class.ask.first")
+        with st.popover("More questions" if offers else ASK):
             for number, (question, subject) in enumerate(offers):
                 _draw_ask_button(member, question.prompt, question, subject, key=f"class.ask.{number}")
             question_form.draw_form(_OWN, None)

@@ -1,5 +1,8 @@
 """Let learners follow the teacher's view of a page, image and lesson, and share the teacher's view with them."""
 
+from contextlib import suppress
+from dataclasses import replace
+
 import streamlit as st
 
 from pages.classroom import membership
@@ -10,7 +13,8 @@ from pages.lessons import open_lesson
 from pages.stores import classes, lessons
 from vitviz.classes import teacher_images
 from vitviz.classes.class_store import ClassState
-from vitviz.classes.shared_view import CLASS, LESSON, LessonText, build_shared_view
+from vitviz.classes.database import ClassError
+from vitviz.classes.shared_view import CLASS, LESSON, LessonText, SharedView, build_shared_view
 
 _OWN_LESSONS = frozenset({lessons.OPENED, lessons.MINE})
 
@@ -50,8 +54,11 @@ def move_to_shared_page(member: Membership, state: ClassState, slug: str) -> Non
 
 
 def _apply_shared_view(member: Membership, state: ClassState, slug: str) -> None:
-    view, member.version = state.shown, state.version
+    view, is_first, member.version = state.shown, member.version < 0, state.version
     if view is None or view.slug not in registry.BY_SLUG:
+        return
+    member.away = view.away
+    if view.away and not is_first:  # the learner's page stays as it is
         return
     member.slug, member.lesson_text = view.slug, view.words
     if not view.lesson:
@@ -79,15 +86,31 @@ def resume_following() -> None:
 
 
 def publish_view(member: Membership, slug: str) -> None:
-    """Share this run's view with the class, if it has changed."""
+    """Share this run's view with the class, if it has changed; of the class's own page, that the teacher is there."""
     if slug == membership.SLUG:
+        state = membership.get_class_store().load(member.code)
+        view = None if state is None or state.version != member.version else state.shown
+        if view is not None and not view.away:
+            _show(member, replace(view, away=True))
         return
     query, text = query_params.get_values(), _get_lesson_text(member)
     view = build_shared_view(slug, query, member.images, _OWN_LESSONS, text)
-    if str(view) == member.published:
-        return
+    if str(view) != member.published:
+        _show(member, view)
+
+
+def _show(member: Membership, view: SharedView) -> None:
     member.version = membership.get_class_store().show(member.code, view)
     member.published = str(view)
+
+
+def find_shared_page(code: str) -> str:
+    """Return the title of the page that learners see; '' before the first one."""
+    with suppress(ClassError):
+        state = membership.get_class_store().load(code)
+        view = None if state is None else state.shown
+        return registry.BY_SLUG[view.slug].title if view is not None and view.slug in registry.BY_SLUG else ""
+    return ""
 
 
 def _get_own_lesson_stop() -> open_lesson.OpenStop | None:

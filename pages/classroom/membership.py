@@ -29,7 +29,7 @@ class Membership:
 
     who: the session's anonymous id in the class. version: of the shared view that was applied last.
     challenge: True if runs can be submitted, as last drawn. pending: the number of the question whose measured answer
-        is hidden, as last drawn; 0 for none. slug: the shared page that was applied last.
+        is hidden, as last drawn; 0 for none. slug: the shared page that was applied last. away: the teacher left it.
     images: the class's copy by the teacher's upload. lessons: own lessons that are shared with the class.
     answers: the session's own answers by question number.
     """
@@ -42,6 +42,7 @@ class Membership:
     challenge: bool = False
     pending: int = 0
     slug: str = ""
+    away: bool = False
     heartbeat_s: float = -1e9  # time of the last heartbeat, by the monotonic clock
     published: str = ""  # the view that this session shared last
     images: dict[str, str] = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.classroom import challenge_board, invitation, membership, teacher_key
+from pages.classroom import challenge_board, follow_mode, invitation, membership, teacher_key
 from pages.classroom.class_bar import describe_attendance
 from pages.classroom.membership import Membership
 from pages.frame import page
@@ -19,7 +19,13 @@ ATTENDANCE_S = 2.0
 
 def draw(member: Membership) -> None:
     invitation.draw(member.code)
-    page.caption("Open any page, and your learners follow you there. Press P to present this page.")
+    shown = follow_mode.find_shared_page(member.code)
+    text = (
+        f"Learners see {shown} until you open a page"
+        if shown
+        else "Open any page, and learners follow you there"
+    )
+    page.caption(f"{text}. Press P to present this page.")
     st.fragment(_draw_attendance, key="class_room.here", run_every=ATTENDANCE_S)(member.code)
     draw_challenge(member)
     store = membership.get_class_store()

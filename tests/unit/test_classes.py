@@ -251,7 +251,9 @@ def test_a_file_that_cannot_be_written_is_said_and_can_be_read(
 
 
 def test_what_is_shown_goes_through_the_file_and_back() -> None:
-    own = SharedView(Link("patches"), words=LessonText("Ours", 1, 3, "A *stop*", "Words, [CLS]", "Look."))
+    own = SharedView(
+        Link("patches"), words=LessonText("Ours", 1, 3, "A *stop*", "Words, [CLS]", "Look."), away=True
+    )
     assert SharedView.parse(str(PAGE)) == PAGE and SharedView.parse(str(own)) == own != SharedView(
         Link("patches")
     )

@@ -11,6 +11,7 @@ from vitviz.lessons.lesson import Link
 CLASS, LESSON, STOP = "class", "lesson", "stop"  # query parameters that belong to no page
 _PRIVATE = re.compile(r"(upload|weights):")
 _LESSON = re.compile(r"[A-Za-z0-9_.-]{1,80}")
+_AWAY = "away"
 _MAX_STOP = 999
 _MAX_TEXT_LENGTH = 1000  # of any text of a stop; the limits of a lesson are narrower
 
@@ -48,6 +49,8 @@ class LessonText:
 class SharedView:
     """A page's link and the lesson open beside it, by name or, for the teacher's own lesson, as text.
 
+    away: the teacher has left the page for the class's own, which is not shared.
+
     Raises:
         ValueError: if the lesson's name or stop is invalid.
     """
@@ -56,6 +59,7 @@ class SharedView:
     lesson: str = ""  # '': no lesson
     stop: int = 1
     words: LessonText | None = None
+    away: bool = False
 
     def __post_init__(self) -> None:
         if self.lesson and not _LESSON.fullmatch(self.lesson):
@@ -75,16 +79,15 @@ class SharedView:
 
     def __str__(self) -> str:
         words = [] if self.words is None else [astuple(self.words)]
-        return json.dumps([str(self.link), self.lesson, self.stop, *words])
+        return json.dumps([str(self.link), self.lesson, self.stop, *words, *[_AWAY] * self.away])
 
     @classmethod
     def parse(cls, text: str) -> "SharedView | None":
         """Return the view in a stored text; None if it is invalid."""
         try:
-            link, lesson, stop, *words = json.loads(text)
-            return cls(
-                Link.parse(str(link)), str(lesson), int(stop), *(LessonText(*fields) for fields in words)
-            )
+            link, lesson, stop, *more = json.loads(text)
+            words = next((LessonText(*fields) for fields in more if fields != _AWAY), None)
+            return cls(Link.parse(str(link)), str(lesson), int(stop), words, _AWAY in more)
         except (ValueError, TypeError, RecursionError):
             return None
 

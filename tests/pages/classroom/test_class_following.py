@@ -72,6 +72,26 @@ def test_controls_pin_and_picture_follow(teacher: AppTest, open_app: OpenApp) ->
     assert said(learner, "image") == "digits:7" and learner.slider(key="attention.layer").value == 1
 
 
+def test_both_sides_know_what_the_other_sees_while_the_teacher_is_at_the_class_s_page(
+    teacher: AppTest, open_app: OpenApp
+) -> None:
+    assert "Open any page, and learners follow you there." in words(teacher)
+    learner = learns(open_app, teacher)
+    teacher.switch_page(ATTENTION).run()
+    there(learner.run())
+    learner.slider(key="attention.layer").set_value(1).run()
+    teacher.switch_page(ROOM).run()
+    assert "Learners see Attention until you open a page." in words(teacher)
+    there(learner.run())
+    assert at(learner) == "attention" and said(learner, "attention.layer") == "1", "the page stays as it was"
+    assert "following the teacher, who is at the Classroom page" in bar(learner)
+    late = learns(open_app, teacher)
+    assert at(late) == "attention" and "who is at the Classroom page" in bar(late)
+    teacher.switch_page(ATTENTION).run()
+    there(learner.run())
+    assert bar(learner).endswith("following the teacher")
+
+
 def test_looking_around_lets_go_and_back_to_class_returns(teacher: AppTest, open_app: OpenApp) -> None:
     teacher.switch_page(PATCHES).run()
     learner = learns(open_app, teacher)
