@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import MOVING
+from vitviz.plots.theme import HEADS
 
 pytestmark = pytest.mark.browser
 Visit = Callable[..., Page]
@@ -169,6 +170,17 @@ def test_information_flows_block_by_block(visit: Visit) -> None:
     press(view, "One block back")
     press(view, "One block back")
     expect(view).to_have_attribute("data-reached", "1 1 1 1")
+
+
+def test_an_architecture_keeps_its_colour_without_a_shift(visit: Visit) -> None:
+    """The first line, the shifted Swin's, is missing then: each other line had the colour of the one before."""
+    view = component(visit(LINK + "&swin.view=travel&swin.shift=0"), "swin_reach")
+    expect(view).to_have_attribute("data-reached", "16 64 25")
+    pixels = view.locator("canvas").last.evaluate(
+        "(node) => [...node.getContext('2d').getImageData(0, 0, node.width, node.height).data]"
+    )
+    colours = {"#{:02X}{:02X}{:02X}".format(*pixels[at : at + 3]) for at in range(0, len(pixels), 4)}
+    assert [HEADS[at] in colours for at in (4, 0, 1, 2)] == [False, True, True, True]
 
 
 def test_two_tokens_index_into_the_bias_table(visit: Visit) -> None:

@@ -110,9 +110,10 @@ export default class SwinReach {
     plot.upright(this.time.place, this.now.colors.ink, 1, [3, 3]);
     const share = (k, block) => this.reached(k, block) / this.count;
     const ends = panels.map(({ title }, k) => {
-      const color = PALETTE.HEADS[[4, 0, 1, 2][k % 4]];
+      const kind = k + 4 - panels.length; // without a shift, the first kind is missing
+      const color = PALETTE.HEADS[[4, 0, 1, 2][kind]];
       const points = steps.map((block) => [block, share(k, block)]);
-      const end = plot.line(points, k, { color, width: 2 });
+      const end = plot.line(points, kind, { color, width: 2 });
       plot.dot(plot.x(this.time.at), plot.y(share(k, this.time.at)), 4, color);
       return { ...end, name: title };
     });
