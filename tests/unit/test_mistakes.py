@@ -56,7 +56,7 @@ def test_guesses_probabilities_and_pictures_travel() -> None:
     picture = lab.build_mistakes(frames(8, colours=False))
     assert picture.frames is not None and picture.base is not None
     assert picture.frames[:, 0].tolist() == [[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]
-    assert picture.frames[2, 1].tolist() == [204, 204, 51, 51]
+    assert picture.frames[2, 1].tolist() == [80, 80, 20, 20]  # whole percents
     assert picture.base.shape == (4, 8, 8) and picture.extra["labels"] == [0, 0, 1, 1]
     forgotten = mistakes.describe_forgotten(RIGHT, np.array([0, 0, 1, 1]), ("cat", "dog"))
     assert picture.captions[-1].endswith(forgotten) and forgotten not in picture.captions[0]

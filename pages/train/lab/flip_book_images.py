@@ -25,6 +25,7 @@ T = TypeVar("T")
 MISTAKES_TITLE = "All mistakes"
 COMPONENTS = 16
 MOST_NAMES = 20  # a table of more classes would be unreadable
+PERCENT = 2.55  # a byte of a share up to this is its whole percent, as texts write it
 MOST_PX = 32  # largest side of an image that is sent to the browser
 DATASET_MISSING = "The run's dataset is not on this server: train on it to download it, or upload it again."
 
@@ -242,7 +243,7 @@ def _build_confusion(frames: Sequence[Frame]) -> Picture | None:
         "confusion",
         "Confusion matrix",
         "map",
-        to_bytes(maps, 0.0, 1.0),
+        to_bytes(maps, 0.0, PERCENT),
         lo=0.0,
         hi=100.0,
         captions=captions,
@@ -297,7 +298,7 @@ def build_mistakes(frames: Sequence[Frame]) -> Picture:
     ]
     captions[-1] = f"{captions[-1]} {mistakes.describe_forgotten(right, held_out.labels, classes)}".rstrip()
     predictions = [np.minimum(snapshot.guesses, 255).astype(np.uint8) for snapshot in judged]
-    confidences = [to_bytes(snapshot.given, 0.0, 1.0) for snapshot in judged]
+    confidences = [to_bytes(snapshot.given, 0.0, PERCENT) for snapshot in judged]
     return Picture(
         "mistakes",
         MISTAKES_TITLE,

@@ -16,7 +16,7 @@ const HEAD = 20; // px above the table
 /** Return an image's predicted class and the probability of its true class at a snapshot. */
 const predictionAt = ({ data, shape: [, , n] }, moment, k) => ({
   guess: data[2 * moment * n + k],
-  given: data[(2 * moment + 1) * n + k] / 255,
+  given: data[(2 * moment + 1) * n + k] / 100, // whole percents
 });
 
 /** Return the misclassified images, lowest true-class probability first: [{k, label, guess, given}]. */

@@ -177,14 +177,11 @@ export default class Timeline {
     if (p.rows) parts.push(p.rows[cell.R]);
     if (p.cols) parts.push(p.cols[cell.C]);
     if (p.kind === 'rgb') parts.push(p.tiles?.[this.state.index]?.[cell.R * C + cell.C] ?? '');
-    else if (p.names)
-      parts.push(
-        `${p.names[cell.y]} predicted as ${p.names[cell.x]}: ${Math.round(p.lo + ((p.hi - p.lo) * data[at]) / 255)} %`,
-      );
+    else if (p.names) parts.push(`${p.names[cell.y]} predicted as ${p.names[cell.x]}: ${data[at]} %`);
     else {
       if (p.tile) parts.push(`${p.tile} (${cell.R + 1}, ${cell.C + 1})`);
       parts.push(
-        `row ${cell.y + 1}, column ${cell.x + 1}: ${(p.lo + ((topOf(this, p) - p.lo) * data[at]) / 255).toFixed(2)}`,
+        `row ${cell.y + 1}, column ${cell.x + 1}: ≈ ${(p.lo + ((topOf(this, p) - p.lo) * data[at]) / 255).toFixed(2)}`,
       );
     }
     this.tip.showOver(this.cards[i].map.node, event.offsetX, event.offsetY, parts.filter(Boolean).join('\n'));

@@ -79,8 +79,9 @@ function drawTile(view, ctx, g, R, C, table) {
       blit(ctx, view.bases[p.base], x, y, side, tall);
       ctx.globalAlpha = 1;
     }
-    // Each frame is scaled to its own maximum; the color scale covers the largest of them.
-    blit(ctx, heat(data, g.h, g.w, table, 0, (255 * p.hi) / (topOf(view, p) || p.hi), start), x, y, side, tall);
+    // Each frame is scaled to its own maximum; the color scale covers the largest of them. Classes have whole percents.
+    const end = p.names ? p.hi : (255 * p.hi) / (topOf(view, p) || p.hi);
+    blit(ctx, heat(data, g.h, g.w, table, 0, end, start), x, y, side, tall);
   }
   if (!g.label) return;
   ctx.textAlign = 'center';
@@ -110,13 +111,14 @@ function drawMark(view, ctx, { p, R: rows, C: cols, left, top, gutter, side, tal
 /** Draw the color scale shared by all maps of an image and all steps. */
 function drawScale(view, ctx, g, table) {
   const y = g.bottom + 14;
-  const unit = g.p.names ? ' %' : '';
   const lo = `${g.p.lo}`;
-  const hi = `${Number(g.p.hi.toPrecision(2))}${unit}`;
+  const end = g.p.names ? ' %' : g.p.tops.length ? ' over all steps' : '';
+  const hi = `${Number(g.p.hi.toPrecision(2))}${end}`;
   const width = 96;
   const x = g.left + ctx.measureText(lo).width + 6;
   write(ctx, view.now.colors, lo, g.left, y);
-  write(ctx, view.now.colors, hi, x + width + 6, y);
+  const room = g.left + g.C * (g.side + g.gutter) - x - width - 6;
+  write(ctx, view.now.colors, hi, x + width + 6, y, { room });
   blit(ctx, rampImage(table), x, y - 4, width, 8);
 }
 
