@@ -1,6 +1,7 @@
 // Decode a map's message: parts by name, and each token's activations dequantised.
 
 import { pinOf, tokenOfPin } from '../../vitviz/browser/kit/pin.js';
+import { weightOf } from '../../vitviz/browser/explorer_weights.js';
 import { patchName, tokenName } from '../../vitviz/browser/kit/text.js';
 
 const SEQUENCE_ROWS = 7;
@@ -61,7 +62,7 @@ export class MapModel {
     const { data, shape } = this.array(block, 'row');
     const max = this.array(block, 'row_max').data[head];
     const values = new Float32Array(shape[1]);
-    for (let i = 0; i < values.length; i++) values[i] = (data[head * shape[1] + i] / 255) ** 2 * max;
+    for (let i = 0; i < values.length; i++) values[i] = weightOf(data[head * shape[1] + i], max);
     return values;
   }
 

@@ -128,7 +128,7 @@ def arrays() -> dict[str, np.ndarray[Any, Any]]:
     }
     for n in range(1, LAYERS + 1):
         made |= {
-            f"block.{n}.row": draw.integers(0, 255, (2, TOKENS), dtype=np.uint8),
+            f"block.{n}.row": draw.integers(0, 255, (2, TOKENS), dtype=np.uint8) * np.uint16(257),
             f"block.{n}.row_max": np.ones(2, np.float32),
             f"block.{n}.keys": np.tile(np.arange(5, dtype=np.uint8), (TOKENS, 1)),
             f"block.{n}.weights": np.tile(np.array([32768, 9000, 5000, 100, 0], np.uint16), (TOKENS, 1)),

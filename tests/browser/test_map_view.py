@@ -275,7 +275,7 @@ def test_the_patch_comes_into_cls_by_its_true_weights(opened: Opened) -> None:
     for _ in range(2):
         page.keyboard.press("ArrowLeft")
     expect(page.locator(".mp-now")).to_have_attribute("data-part", "norm")
-    given = [(arrays()[f"block.{n}.row"][0][1 + 9] / 255) ** 2 for n in (1, 2, 3)]  # patch 10 follows [CLS]
+    given = [(arrays()[f"block.{n}.row"][0][1 + 9] / 65535) ** 2 for n in (1, 2, 3)]  # patch 10 follows [CLS]
     most = int(np.argmax(given))
     expect(page.locator(".mp-said")).to_have_text(
         f"[CLS] attends to patch 10 most in layer {most + 1}: {percent(given[most])} (uniform: 5.9\xa0%)."
@@ -289,7 +289,7 @@ def test_the_patch_comes_into_cls_by_its_true_weights(opened: Opened) -> None:
 
 def test_each_layers_map_says_its_largest_weight(opened: Opened) -> None:
     page = opened()
-    tops = [(arrays()[f"block.{n}.row"][0][1:].max() / 255) ** 2 for n in (1, 2, 3)]
+    tops = [(arrays()[f"block.{n}.row"][0][1:].max() / 65535) ** 2 for n in (1, 2, 3)]
     said = page.locator(".mp-block .mp-open").evaluate_all("(all) => all.map((node) => node.dataset.most)")
     assert said == [f"max {percent(top, 0)}" for top in tops]
 
@@ -310,7 +310,7 @@ def test_a_new_message_keeps_what_is_open_and_where_the_journey_stands(opened: O
 @pytest.fixture
 def call(opened: Opened) -> Callable[..., Any]:
     page = opened()
-    page.evaluate(IMPORT, ["equations", "journey", "layout", "model", "numbers", "words"])
+    page.evaluate(IMPORT, ["equations", "journey", "layout", "model", "words"])
     return lambda expression: page.evaluate(expression)
 
 

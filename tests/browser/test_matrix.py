@@ -17,6 +17,12 @@ def test_matrix_and_picture_follow_one_pointer(visit: Visit) -> None:
     page = visit(MATRIX)
     view = page.locator("[data-component=matrix]").first
     expect(view).to_have_attribute("data-query", "0")
+    expect(view.locator(".mx-facts")).to_contain_text(
+        "A[CLS, "
+    )  # patches and words count from 1, as elsewhere
+    words = page.locator("[data-component=matrix]").nth(1).locator(".mx-facts")
+    expect(words).to_contain_text("query: word 6, 'he'")
+    expect(words).to_contain_text("A[6, 4]")
     stage, board = view.locator(".mx-stage"), view.locator(".mx-right > canvas")
     box = stage.bounding_box()
     assert box is not None

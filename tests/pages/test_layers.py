@@ -94,7 +94,7 @@ def test_cosines_of_the_pinned_token_are_the_model_s(open_app: OpenApp, centred:
     expected = places @ places[place] / lengths / lengths[place]
     panel = header["panels"][2]
     assert panel["title"] == "layer 2" and panel["prefix"] == ["cls"]
-    np.testing.assert_allclose(arrays[panel["array"]][1 + place] / 127, expected, atol=0.006)
+    np.testing.assert_allclose(arrays[panel["array"]][1 + place] / 32767, expected, atol=2e-5)
 
 
 def test_a_cnn_asks_by_the_mean_of_its_map_where_cls_is_pinned(open_app: OpenApp) -> None:

@@ -49,7 +49,7 @@ def test_cosines_pairs_and_the_pinned_patch_equal_numpy(open_app: OpenApp, centr
     mean = np.concatenate([first, second]).mean(axis=0) if centred == "1" else 0
     first, second = ((x - mean) / np.linalg.norm(x - mean, axis=1, keepdims=True) for x in (first, second))
     expected = first @ second.T
-    np.testing.assert_allclose(arrays["cosines"] / 127, expected, atol=0.006)
+    np.testing.assert_allclose(arrays["cosines"] / 32767, expected, atol=2e-5)
     pairs = [
         (i, j)
         for i, j in product(range(64), repeat=2)
@@ -59,7 +59,7 @@ def test_cosines_pairs_and_the_pinned_patch_equal_numpy(open_app: OpenApp, centr
         list(pair) for pair in sorted(pairs, key=lambda pair: -expected[pair])
     ]
     pinned = int(0.7 * 8) * 8 + int(0.3 * 8)
-    np.testing.assert_allclose(arrays["layer3"] / 127, expected[pinned], atol=0.006)
+    np.testing.assert_allclose(arrays["layer3"] / 32767, expected[pinned], atol=2e-5)
     assert f"{len(pairs)} of 64 patches have a mutual nearest neighbour in layer 3" in read_captions(app)
 
 

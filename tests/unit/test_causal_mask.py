@@ -47,5 +47,5 @@ def test_the_message_holds_the_weights() -> None:
     header, arrays = unpack(encode_words_matrix(attn, SENTENCE, causal=True))
     assert header["words"] == list(SENTENCE) and header["causal"]
     restored = restore_rows(arrays["codes"], arrays["max"])
-    np.testing.assert_allclose(restored, attn, atol=1 / 254)
+    np.testing.assert_allclose(restored, attn, atol=1 / 65000)
     assert scale_end(attn) == pytest.approx(1, abs=0.2) and scale_end(np.zeros((2, 2))) == 1

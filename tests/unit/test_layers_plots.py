@@ -35,7 +35,7 @@ def test_panels_carry_their_cells_and_one_photo_where_the_crops_are_one() -> Non
 def test_cosines_in_eight_bits() -> None:
     cosines = np.linspace(-1, 1, 101)
     codes = plots.cosine_codes(cosines)
-    assert codes.dtype == np.int8 and np.abs(codes / plots.UNIT - cosines).max() < 0.004
+    assert codes.dtype == np.int16 and np.abs(codes / plots.UNIT - cosines).max() < 2e-5
 
 
 def test_what_the_colours_hold() -> None:

@@ -22,6 +22,7 @@ MEANINGS = np.array(
         [1.2, 0.0, 0.0, 2.2],
     ]
 )
+CODES = 65535  # the code of a row's largest weight
 
 
 def fuse_heads(attn: FloatArray, fusion: Fusion = "mean") -> FloatArray:
@@ -42,10 +43,11 @@ def fuse_heads(attn: FloatArray, fusion: Fusion = "mean") -> FloatArray:
     return fused
 
 
-def quantise_rows(attn: FloatArray) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
-    """Quantise weights to eight bits, c = round(255 sqrt(a / rowmax)), so that small weights keep their precision.
+def quantise_rows(attn: FloatArray) -> tuple[NDArray[np.uint16], NDArray[np.float32]]:
+    """Quantise weights to 16 bits, c = round(65535 sqrt(a / rowmax)), so that small weights keep their precision.
 
-    The error of a restored weight is at most rowmax / 254; a row without weight stays zero.
+    The error of a restored weight is at most rowmax / 65,000, so that a browser shows the digits of captions; a row
+    without weight stays zero.
 
     Args:
         attn: (..., query, key), not negative.
@@ -54,18 +56,18 @@ def quantise_rows(attn: FloatArray) -> tuple[NDArray[np.uint8], NDArray[np.float
         codes (..., query, key) and row maxima (..., query).
     """
     row_max = attn.max(axis=-1, initial=0).astype(np.float32)
-    scale = 255**2 / np.where(row_max > 0, row_max, 1)
+    scale = CODES**2 / np.where(row_max > 0, row_max, 1)
     # In place, and rounded by truncation: an explorer of 28 x 28 patches quantises eleven million weights.
     codes = np.multiply(attn, scale[..., None], dtype=np.float32)
     np.sqrt(codes, out=codes)
     codes += 0.5
-    np.minimum(codes, 255, out=codes)
-    return codes.astype(np.uint8), row_max
+    np.minimum(codes, CODES, out=codes)
+    return codes.astype(np.uint16), row_max
 
 
-def restore_rows(codes: NDArray[np.uint8], row_max: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the weights of the codes of `quantise_rows`, a = (c / 255)^2 rowmax."""
-    return np.asarray((codes.astype(np.float32) / 255) ** 2 * row_max[..., None], dtype=np.float32)
+def restore_rows(codes: NDArray[np.uint16], row_max: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the weights of the codes of `quantise_rows`, a = (c / 65535)^2 rowmax."""
+    return np.asarray((codes.astype(np.float32) / CODES) ** 2 * row_max[..., None], dtype=np.float32)
 
 
 def kept_by_mass(weights: FloatArray, share: float) -> NDArray[np.bool_]:

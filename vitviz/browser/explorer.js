@@ -1,5 +1,5 @@
 // The attention explorer: the patch under the pointer is the query. The server sends the selected layer with all heads
-// and, through explorer_stored.js, the selected head in all layers (8 bits per weight); hovers are drawn in the browser.
+// and, through explorer_stored.js, the selected head in all layers (16 bits per weight); hovers are drawn in the browser.
 // View options (pin, direction, scale, ...) come from there too, so that they do not resend the weights.
 
 import { listen, recall, tell } from './kit/bus.js';

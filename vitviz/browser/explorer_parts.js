@@ -2,7 +2,7 @@
 
 import { button, el } from './kit/dom.js';
 import { PALETTE, SEQUENTIAL_LUT, accentLut, rgb } from './kit/colour_ramp.js';
-import { patchName, tokenName } from './kit/text.js';
+import { patchName, tokenIndex, tokenName } from './kit/text.js';
 
 const EFFECTIVE = 'Effective tokens';
 
@@ -39,14 +39,12 @@ export function hintOf(name) {
 
 export function formulaOf(header, token, chosen, n, row) {
   const single = typeof header.head === 'number';
-  const name = (t) => (t < header.prefix.length ? header.prefix[t].toUpperCase() : t - header.prefix.length + 1);
+  const name = (t) => tokenIndex(header.prefix, t);
   const pair = row ? `${name(token)}, ${name(n.best)}` : `${name(n.best)}, ${name(token)}`;
   const softmax = `softmax(${header.scores})`;
   const source = single ? softmax : `${header.head} over heads of ${softmax}`;
   const sum = row ? `Σₖ A[${name(token)}, k]` : `Σ_q A[q, ${name(token)}]`;
-  // Show the exact sum 1 of a softmax: the sum of 8-bit weights would look like an error of the model.
-  const exact = row && (single || header.head === 'mean');
-  return `A[${pair}] = ${source} = ${weight(chosen[n.best])}\n${sum} = ${exact ? '1' : n.total.toFixed(2)}`;
+  return `A[${pair}] = ${source} = ${weight(chosen[n.best])}\n${sum} = ${n.total.toFixed(2)}`;
 }
 
 export const THUMB_PX = 224; // 112 CSS px at a device pixel ratio of 2

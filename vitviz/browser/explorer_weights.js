@@ -1,14 +1,15 @@
-// Decode attention weights (8 bits each) and compute the maps and statistics of one query.
+// Decode attention weights (16 bits each) and compute the maps and statistics of one query.
 
-const SQUARES = Float32Array.from({ length: 256 }, (_, code) => (code / 255) ** 2);
+/** Return the weight of a code of `quantise_rows` in a row with this largest weight. */
+export const weightOf = (code, max) => (code / 65535) ** 2 * max;
 
 /** Read a query's weights from a full matrix: the query's row, or the key's column. */
 function readFull({ codes, maxima, tokens, slots }, base, token, direction, out) {
   if (direction === 'row') {
     const from = (base + token) * slots;
     const max = maxima[base + token];
-    for (let k = 0; k < tokens; k++) out[k] = SQUARES[codes[from + k]] * max;
-  } else for (let q = 0; q < tokens; q++) out[q] = SQUARES[codes[(base + q) * slots + token]] * maxima[base + q];
+    for (let k = 0; k < tokens; k++) out[k] = weightOf(codes[from + k], max);
+  } else for (let q = 0; q < tokens; q++) out[q] = weightOf(codes[(base + q) * slots + token], maxima[base + q]);
 }
 
 /** Read a query's weights in its window, and mark the window's tokens in `seen`. */
@@ -23,8 +24,8 @@ function readWindow({ codes, maxima, tokens, slots, windows }, map, token, direc
     if (seen) seen[other] = 1;
     out[other] =
       direction === 'row'
-        ? SQUARES[codes[(base + token) * slots + s]] * maxima[base + token]
-        : SQUARES[codes[(base + other) * slots + slot]] * maxima[base + other];
+        ? weightOf(codes[(base + token) * slots + s], maxima[base + token])
+        : weightOf(codes[(base + other) * slots + slot], maxima[base + other]);
   }
 }
 

@@ -14,7 +14,7 @@ from vitviz.plots.photo import Photo, encode_photo
 from vitviz.plots.theme import HEADS, PALETTES, SYMBOLS, Mode, family_colors
 from vitviz.text import percent
 
-UNIT = 127  # an int8 of this is a cosine of 1
+UNIT = 32767  # an int16 of this is a cosine of 1
 Uint8 = NDArray[np.uint8]
 EXACT_PX = 16  # patches up to this side travel as they are, larger ones as JPEG leaves them
 HEIGHT_PX = 340
@@ -25,7 +25,7 @@ _SPREAD = "rgba(86, 180, 233, 0.45)"
 class Panel:
     """One layer over the image: the row of its model, its title, and its cells.
 
-    cells: (rows, cols, 3) uint8 colours, or (asked, rows * cols) int8 cosines, asked all tokens or the pinned one.
+    cells: (rows, cols, 3) uint8 colours, or (asked, rows * cols) int16 cosines, asked all tokens or the pinned one.
     """
 
     row: int
@@ -90,9 +90,9 @@ def panels_view(rows: Rows, panels: Sequence[Panel]) -> bytes:
     return pack(header, **{f"photo{i}": photo.array for i, photo in enumerate(photos)}, **cells)
 
 
-def cosine_codes(cosines: NDArray[np.floating[Any]]) -> NDArray[np.int8]:
-    """Return the cosines in [-1, 1] in eight bits: an error of at most 0.004."""
-    return np.asarray(np.rint(UNIT * cosines.clip(-1, 1)), np.int8)
+def cosine_codes(cosines: NDArray[np.floating[Any]]) -> NDArray[np.int16]:
+    """Return the cosines in [-1, 1] in 16 bits, so that a browser shows the digits of captions."""
+    return np.asarray(np.rint(UNIT * cosines.clip(-1, 1)), np.int16)
 
 
 def matrix_view(

@@ -7,11 +7,12 @@ import { evenCell, gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { coverOnce, photo, blit, cover, heat } from '../../../vitviz/browser/kit/pixels.js';
 import { mark, pinOf, tokenOfPin } from '../../../vitviz/browser/kit/pin.js';
 import { accentLut, legend } from '../../../vitviz/browser/kit/colour_ramp.js';
-import { patchName, tokenName } from '../../../vitviz/browser/kit/text.js';
+import { tokenIndex, tokenName } from '../../../vitviz/browser/kit/text.js';
 import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
+import { weightOf } from '../../../vitviz/browser/explorer_weights.js';
+import { nameOf, weight } from '../../../vitviz/browser/explorer_parts.js';
 
 const LABEL_PX = 13; // height of a row's label
-const weight = (value) => (value >= 0.001 ? value.toFixed(3) : value === 0 ? '0' : value.toExponential(1));
 
 export default class Matrix {
   constructor({ root, trigger }) {
@@ -58,9 +59,8 @@ export default class Matrix {
   }
 
   nameOf(token) {
-    const { words, prefix, grid } = this.message.header;
-    if (words) return words[token];
-    return token < prefix.length ? tokenName(prefix[token]) : patchName(token - prefix.length, grid[1]);
+    const { header } = this.message;
+    return header.words ? `word ${token + 1}, '${header.words[token]}'` : nameOf(header, token);
   }
 
   cellAt(x, y) {
@@ -168,11 +168,12 @@ export default class Matrix {
     let columnSum = 0;
     for (let q = 0; q < this.count; q++) columnSum += this.weights[q * this.count + key];
     const rowSum = row.reduce((total, value) => total + value, 0);
-    const masked = this.message.header.causal && key > query;
+    const { causal, prefix } = this.message.header;
+    const pair = [query, key].map((token) => tokenIndex(prefix, token)).join(', ');
     this.facts.textContent = [
-      `query ${query}: ${this.nameOf(query)}`,
-      `key ${key}: ${this.nameOf(key)}${this.key < 0 ? ' (the largest weight)' : ''}`,
-      `A[${query}, ${key}] = ${weight(row[key])}${masked ? ' (masked: comes after the query)' : ''}`,
+      `query: ${this.nameOf(query)}`,
+      `key: ${this.nameOf(key)}${this.key < 0 ? ' (the largest weight)' : ''}`,
+      `A[${pair}] = ${weight(row[key])}${causal && key > query ? ' (masked: comes after the query)' : ''}`,
       `row sum ${rowSum.toFixed(2)}, column sum ${columnSum.toFixed(2)}`,
     ].join('\n');
   }
@@ -183,7 +184,7 @@ export default class Matrix {
     [this.count] = shape;
     this.weights = new Float32Array(data.length);
     for (let i = 0; i < data.length; i++)
-      this.weights[i] = (data[i] / 255) ** 2 * arrays.max.data[Math.floor(i / this.count)];
+      this.weights[i] = weightOf(data[i], arrays.max.data[Math.floor(i / this.count)]);
   }
 
   build({ header }) {

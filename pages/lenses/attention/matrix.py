@@ -87,5 +87,5 @@ def draw_sentence(causal: bool) -> None:
 def draw_download(subject: CapturedSubject, attn: FloatArray) -> None:
     names = [name_token(subject.layout, token) for token in range(len(attn))]
     columns: dict[str, list[object]] = {"query": list(names)}
-    columns |= {f"{key}: {name}": attn[:, key].tolist() for key, name in enumerate(names)}
+    columns |= {name: attn[:, key].tolist() for key, name in enumerate(names)}
     page.csv("Matrix, CSV", columns, "attention_matrix.csv", "attention.matrix.csv")

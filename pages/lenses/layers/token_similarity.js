@@ -6,7 +6,7 @@ import { cellAt } from '../../../vitviz/browser/kit/pin.js';
 import { nameCell, signed, tokenName } from '../../../vitviz/browser/kit/text.js';
 import { Panels, tokenOf } from './panels.js';
 
-const UNIT = 127; // an int8 of this is a cosine of 1
+const UNIT = 32767; // an int16 of this is a cosine of 1
 
 /** Returns the query's cosines; the pin's, if the layer sent only those. */
 function row({ arrays }, panel, query) {

@@ -27,7 +27,7 @@ from vitviz.text import signed
 _view = register(__file__, "token_similarity", "panels")
 VIEW = "layers.similar"
 MAX_SIDE = 16  # of a grid: larger grids are averaged first
-MAX_BYTES = 300_000  # of all cosines between tokens; above this, only the pinned token's are sent
+MOST_COSINES = 300_000  # between tokens, two bytes each; above this, only the pinned token's are sent
 POOLED = "mean of the map"
 TRENDS = ("it increases", "it stays about the same", "it decreases")  # of the neighbours' extra similarity
 MIN_CHANGE = 0.05  # smaller changes of a cosine count as none
@@ -113,7 +113,7 @@ def _split_tokens(layer: LayerOutput) -> tuple[tuple[int, int], NDArray[np.float
 
 def build_message(pair: Sequence[LayerCosines], selected: int) -> bytes:
     """Pack every layer's cosines for the browser: of all tokens, or of the pinned one if they are too many."""
-    sends_all = sum(cosines.size for model in pair for cosines in model.cosines) <= MAX_BYTES
+    sends_all = sum(cosines.size for model in pair for cosines in model.cosines) <= MOST_COSINES
     panels = []
     for row, model in enumerate(pair):
         for layer, grid, cosines in zip(model.model.layers, model.grids, model.cosines, strict=True):

@@ -8,7 +8,7 @@ import { cellAt, centreOf, mark, pinOf, placeOf } from '../../../vitviz/browser/
 import { nameCell, signed } from '../../../vitviz/browser/kit/text.js';
 import { Frames } from './frames.js';
 
-const UNIT = 127; // an int8 of this is a cosine of 1
+const UNIT = 32767; // an int16 of this is a cosine of 1
 const SVG = 'http://www.w3.org/2000/svg';
 const SIDES = ['first', 'second'];
 

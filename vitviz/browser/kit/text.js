@@ -35,6 +35,10 @@ const TOKEN_NAMES = { cls: '[CLS]', dist: '[DIST]' };
 /** Return the written form of a prefix token: '[CLS]'. */
 export const tokenName = (name) => TOKEN_NAMES[name] ?? `[${name.toUpperCase()}]`;
 
+/** Return a token's index in a formula: 'CLS', or the number of a patch or word, from 1. */
+export const tokenIndex = (prefix, token) =>
+  token < prefix.length ? prefix[token].toUpperCase() : token - prefix.length + 1;
+
 /** Return 'row 3, column 5', counted from 1. */
 export const nameCell = (cell, cols) => `row ${Math.floor(cell / cols) + 1}, column ${(cell % cols) + 1}`;
 
