@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import nn
 
-from vitviz.analysis.attention import Fusion, fuse_heads, map_of_token
+from vitviz.analysis.attention import FloatArray, Fusion, fuse_heads, map_of_token
 from vitviz.data.image_decoding import convert_image, decode_image
 from vitviz.data.image_preprocessing import Prepared, prepare, seen_crop
 from vitviz.loading import load
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from vitviz.browser.notebook_widget import Explorer
 
-FloatArray = NDArray[np.floating[Any]]
 Query = str | int | tuple[int, int] | None
 TILE_PX = 280
 _ROOT = Path(__file__).resolve().parents[1]

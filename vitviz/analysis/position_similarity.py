@@ -1,15 +1,14 @@
 """Measure tables of positions: cosine similarities, structure along rows and columns, four desirable properties."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vitviz import sinusoids
-from vitviz.analysis.attention import rank_correlation
+from vitviz.analysis.attention import FloatArray, rank_correlation
 
-FloatArray = NDArray[np.floating[Any]]
 Grid = tuple[int, int]
 Encoding = Literal["sincos_1d", "sincos_2d_sum", "sincos_2d_concat", "rotary", "slip", "random", "none"]
 SAME_CODE = 1e-6  # of the largest squared distance: closer codes are one code, up to rounding

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from vitviz.config import Preparation
-from vitviz.data.photographed_digit import MNIST_PX, find_ink_box
+from vitviz.data.photographed_digit import MNIST_PX, Uint8, find_ink_box
 
 GRID = 512  # positions per axis
 INK = 46  # width of a stroke on the grid
@@ -23,7 +23,6 @@ _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 _TEXT = re.compile(r"(?:(?:[A-Za-z0-9_-]{3})+(?:\.(?:[A-Za-z0-9_-]{3})+)*)?")
 _SMOOTH = 2  # the image is drawn this much larger, then reduced
 
-Uint8 = NDArray[np.uint8]
 Frame = tuple[float, float, float]
 
 

@@ -7,14 +7,12 @@ the parts of them all.
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from vitviz.analysis.image_changes import shuffle
+from vitviz.analysis.image_changes import Uint8, shuffle
 from vitviz.analysis.image_parts import LEAST_PX, Part, Parts, assemble, cut_part, misplace_parts
 from vitviz.data.dataset import Dataset, DatasetError
 from vitviz.data.samples import pictures_folder
 
-Uint8 = NDArray[np.uint8]
 FILE = "lfw_subset.npy"  # (200, 25, 25) in [0, 1], the faces first
 SIDE_PX = 24  # the 25th row and column are left out: patches of 4 px tile the rest
 EACH = 100

@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image
 
 from vitviz.config import Preparation
-from vitviz.data.photographed_digit import centre_digit
+from vitviz.data.photographed_digit import Float32, Uint8, centre_digit
 
 CROP_PX = (
     1120  # the longest side of a crop that is drawn on: twice the stage, for screens of two pixels to one
@@ -15,9 +14,6 @@ CROP_PX = (
 MAX_ASPECT = 8  # beyond it only the square is resized: equal to within rounding, and never a huge image
 LUMINANCE = (0.299, 0.587, 0.114)  # ITU-R BT.601
 _FILTERS = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC}
-
-Uint8 = NDArray[np.uint8]
-Float32 = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)

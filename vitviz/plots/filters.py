@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis.filters import Rebuilding, to_bytes
+from vitviz.analysis.filters import FloatArray, Rebuilding, to_bytes
 from vitviz.plots.blob import pack
-
-FloatArray = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True, eq=False)

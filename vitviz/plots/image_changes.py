@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from vitviz.analysis.image_parts import LEAST_PX, MOST, SIGNS, Part
+from vitviz.analysis.image_parts import LEAST_PX, MOST, SIGNS, Part, Uint8
 from vitviz.plots.blob import pack
 from vitviz.plots.photo import Photo, encode_photo
 from vitviz.plots.theme import family_colors
@@ -16,7 +16,6 @@ from vitviz.text import percent, signed
 
 NOISE_CODES = 32  # of a standard deviation: the noise travels in eight bits
 FloatArray = NDArray[np.floating[Any]]
-Uint8 = NDArray[np.uint8]
 WHOLE, NOW, EMPTY = range(3)  # of `Apart.frames`
 
 

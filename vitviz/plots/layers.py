@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis.token_colours import REACH, Components
+from vitviz.analysis.token_colours import REACH, Components, Uint8
 from vitviz.plots.blob import describe, pack
 from vitviz.plots.chart import Chart
 from vitviz.plots.photo import Photo, encode_photo
@@ -15,7 +15,6 @@ from vitviz.plots.theme import HEADS, PALETTES, SYMBOLS, Mode, family_colors
 from vitviz.text import percent
 
 UNIT = 32767  # an int16 of this is a cosine of 1
-Uint8 = NDArray[np.uint8]
 EXACT_PX = 16  # patches up to this side travel as they are, larger ones as JPEG leaves them
 HEIGHT_PX = 340
 _SPREAD = "rgba(86, 180, 233, 0.45)"

@@ -36,12 +36,11 @@ from vitviz.models.layers import ConvStem, PatchEmbed
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.token_layout import layout_of_layer, stage_of
 from vitviz.models.vit import VisionTransformer
-from vitviz.probe.capture import Capture, as_array, capture
+from vitviz.probe.capture import Capture, FloatArray, as_array, capture
 from vitviz.probe.embedding import prefix_tokens
 from vitviz.probe.layers import gains, list_layers
 from vitviz.probe.logits import readout_weights, stream, stream_names
 
-FloatArray = NDArray[np.float32]
 BLOCK_PARTS = ("attn", "attn_out", "mid", "mlp_out")
 
 

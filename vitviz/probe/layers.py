@@ -16,9 +16,8 @@ from vitviz.config import CNNConfig, ModelConfig, SwinConfig, ViTConfig
 from vitviz.models.layers import Block, LayerScale
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.vit import VisionTransformer
-from vitviz.probe.capture import Capture, as_array
+from vitviz.probe.capture import Capture, FloatArray, as_array
 
-FloatArray = NDArray[np.float32]
 Form = Literal["tokens", "grid", "map"]  # (B, tokens, D), (B, rows, cols, D), (B, D, rows, cols)
 Record = dict[str, NDArray[Any]]  # short name -> (tokens, …)
 Gain = NDArray[Any] | float

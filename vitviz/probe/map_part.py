@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vitviz.analysis.forward_pass import (
     AddedPositions,
@@ -25,13 +24,13 @@ from vitviz.analysis.opened_part import (
     select_index,
 )
 from vitviz.models.loaded_model import LoadedModel
+from vitviz.probe.capture import FloatArray
 from vitviz.probe.part_block import open_block, open_merging
 from vitviz.probe.part_convolutions import open_level, open_stem
 from vitviz.probe.part_inputs import PartContext, PatchEmbedding, build_opened_part, compute_embedding
 from vitviz.probe.part_output import open_classes, open_head, open_norm, open_pool
 from vitviz.text import signed
 
-FloatArray = NDArray[np.float32]
 CHANNELS = 3  # shown output channels of E
 
 

@@ -28,13 +28,12 @@ from vitviz.analysis.window_attention import merge_at
 from vitviz.models.abilities import abilities, as_swin
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.token_layout import stage_of
-from vitviz.probe.capture import as_array, capture
+from vitviz.probe.capture import FloatArray, as_array, capture
 from vitviz.probe.layers import block_form, block_record, patterns_of
 from vitviz.probe.part_inputs import PartContext, build_opened_part
 from vitviz.probe.swin import merging_norm
 from vitviz.text import percent
 
-FloatArray = NDArray[np.float32]
 SWIN_PARTS = ("input", "attn_out", "mid", "mlp_out", "window_index", "q", "k", "v", "scores", "attn")
 
 

@@ -4,7 +4,6 @@ from typing import cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import nn
 
 from vitviz.analysis.forward_pass import FeatureMaps, Part, Tokens, select_varied_channels
@@ -20,11 +19,10 @@ from vitviz.analysis.opened_part import (
 )
 from vitviz.models.layers import ConvStem
 from vitviz.models.loaded_model import LoadedModel
-from vitviz.probe.capture import as_array
+from vitviz.probe.capture import FloatArray, as_array
 from vitviz.probe.part_inputs import PartContext
 from vitviz.text import signed
 
-FloatArray = NDArray[np.float32]
 SHOWN = 12
 
 

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 from torch import nn
 
 from vitviz.analysis.forward_pass import Journey, Part, Tokens
@@ -13,10 +12,8 @@ from vitviz.models.abilities import abilities, as_swin, as_vit
 from vitviz.models.layers import ConvStem
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.pin import Pin
-from vitviz.probe.capture import as_array, capture
+from vitviz.probe.capture import FloatArray, as_array, capture
 from vitviz.probe.forward_pass import compute_stem_levels
-
-FloatArray = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitviz.analysis import mistakes, position_similarity
-from vitviz.analysis.attention import readout_row
+from vitviz.analysis.attention import FloatArray, readout_row
 from vitviz.analysis.sinks import summarise_norms
 from vitviz.config import ViTConfig
 from vitviz.data.image_preprocessing import Prepared
@@ -18,7 +18,6 @@ from vitviz.pin import Pin
 from vitviz.probe.capture import as_array, attention_distances, capture
 from vitviz.text import percent
 
-FloatArray = NDArray[np.floating[Any]]
 MEASURED = 24  # held-out images that the attention distance is the mean of
 WORST = 6
 _NO_TABLE = ("none", "pixels")  # positions that are no table

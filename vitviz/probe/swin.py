@@ -13,10 +13,9 @@ from torch import Tensor, nn
 from vitviz import shifted_windows
 from vitviz.models.swin import PatchMerging, SwinTransformer
 from vitviz.pin import Pin
-from vitviz.probe.capture import as_array
+from vitviz.probe.capture import FloatArray, as_array
 from vitviz.probe.stopwatch import measure_held_bytes, measure_seconds
 
-FloatArray = NDArray[np.float32]
 NOTHING = 1e-20  # of the largest gradient: a score of -100 leaves e^-100 = 4e-44, which counts as nothing
 HEAD_DIM = 32  # as in Swin
 
