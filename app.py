@@ -4,6 +4,7 @@ The server imports this module once and serves `app`; every session runs it as a
 """
 
 import streamlit as st
+from starlette.middleware import Middleware
 
 from pages.classroom import class_bar, teacher_key
 from pages.controls import query_params
@@ -44,8 +45,8 @@ else:
         routes=[*teacher_key.list_routes(), *(preload.list_routes() if is_fixed else ())],
         lifespan=startup.lifespan,
         middleware=[
-            *(module_files.middleware() if is_fixed else ()),
-            *session_capacity.middleware(),
+            *([Middleware(module_files.SendFiles)] if is_fixed else ()),
+            Middleware(session_capacity.CheckCapacity),
             *websocket_limits.middleware(),
         ],
     )

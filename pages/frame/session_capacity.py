@@ -9,7 +9,6 @@ import sys
 import threading
 from typing import Any
 
-from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit.runtime import app_session
@@ -47,7 +46,7 @@ def install() -> None:
     apply(_LOOP, _CLOSE)
 
 
-class _CheckCapacity:
+class CheckCapacity:
     """ASGI middleware: the health check answers 503 while the server cannot open a session."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -63,7 +62,3 @@ class _CheckCapacity:
             except (OSError, RuntimeError) as error:  # no descriptor, or no thread
                 app = PlainTextResponse(f"no session can be opened: {error}", 503)
         await app(scope, receive, send)
-
-
-def middleware() -> list[Middleware]:
-    return [Middleware(_CheckCapacity)]

@@ -65,7 +65,7 @@ def select_substitute(choice: ModelChoice) -> None:
         selection.set_image(matching)
 
 
-def choose_image(choice: ModelChoice, subject: str = "This model was") -> tuple[str, str]:
+def choose_image(choice: ModelChoice) -> tuple[str, str]:
     """Return the key of the image to show with a model, and a note if it is not the selected one.
 
     The selected image is shown if the user uploaded it, selected it for this very model, or it belongs to the
@@ -85,16 +85,16 @@ def choose_image(choice: ModelChoice, subject: str = "This model was") -> tuple[
     labels = dataset.test_labels
     label = "" if labels is None else f" ({dataset.classes[int(labels[int(index)])]})"
     return matching, (
-        f"{describe_training(choice, subject)}, so **{find_note(name).title} test image no. {int(index):,}{label}** is"
+        f"{describe_training(choice)}, so **{find_note(name).title} test image no. {int(index):,}{label}** is"
         " shown instead."
     )
 
 
-def describe_training(choice: ModelChoice, subject: str = "This model was") -> str:
+def describe_training(choice: ModelChoice) -> str:
     """Describe which images a model was trained on, as the start of a sentence."""
     if choice.trained_on is None:
-        return f"{subject} made for other images"
-    return f"{subject} trained on {plain(get_dataset_title(choice.trained_on))}"
+        return "This model was made for other images"
+    return f"This model was trained on {plain(get_dataset_title(choice.trained_on))}"
 
 
 def describe_classes(choice: ModelChoice, image: str) -> str:

@@ -9,7 +9,6 @@ import time
 from pathlib import Path
 
 import streamlit
-from starlette.middleware import Middleware
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit import config
@@ -24,10 +23,6 @@ _HEADERS = {
     "Vary": "Accept-Encoding",
 }  # names hold a hash
 _compressed: dict[Path, bytes] = {}
-
-
-def middleware() -> list[Middleware]:
-    return [Middleware(_SendFiles)]
 
 
 def compress_all() -> None:
@@ -53,7 +48,7 @@ def _list_files() -> dict[str, Path]:
     return {path: file for path, file in (streamlits | ours).items() if file.suffix in _KINDS}
 
 
-class _SendFiles:
+class SendFiles:
     """ASGI middleware: a GET of one of the files is answered here, all else by the app."""
 
     def __init__(self, app: ASGIApp) -> None:

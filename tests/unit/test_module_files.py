@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
@@ -23,7 +24,7 @@ def client(monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
     monkeypatch.setattr(module_files, "_compressed", {})
     app = Starlette(
         routes=[Route("/{rest:path}", lambda request: PlainTextResponse("the app"), methods=["GET", "POST"])],
-        middleware=module_files.middleware(),
+        middleware=[Middleware(module_files.SendFiles)],
     )
     with TestClient(app) as client:
         yield client

@@ -33,17 +33,11 @@ def number(low: float = -_LARGE, high: float = _LARGE) -> Check:
     return check
 
 
-def integer_between(low: int = 0, high: int = MAX_STEP) -> Check:
-    """Return an integer between two bounds."""
-
-    def check(name: str, field: Any) -> int:
-        if isinstance(field, int) and not isinstance(field, bool) and low <= field <= high:
-            return field
-        raise FieldError(
-            f"{name} must be a whole number from {low:,} to {high:,}, received {shorten_value(field)}"
-        )
-
-    return check
+def integer(name: str, field: Any) -> int:
+    """Return an integer from 0 to `MAX_STEP`."""
+    if isinstance(field, int) and not isinstance(field, bool) and 0 <= field <= MAX_STEP:
+        return field
+    raise FieldError(f"{name} must be a whole number from 0 to {MAX_STEP:,}, received {shorten_value(field)}")
 
 
 def text(*allowed: str) -> Check:
@@ -64,17 +58,17 @@ def _confusion(name: str, table: Any) -> list[list[int]]:
     if all(isinstance(row, list) and len(row) == len(rows) for row in rows):
         for row in rows:  # a million counts: checked together, and one by one where one of them does not fit
             if {*map(type, row)} - {int} or (row and not 0 <= min(row) <= max(row) <= MAX_STEP):
-                return [[integer_between()(name, count) for count in row] for row in rows]
+                return [[integer(name, count) for count in row] for row in rows]
         return rows
     raise FieldError(f"{name} must be a square table of counts, received {shorten_value(table)}")
 
 
-_SHARE, _STEP, _COUNT, _PLACE = number(0, 1), integer_between(), integer_between(), number(0, _LARGE)
+_SHARE, _PLACE = number(0, 1), number(0, _LARGE)
 _REQUIRED: dict[str, dict[str, Check]] = {
     "step": {
-        "step": _STEP,
+        "step": integer,
         "epoch": _PLACE,
-        "seen": _COUNT,
+        "seen": integer,
         "loss": number(),
         "accuracy": _SHARE,
         "learning_rate": number(0, 10),
@@ -85,24 +79,24 @@ _REQUIRED: dict[str, dict[str, Check]] = {
     },
     "evaluation": {
         "split": text("validation", "test"),
-        "step": _STEP,
+        "step": integer,
         "epoch": _PLACE,
         "accuracy": _SHARE,
         "loss": number(),
-        "images": _COUNT,
+        "images": integer,
         "seconds": _PLACE,
     },
-    "snapshot": {"step": _STEP, "epoch": _PLACE, "seconds": _PLACE},
+    "snapshot": {"step": integer, "epoch": _PLACE, "seconds": _PLACE},
     "shuffled": {
         "split": text("validation", "test"),
-        "step": _STEP,
+        "step": integer,
         "epoch": _PLACE,
         "accuracy": _SHARE,
         "shuffled": _SHARE,
-        "images": _COUNT,
+        "images": integer,
         "confusion": _confusion,
     },
-    "event": {"step": _STEP, "event": text()},
+    "event": {"step": integer, "event": text()},
 }
 _OPTIONAL: dict[str, dict[str, Check]] = {
     "evaluation": {"confusion": _confusion},

@@ -25,7 +25,7 @@ from vitviz.checkpoints import load_checkpoint
 from vitviz.data.bounded_zip import BoundedZip, EntryError, ZipError, ZipLimits
 from vitviz.text import cut, plural
 from vitviz.training.atomic_files import write_status
-from vitviz.training.record_fields import FieldError, checked_record, integer_between, number
+from vitviz.training.record_fields import FieldError, checked_record, integer, number
 from vitviz.training.run_config import MEMBER_NAME, RunConfig, config_from_values
 from vitviz.training.run_directory import START, Run, RunError, Status
 from vitviz.training.start_weights import check_start
@@ -43,7 +43,7 @@ _FILE = re.compile(
     rf"config\.json|resume\.safetensors|start\.safetensors|{_READ}|members/{MEMBER_NAME}/({_READ})"
 )
 _STATUS = {
-    "step": integer_between(),
+    "step": integer,
     "progress": number(0, 1),
     "epoch": number(0),
     "seconds": number(0),
