@@ -105,9 +105,7 @@ def _draw_image_reason(reason: str) -> None:
 
 @cache
 def _read_style() -> str:
-    style = Path(__file__).with_name("sidebar.css").read_text("utf-8")
-    strip = Path(installation.__file__).with_name("sidebar_strip.css")
-    return style + strip.read_text("utf-8") if installation.is_enabled() else style
+    return Path(__file__).with_name("sidebar.css").read_text("utf-8")
 
 
 def _adopt_linked_model(user: session.UserSession) -> None:

@@ -37,6 +37,9 @@ _EVERYWHERE = (
     "Selectbox",
     "Slider",
 )
+_TOGGLE_PX, _SELECT_PX = 23, 64  # heights
+# First words of the keys of elements that pages share.
+_SHARED = ("model", "step", "nouns", "shell")
 # Until the sidebar comes, which is before the title.
 _RESERVED_SIDEBAR = (
     "@media (min-width: 768px) { html:not([data-vitviz-turned])"
@@ -101,20 +104,25 @@ def render_document(slug: str) -> str:
 def _reserve_room(entry: PageEntry) -> str:
     """Return CSS that reserves the sidebar's width, and the measured heights of elements while their modules load.
 
-    An element's key begins with its page, except those that pages share; studies show elements of all pages.
+    A row wraps early: a toggle is as wide as its words, sections and what is as high as a select fill a phone's row.
+    An element's key begins with its page, or with that of a page that became studies, which show elements of all pages.
     """
     rules = _RESERVED_SIDEBAR if entry.sidebar else ""
     for screen, query in enumerate(("min-width: 641px", "max-width: 640px")):
-        keys: dict[int, list[str]] = {}
+        keys: dict[tuple[int, str], list[str]] = {}
         for key, heights in register.load_heights().items():
-            if entry.slug not in ("studies", page := key.partition("-")[0]) and page in registry.BY_SLUG:
+            page = key.partition("-")[0].replace("on_picture", "on_your_picture")
+            if entry.slug not in ("studies", page) and page not in _SHARED:
                 continue
-            keys.setdefault(heights[screen], []).append(f".st-key-{key}")
+            height = heights[screen]
+            fills = screen and (height >= _SELECT_PX or key.endswith("-view"))
+            width = "9rem" if height == _TOGGLE_PX else "100%" if fills else "0"
+            keys.setdefault((height, width), []).append(f".st-key-{key}")
         rules += f"@media ({query}) {{"
-        for height, classes in keys.items():
+        for (height, width), classes in keys.items():
             rules += (
                 f":is({','.join(classes)}):has(> [data-testid='stSkeleton'])"
-                f"{{min-height:{height}px;max-height:{height}px}}"
+                f"{{min-height:{height}px;max-height:{height}px;min-width:{width}}}"
             )
         rules += "}"
     return rules

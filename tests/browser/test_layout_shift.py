@@ -13,12 +13,23 @@ from tests.browser.conftest import settle
 
 pytestmark = pytest.mark.browser
 MOST = 0.1  # web.dev/cls: what is called good
+PAGES = (
+    "",
+    "positions",
+    "studies?studies.study=positions",
+    "live_lab",
+    "layers",
+    "fine_tuning",
+    "which_model",
+    "studies",
+)
+PHONE_PAGES = ("", "block", "fine_tuning", "which_model", "two_images", "studies")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("phone", [False, True], ids=["wide", "phone"])
 def test_what_a_first_visit_sees_stays_in_its_place(browser: Browser, server_url: str, phone: bool) -> None:
-    for slug in ("", "block") if phone else ("", "positions", "studies?studies.study=positions", "live_lab"):
+    for slug in PHONE_PAGES if phone else PAGES:
         context = browser.new_context(**(PHONE if phone else WIDE))  # without a cache
         page = context.new_page()
         page.set_default_timeout(60_000)

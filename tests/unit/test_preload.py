@@ -52,7 +52,12 @@ def test_a_page_reserves_the_room_of_its_sidebar_and_of_what_draws_later() -> No
             rule = rf"@media \({query}(?:(?!@media).)*nouns-dataset[,)].*?min-height:(\d+)px"
             reserved = re.search(rule, head)
             assert reserved is not None and int(reserved[1]) == height
-        assert ("attention-layer" in head) == (entry.slug in ("attention", "studies"))
+        for key, slug in (
+            ("attention-layer", "attention"),
+            ("data-equal", "studies"),
+            ("on_picture-kind", "on_your_picture"),
+        ):
+            assert (key in head) == (entry.slug in (slug, "studies"))
 
 
 def test_a_page_names_its_views_and_those_that_it_shares() -> None:

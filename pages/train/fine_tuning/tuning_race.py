@@ -38,13 +38,11 @@ _GUESS = "fine_tuning._guess"
 def draw() -> None:
     training_runs.adopt_linked_run(RaceControls.key("run"), race_results.NOTICE)
     chosen = race_controls.draw()
-    stage = st.container()  # the race stands above the question and the plan
+    run = _draw_shown_race()  # before the question and the plan, which stand below it
     if isinstance(chosen, str):
         st.error(chosen, icon=":material/block:")
     else:
         _draw_setup(chosen)
-    with stage:
-        run = _draw_shown_race()
     _draw_drawers(run)
 
 
