@@ -125,7 +125,7 @@ def test_random_weights_are_called_so(open_app: OpenApp) -> None:
 def test_training_is_a_timeline_and_the_caption_follows_the_step(open_app: OpenApp, trained: str) -> None:
     last = open_app(PAGE, model=trained, step="100")
     film = array(payload(last), "similarity1")
-    assert film.shape == (3, 64, 64) and film.dtype == np.uint8
+    assert film.shape == (3, 64, 64) and film.dtype == np.uint16
     panel = payload(last)[0]["panels"][1]
     assert panel["moments"] == ["step 0 · epoch 0", "step 10 · epoch 0.2", "step 100 · epoch 2"]
     assert len(panel["told"]) == 3 and "adjacent patches" in panel["told"][0]

@@ -15,7 +15,7 @@ from vitviz.plots.theme import DIVERGING, PALETTES, Mode, colorscale
 
 FloatArray = NDArray[np.floating[Any]]
 NO_RANGE = 1e-3  # of the limit: less is rounding
-BYTE_RANGE, SHORT_RANGE = 255, 65535
+CODES = 65535  # the code of the limit; 0 is that of its negative
 MOST_PAIRS, PER_LINE = 8, 4  # clocks per axis, and per line
 BLOCK = 2.6  # lines from the first row pair to the first column pair
 HAND = 0.4
@@ -34,21 +34,11 @@ class Panel:
     told: Sequence[str] = ("",)  # one computed sentence per moment
 
 
-def _levels(panel: Panel) -> int:
-    return SHORT_RANGE if len(panel.similarity) == 1 else BYTE_RANGE
-
-
-def _quantise(panel: Panel, limit: float) -> NDArray[Any]:
-    levels = _levels(panel)
-    stored = np.round((panel.similarity / limit + 1) / 2 * levels)
-    return stored.astype(np.uint16 if levels == SHORT_RANGE else np.uint8)
-
-
 def _describe_panel(panel: Panel, limit: float, own_scale: bool) -> dict[str, Any]:
     low, high = _span(panel, limit) if own_scale else (-limit, limit)
     return {
         **describe(panel),
-        "gain": 2 * limit / _levels(panel),
+        "gain": 2 * limit / CODES,
         "start": -limit,
         "lo": low,
         "hi": high,
@@ -68,8 +58,7 @@ def mosaic(
 ) -> bytes:
     """Return the component data of one or two similarity mosaics.
 
-    A film of training travels as bytes (0.008 per level of a cosine), a single moment as 16 bits, so that its
-    numbers are exact to four decimals.
+    Similarities travel in 16 bits, so that numbers are exact to four decimals.
 
     Args:
         shown: (S, S, 3) uint8, the image on which positions are lit.
@@ -84,7 +73,7 @@ def mosaic(
         limit = max(float(np.abs(panel.similarity).max()) for panel in panels) or 1.0
     arrays = {"shown": np.ascontiguousarray(shown, np.uint8)}
     for index, panel in enumerate(panels):
-        arrays[f"similarity{index}"] = _quantise(panel, limit)
+        arrays[f"similarity{index}"] = np.rint((panel.similarity / limit + 1) / 2 * CODES).astype(np.uint16)
     header = {
         "panels": [_describe_panel(panel, limit, own_scale) for panel in panels],
         "unit": "dot product" if raw else "cosine",
