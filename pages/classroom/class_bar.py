@@ -192,8 +192,8 @@ def _draw_learner_row(slug: str) -> None:
     code = format_code(member.code)
     with _row():
         if member.follows:
-            where = ", who is at the Classroom page" if member.away else ""
-            st.markdown(f":material/co_present: **{code}** · following the teacher{where}", width="content")
+            where = "teacher on Classroom page" if member.away else "following the teacher"
+            st.markdown(f":material/co_present: **{code}** · {where}", width="content")
             st.button(
                 "Stop following", key="class.around", on_click=follow_mode.stop_following, type="tertiary"
             )

@@ -20,9 +20,8 @@ from vitviz.lessons.lesson import Lesson, Link, Stop
 from vitviz.lessons.task_checks import PageState
 from vitviz.text import parse_int, plain, plural
 
-_KEYS = {"lesson", "stop"}
 LESSON_MISSING = "The lesson of this link is unavailable on this server."
-_SHARED_KEYS = _KEYS | {"class"}
+_KEYS = {"lesson", "stop", "class"}  # query parameters that belong to no page
 
 
 @dataclass(frozen=True)
@@ -146,7 +145,7 @@ def link_page() -> Link:
     """Return the link of this page in its current state, for a stop."""
     return Link(
         _get_slug(),
-        tuple((key, text) for key, text in query_params.get_values().items() if key not in _SHARED_KEYS),
+        tuple((key, text) for key, text in query_params.get_values().items() if key not in _KEYS),
     )
 
 

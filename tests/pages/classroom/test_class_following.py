@@ -84,12 +84,17 @@ def test_both_sides_know_what_the_other_sees_while_the_teacher_is_at_the_class_s
     assert "Learners see Attention until you open a page." in words(teacher)
     there(learner.run())
     assert at(learner) == "attention" and said(learner, "attention.layer") == "1", "the page stays as it was"
-    assert "following the teacher, who is at the Classroom page" in bar(learner)
+    assert "teacher on Classroom page" in bar(learner)
     late = learns(open_app, teacher)
-    assert at(late) == "attention" and "who is at the Classroom page" in bar(late)
+    assert at(late) == "attention" and "teacher on Classroom page" in bar(late)
     teacher.switch_page(ATTENTION).run()
     there(learner.run())
     assert bar(learner).endswith("following the teacher")
+
+
+def test_a_link_to_a_stop_and_a_class_opens_the_stop_s_page(teacher: AppTest, open_app: OpenApp) -> None:
+    learner = there(open_app(lesson="fifteen", stop="2", **{"class": code_of(teacher)}))
+    assert at(learner) == "patches" and code_of(learner) == code_of(teacher)
 
 
 def test_looking_around_lets_go_and_back_to_class_returns(teacher: AppTest, open_app: OpenApp) -> None:
