@@ -47,7 +47,7 @@ def test_the_link_is_full_and_survives_a_reload(visit):
     page = visit()
     page.wait_for_function("() => location.search.includes('image')")
     first = link(page)
-    assert set(first) == {"model", "step", "image", "pin", "crop"}
+    assert set(first) == {"model", "step", "image", "crop"}
     page.reload()
     settle(page)
     assert link(page) == first
