@@ -83,7 +83,10 @@ function onKey(event) {
 /** Listen for pointer, focus and keys on terms; called once a page. */
 export function explainTerms() {
   const listen = (name, act) => document.addEventListener(name, act, { capture: true });
-  listen('pointerover', (event) => event.pointerType === 'mouse' && wordAt(event) && open(wordAt(event)));
+  listen('pointerover', (event) => {
+    if (event.pointerType === 'mouse' && wordAt(event)) open(wordAt(event));
+    else if (word && !word.isConnected) close(); // the page took the term away without a pointerout
+  });
   listen('pointerout', (event) => event.pointerType === 'mouse' && wordAt(event) && leave());
   listen('focusin', (event) => wordAt(event)?.matches(':focus-visible') && open(wordAt(event)));
   listen('focusout', (event) => wordAt(event) && close());
