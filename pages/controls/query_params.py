@@ -61,7 +61,7 @@ def _read_address() -> None:
     written = st.session_state.get(session_keys.WRITTEN, {})
     horizon = time.monotonic() - _STALE_S
     recent = [(at, link) for at, link in st.session_state.get(session_keys.SUPERSEDED, []) if at > horizon]
-    stale = not _went_back() and any(linked == link for _, link in recent)
+    stale = not went_back() and any(linked == link for _, link in recent)
     st.session_state[session_keys.SUPERSEDED] = recent
     session_keys.get_dict(session_keys.INCOMING).clear()
     if not stale and linked != written:
@@ -72,13 +72,13 @@ def _read_address() -> None:
 def _write_address() -> None:
     outgoing = _shorten(session_keys.get_dict(session_keys.OUTGOING))
     # If Back was pressed before a click's address arrived, that address stands under this page's name.
-    overtaken = _went_back() and st.session_state.get(session_keys.SUPERSEDED)
+    overtaken = went_back() and st.session_state.get(session_keys.SUPERSEDED)
     if st.query_params.to_dict() != outgoing or overtaken:
         st.query_params.from_dict(outgoing)
     _remember_link(outgoing)
 
 
-def _went_back() -> bool:
+def went_back() -> bool:
     """Return True if Back or Forward started this run; its address then takes precedence."""
     context = get_script_run_ctx()
     return context is not None and context.is_history_navigation
@@ -87,7 +87,7 @@ def _went_back() -> bool:
 def _remember_link(link: dict[str, str]) -> None:
     before = st.session_state.get(session_keys.WRITTEN, {})
     if before != link:
-        if not _went_back():  # the browser changed the address itself, so no event arrives late
+        if not went_back():  # the browser changed the address itself, so no event arrives late
             st.session_state[session_keys.SUPERSEDED] = [
                 *st.session_state.get(session_keys.SUPERSEDED, []),
                 (time.monotonic(), before),

@@ -1,11 +1,15 @@
 """Studies: a gallery, and one study at a time."""
 
+import streamlit as st
+
 from pages.controls import query_params, widgets
 from pages.frame import page
 from pages.selection import selection
 from pages.studies import renderer
 from pages.studies.study_list import STUDIES
 
+if query_params.went_back() and "studies.study" not in st.query_params:
+    widgets.set_control("studies.study", "")  # the gallery's address names no study
 name = widgets.resolve_option("studies.study", ("", *STUDIES))  # '' shows the gallery
 if name:
     study = STUDIES[name]

@@ -36,6 +36,9 @@ export function oneEntryAPage() {
 
 const CONTROL = /[?&][^=&]*\./; // 'block.layer=3': a page writes only its own controls
 
+/** Return the study that an address shows: each is a page to its reader, but not to Streamlit. */
+const studyOf = ({ search }) => new URLSearchParams(search).get('studies.study') ?? '';
+
 class Entries {
   constructor() {
     this.settle();
@@ -45,6 +48,8 @@ class Entries {
   stand() {
     const isTurned = this.here && this.here.pathname !== location.pathname;
     if (isTurned) document.documentElement.dataset.vitvizTurned = ''; // what was reserved for a first visit ends
+    if (this.here && studyOf(this.here) !== studyOf(location))
+      document.querySelector('[data-testid="stMain"]')?.scrollTo(0, 0); // as Streamlit does for its pages
     this.here = { pathname: location.pathname, search: location.search };
     window.dispatchEvent(new Event(CHANGED));
   }
@@ -93,7 +98,7 @@ class Entries {
 
   /** Return true if an address replaces the current one. */
   joins(next) {
-    if (next.pathname !== location.pathname) return this.turns(next);
+    if (next.pathname !== location.pathname || studyOf(next) !== studyOf(location)) return this.turns(next);
     if (!location.search || performance.now() < this.settlesUntil) return true; // a bare address is never a user choice
     this.written = next.search;
     return false;

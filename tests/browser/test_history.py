@@ -39,6 +39,11 @@ def page(browser: Browser, site: str) -> Iterator[Page]:
         ("/a?x=1", [ACT, "/a?y=1", "/b?y=1"], ["/a?x=1", "/b?y=1"]),  # the query, then the name
         ("/a?x=1", [ACT, "/b", ACT, "/b?y=1"], ["/a?x=1", "/b?y=1"]),  # clicked before the page was complete
         ("/a?x=1", [ACT, "/b?x=1"], ["/a?x=1", "/b?x=1"]),  # two pages that say the same
+        (  # a study opened from the gallery: its link, then its full address
+            "/a?x=1",
+            [ACT, "/a?studies.study=b", "/a?studies.study=b&y=1"],
+            ["/a?x=1", "/a?studies.study=b&y=1"],
+        ),
         ("/a?x=1", [ACT, "/a?x=2", ACT, "/b?x=2"], ["/a?x=1", "/a?x=2", "/b?x=2"]),  # chosen, then left
     ],
 )
