@@ -94,7 +94,8 @@ def resolve_model(entry: PageEntry, selected: ModelChoice, choices: Mapping[str,
     if not missing:
         return Shown(selected.key)
     nearest = find_nearest_model(lambda config: not list_missing(config), selected, choices)
-    return Shown(nearest.key, f"{missing[0]} Another model is shown.")
+    reason = missing[0].replace("This model", selected.shown, 1)  # beside the name of the model shown
+    return Shown(nearest.key, f"{reason} {nearest.shown} is shown instead.")
 
 
 def resolve_image(model: ModelChoice, selected: str, substituted: bool) -> Shown:

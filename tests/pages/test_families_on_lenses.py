@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -32,7 +33,7 @@ from vitviz.text import FOREIGN
 OpenApp = Callable[..., AppTest]
 TABLE = Path(__file__).with_name("families_on_lenses.json")
 WORKS = "works"
-SUBSTITUTED = " Another model is shown."
+SUBSTITUTED = re.compile(r" [^.]+ is shown instead\.$")
 VIT = ViTConfig(image_size=32, patch_size=8, num_classes=4, embed_dim=16, depth=2, num_heads=2)
 SWIN = SwinConfig(image_size=32, patch_size=2, num_classes=4, embed_dim=16, depths=(2, 2), num_heads=(2, 4))
 HEADLESS = replace(VIT, num_classes=0)
@@ -98,9 +99,11 @@ def add(family: str) -> str:
 def outcome(app: AppTest, family: str) -> str:
     """'works', or why not, as the page says it."""
     main = [element.value for kind in ("info", "warning", "error") for element in getattr(app.main, kind)]
-    main += [text.value for text in app.sidebar.caption if text.value.endswith(SUBSTITUTED)]
+    main += [
+        SUBSTITUTED.sub("", text.value) for text in app.sidebar.caption if SUBSTITUTED.search(text.value)
+    ]
     sentence = " ".join(main).replace(FOREIGN, "").replace("\\", "").replace(f"Mine: {family}", "This model")
-    return sentence.replace(SUBSTITUTED, "") or WORKS
+    return sentence or WORKS
 
 
 def measure(open_app: OpenApp, family: str) -> dict[str, str]:

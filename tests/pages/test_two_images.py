@@ -263,4 +263,4 @@ def test_an_uploaded_second_image_is_shown_and_removed_with_its_session(open_app
 
 def test_a_model_without_maps_is_replaced_by_one_that_has_them(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:recipe_e", image="digits:3")
-    assert any("Another model is shown" in text.value for text in app.sidebar.caption)
+    assert any("is shown instead" in text.value for text in app.sidebar.caption)
