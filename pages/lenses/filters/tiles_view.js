@@ -92,7 +92,7 @@ export default class TilesView {
   }
 
   formatWeight(v) {
-    return `${v < 0 ? '−' : ''}${Math.abs(v) >= 1 ? Math.abs(v).toFixed(1) : Math.abs(v).toFixed(2).replace(/^0/, '')}`;
+    return Math.abs(v) >= 1 ? signed(v, 1) : signed(v).replace('0.', '.');
   }
 
   labelSheet(s, { title, note, told }) {

@@ -49,6 +49,13 @@ STAGE_POLL_S = 0.1  # a poll costs about 6 ms; a browser shows 7 to 8 per second
 TIMELINE_POLL_S = 0.5
 PREDICTION_POLL_S = 1.0
 TABLE_POLL_S = 2.0
+PANEL_CONTROLS = {  # the control of a panel's page that shows what the panel shows, whichever view was used last
+    "attention": ("attention.view", "maps"),
+    "positions": ("positions.view", "similarity"),
+    "filters": ("filters.view", "components"),
+    "attention_distance": ("attention_distance.measure", "distance"),
+    "layers": ("layers.view", "sinks"),
+}
 COLUMNS = [2, 1]  # pictures, and the curves with the drawing pad
 
 
@@ -192,9 +199,10 @@ def _draw_timeline(focus: Run | Recording) -> None:
     if moment and moment.get("run") == focus.id:
         lab_controls.save_note(lab_controls.MOMENT, moment)
     step, entry = read_index(opened.get("step")), registry.BY_SLUG.get(str(opened.get("page")))
-    if step is not None and entry is not None:
+    if step is not None and entry is not None and entry.slug in PANEL_CONTROLS:
         selection.set_model(snapshots.get_model_key(focus.id), step)
         select_matching_image(focus.config())
+        widgets.set_control(*PANEL_CONTROLS[entry.slug])
         st.switch_page(entry.path)
     if failures := flip_book.describe_failures(focus):
         st.warning(plain(failures), icon=":material/broken_image:")
