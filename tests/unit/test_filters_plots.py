@@ -18,12 +18,12 @@ def header(payload: bytes) -> dict[str, object]:
 SHOWN = np.zeros((8, 8, 3), np.uint8)
 
 
-def test_a_film_is_bytes_and_a_moment_sixteen_bits() -> None:
+def test_cosines_travel_in_sixteen_bits() -> None:
     similarity = position_similarity.cosine_similarity(np.eye(4))
     film = plots.Panel("film", "", (2, 2), np.stack([similarity] * 3), ["a", "b", "c"])
     still = plots.Panel("still", "", (2, 2), similarity[None])
     arrays = header(plots.mosaic([film, still], SHOWN, (0.5, 0.5)))["arrays"]
-    assert arrays["similarity0"]["dtype"] == "uint8" and arrays["similarity0"]["shape"] == [3, 4, 4]
+    assert arrays["similarity0"]["dtype"] == "uint16" and arrays["similarity0"]["shape"] == [3, 4, 4]
     assert arrays["similarity1"]["dtype"] == "uint16"
 
 

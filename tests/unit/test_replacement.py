@@ -61,7 +61,7 @@ def test_what_is_otherwise_is_left_and_said_once(
 
 def test_every_change_fits_the_streamlit_that_is_pinned(caplog: pytest.LogCaptureFixture) -> None:
     installation._load_fixes.cache_clear()
-    assert len(installation._load_fixes()) == len(installation._FIXES) == 6
+    assert len(installation._load_fixes()) == len(installation._FIXES) > 0
     installation.install()
     assert not caplog.records
 
@@ -84,7 +84,7 @@ def test_a_module_whose_imports_are_gone_is_left_out(
     finally:
         installation._load_fixes.cache_clear()
     assert (
-        len(set(installed)) == 5
+        len(set(installed)) == len(installation._FIXES) - 1
         and "lost_clicks.py" in caplog.text
         and "_coalesce_widget_states" in caplog.text
     )
