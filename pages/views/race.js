@@ -79,7 +79,7 @@ export default class Race {
     if (this.message.arrays.band) this.drawBand(this.message.arrays.band);
     const ends = header.racers.map((racer, i) => this.drawRacer(racer, i)).filter(Boolean);
     plot.nameEnds(ends);
-    if (!ends.length) plot.text(header.waiting, (44 + right) / 2, plot.y(0.625));
+    if (!ends.length) plot.text(header.waiting || HIDDEN, (44 + right) / 2, plot.y(0.625), { paper: true });
     if (this.epochs[this.hovered] !== undefined) plot.upright(this.epochs[this.hovered]);
     const values = this.valuesAt(header.epochs).join(', ');
     nameLines(this.curves.node, `Accuracy over epochs: ${values || header.waiting || HIDDEN}`);
@@ -114,6 +114,7 @@ export default class Race {
     const texts = racers.flatMap(
       (racer, i) => draw.call(this, plot, racer, 24 + step * (i + 1) - 15, step > LOW_ROW) ?? [],
     );
+    if (!texts.length) plot.text(header.waiting || HIDDEN, plot.x1, 8, { align: 'right' });
     const label = rows ? rows.title : 'Accuracy on original images and with shuffled patches';
     this.rows.node.setAttribute('aria-label', `${label}: ${texts.join('; ') || header.waiting || HIDDEN}`);
   }
