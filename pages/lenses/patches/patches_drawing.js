@@ -144,7 +144,7 @@ export function drawDetail(view) {
     const filter = view.message.arrays.weight.data.subarray(view.column * K, (view.column + 1) * K);
     const product = flat.map((v, k) => v * filter[k]);
     view.detail.title.textContent = `Patch ${patch + 1} of ${view.count} · row ${row + 1}, column ${col + 1}`;
-    view.detail.place.textContent = `pixels x ${col * P + 1}–${(col + 1) * P}, y ${row * P + 1}–${(row + 1) * P}`;
+    view.detail.place.textContent = `pixels x ${col * P + 1}–${(col + 1) * P}, y ${row * P + 1}–${(row + 1) * P}${describeResponse(view)}`;
     drawPlanes(view, patch, flat, filter, product, tall);
     drawFlat(view, flat);
     writeSum(view, flat, filter, product, patch);
@@ -161,6 +161,12 @@ function drawPrefix(view, token, tall) {
   const image = heat(vector, rows, dim / rows, DIVERGING_LUT, -peak(vector), peak(vector));
   blit(ctx, image, 0, 20, view.last.rightWidth, tall);
   view.detail.scale.textContent = `±${number(peak(vector))}`;
+}
+
+/** The scale of the patches' colours while they show the response. */
+function describeResponse({ on, column, last }) {
+  const top = on.response && number(last.columnPeak(column));
+  return top ? ` · x·E + b, column ${column + 1}: blue −${top} to orange ${top}` : '';
 }
 
 function drawPlanes(view, patch, flat, filter, product, tall) {

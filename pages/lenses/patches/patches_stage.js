@@ -63,7 +63,7 @@ export default class PatchesStage {
     };
     this.numbers = button(this.bar, 'Show numbers', () => this.switchOn('numbers'));
     this.response = button(this.bar, 'Show response', () => this.switchOn('response'));
-    this.response.title = 'Colour each patch by its dot product with the selected column of E';
+    this.response.title = 'Colour each patch by x·E + b for the selected column of E';
   }
 
   buildDetail() {
@@ -238,6 +238,7 @@ export default class PatchesStage {
     this.on[name] = !this.on[name];
     this.press();
     drawMap(this);
+    drawDetail(this);
   }
 
   press() {
