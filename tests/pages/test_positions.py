@@ -296,3 +296,16 @@ def test_rotary_pairs_turn_with_the_offset(open_app: OpenApp) -> None:
     compared = open_app(PAGE, positions__left="rotary", positions__right="none")
     assert cosines(payload(compared), 0).shape[-2:] == (64, 64)
     assert "2-D rotary, q·k" in captions(compared)
+
+
+def test_a_computed_grid_follows_the_model_until_another_is_chosen(open_app: OpenApp) -> None:
+    app = open_app(PAGE, model="preset:vit_mnist")
+    grids = [payload(app)[0]["panels"][0]["grid"]]
+    for model in ("preset:vit_digits", "preset:vit_mnist"):
+        app.selectbox(key="model").set_value(model).run()
+        grids.append(payload(app)[0]["panels"][0]["grid"])
+    assert grids == [[7, 7], [8, 8], [7, 7]]
+    assert (
+        open_app(PAGE, model="preset:vit_digits", **{"positions.grid": "4,4"}).query_params["positions.grid"]
+        == "4,4"
+    )

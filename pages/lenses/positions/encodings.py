@@ -89,17 +89,26 @@ def draw_encoding_controls(shown: set[str]) -> EncodingControls:
         config = as_vit(selection.get_model_choice().config)
         grid = config.grid
         dim = config.embed_dim if config.embed_dim >= 8 and config.embed_dim % 4 == 0 else DEFAULT_DIM
-    grids = dict(sorted((GRIDS | {grid: f"{grid[0]} × {grid[1]}"}).items()))
+    grids: dict[Grid | str, str] = dict(sorted((GRIDS | {grid: f"{grid[0]} × {grid[1]}"}).items()))
+    dims: dict[int | str, str] = {each: str(each) for each in sorted({*DIMS, dim})}
+    start: tuple[Grid | str, int | str] = grid, dim
+    if get_position_ability():  # follows a change of the model
+        start = SELECTED_MODEL, SELECTED_MODEL
+        width = f"{dim}, as the model" if dim == config.embed_dim else f"{dim}"
+        grids = {SELECTED_MODEL: f"{grids[grid]}, as the model", **grids}
+        dims = {SELECTED_MODEL: width, **dims}
+    wanted_grid = widgets.select("positions.grid", "Grid, patches", grids, start[0], why_not=why_not)
+    wanted_dim = widgets.select(
+        "positions.dim",
+        "Width D",
+        dims,
+        start[1],
+        help="Number of values per token and per position.",
+        why_not=why_not,
+    )
     return EncodingControls(
-        grid=widgets.select("positions.grid", "Grid, patches", grids, grid, why_not=why_not),
-        dim=widgets.select(
-            "positions.dim",
-            "Width D",
-            tuple(sorted({*DIMS, dim})),
-            dim,
-            help="Number of values per token and per position.",
-            why_not=why_not,
-        ),
+        grid=grid if isinstance(wanted_grid, str) else wanted_grid,
+        dim=dim if isinstance(wanted_dim, str) else wanted_dim,
         base=widgets.select(
             "positions.base",
             "Base",
