@@ -31,6 +31,7 @@ _NAME = re.compile(r"[a-z_]{1,32}")
 _SOURCES = {"sample": "Samples", "dataset": "Datasets", "own": "Upload"}
 _IMAGE_PX = 112  # longer side of the thumbnail
 _TALL_PX, _WIDE_PX = 160, 256  # longer side of a thumbnail with an aspect ratio above 2
+_SQUARES_PX = 64  # largest image whose pixels are seen as squares
 IMAGE_EXPIRED = "This image has expired: an upload is deleted when its session ends. Another image is shown."
 SAMPLE_MISSING = "This sample image is not on this server. Another image is shown."
 
@@ -148,7 +149,8 @@ def _encode_thumbnail(
 ) -> str:
     pixels = shared_cache.load_image(image)
     box = shared_cache.prepare_image(image, preparation, offset).box
-    return thumbnails.encode_image(thumbnails.draw_crop(pixels, box, pin, mode, _get_longer_side_px(pixels)))
+    drawn = thumbnails.draw_crop(pixels, box, pin, mode, _get_longer_side_px(pixels))
+    return thumbnails.encode_image(drawn, is_photo=max(pixels.shape) > _SQUARES_PX)
 
 
 def _get_original_size(image: str, pixels: np.ndarray) -> tuple[int, int]:
