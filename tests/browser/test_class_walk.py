@@ -283,7 +283,7 @@ def take_the_lead_elsewhere(visit: Visit, teacher: Page, server: Path) -> None:
     secret = key.partition(".")[2]
     assert secret not in tablet.url + tablet.content() and not any(secret in line for line in requests)
     teacher.get_by_role("button", name="Revoke key").click()
-    expect(tablet.get_by_text("following the teacher")).to_be_visible()
+    expect(tablet.get_by_text("teacher on Classroom page")).to_be_visible()
     written = [path for path in server.rglob("*") if path.is_file()]
     assert server / "server.log" in written and not any(
         secret.encode() in path.read_bytes() for path in written
