@@ -204,7 +204,7 @@ def test_a_cnn_shows_its_reach_and_other_models_a_reason(open_app: OpenApp) -> N
     assert "over 2 images" in captions(app)
     assert not any(node.proto.id.endswith("attention_distance.heads") for node in app.get("bidi_component"))
     app = open_app(PAGE, model="preset:recipe_e")
-    why = abilities(PRESETS["recipe_e"].config).distance.why_not
+    why = abilities(PRESETS["recipe_e"].config).distance.why_not.removeprefix("This model")
     assert any(why in note.value for note in app.sidebar.caption)
 
 

@@ -228,7 +228,7 @@ def test_every_section_names_the_random_weights(open_app: OpenApp, view: str) ->
 @pytest.mark.parametrize("model", ["cnn_digits", "hybrid_cifar10", "recipe_e", "recipe_g"])
 def test_models_without_patches_offer_one_with(open_app: OpenApp, model: str) -> None:
     app = open_app(PAGE, model=f"preset:{model}")
-    why = abilities(PRESETS[model].config).embedding.why_not
+    why = abilities(PRESETS[model].config).embedding.why_not.removeprefix("This model")
     assert any(why in note.value for note in app.sidebar.caption)
     assert "N = HW/P²" in captions(app)
 

@@ -176,7 +176,7 @@ def test_at_448_px_one_layer_s_attention_is_held_at_a_time(
 @pytest.mark.parametrize(
     ("page", "reason"),
     [
-        ("pages/start/page.py", "This model has no classifier head"),
+        ("pages/start/page.py", "has no classifier head"),
         ("pages/lenses/attention_distance/page.py", "At 448 px the attention of all layers takes 38 MB"),
     ],
 )
