@@ -58,7 +58,7 @@ def _choose_default(model: ModelChoice) -> str:
     image = default_picture(model.trained_on, model.preparation.in_chans)
     if not _exists(image):  # the file is damaged, and no longer listed
         image = default_picture(model.trained_on, model.preparation.in_chans)
-    return image
+    return image if _exists(image) else f"{image.partition(':')[0]}:0"  # a file with fewer images
 
 
 def _explain_missing(image: str) -> str:

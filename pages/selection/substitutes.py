@@ -123,4 +123,5 @@ def find_matching_image(choice: ModelChoice, image: str) -> str:
     if kind == "sample" and choice.preparation.in_chans == 3:
         return image
     is_first = not number.isdecimal() or int(number) == first_number(kind)
-    return f"{name}:{first_number(name) if is_first else int(number) % shared_cache.count_test_images(name)}"
+    wanted = first_number(name) if is_first else int(number)
+    return f"{name}:{wanted % shared_cache.count_test_images(name)}"

@@ -9,7 +9,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.frame import registry
-from pages.selection import selection, substitutes
+from pages.selection import image_picker, selection, substitutes
+from pages.stores import shared_cache
 from pages.stores.catalogue import ModelChoice
 from tests.pages.conftest import ROOT, OpenApp, said
 from vitviz.checkpoint_header import read_header
@@ -127,6 +128,15 @@ def test_the_first_picture_stands_for_the_first_and_any_other_for_its_number() -
     grey = replace(colour, config=ViTConfig(in_chans=1), preparation=GREY_32, trained_on="digits")
     assert substitutes.find_matching_image(grey, own) == "digits:0"
     assert substitutes.find_matching_image(grey, "sample:cat") == "digits:0"
+
+
+def test_a_file_with_few_images_has_a_first_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its pages ended in an IndexError: the image that CIFAR-10's models open on has a higher number."""
+    colour = ModelChoice("colour", "", "", ViTConfig(), RGB_32, "cifar10", (0,))
+    monkeypatch.setattr(shared_cache, "count_test_images", lambda name: 2)
+    name = default_picture("cifar10", 3).partition(":")[0]
+    assert substitutes.find_matching_image(colour, "digits:0") in (f"{name}:0", f"{name}:1")
+    assert image_picker._choose_default(colour) == f"{name}:0"
 
 
 def test_a_few_of_a_set_are_of_that_set_where_the_whole_one_is_here(monkeypatch: pytest.MonkeyPatch) -> None:
