@@ -1,4 +1,4 @@
-"""Measure a checkpoint again, `python -m vitviz.evaluate FILE`, and write the model cards in checkpoints/README.md."""
+"""Measure a checkpoint again: `python -m vitviz.evaluate FILE`; --cards and --clearest write what checkpoints/ says."""
 
 import argparse
 import json

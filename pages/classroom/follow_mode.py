@@ -54,11 +54,12 @@ def move_to_shared_page(member: Membership, state: ClassState, slug: str) -> Non
 
 
 def _apply_shared_view(member: Membership, state: ClassState, slug: str) -> None:
-    view, is_first, member.version = state.shown, member.version < 0, state.version
+    view, has_last_page = state.shown, state.version == member.version + 1
+    member.version = state.version
     if view is None or view.slug not in registry.BY_SLUG:
         return
     member.away = view.away
-    if view.away and not is_first:  # the learner's page stays as it is
+    if view.away and has_last_page:  # the learner's page stays as it is
         return
     member.slug, member.lesson_text = view.slug, view.words
     if not view.lesson:

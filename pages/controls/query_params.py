@@ -136,6 +136,7 @@ def apply_values(values: Mapping[str, str]) -> None:
     session_keys.get_dict(session_keys.INCOMING).update(changed)
     if "model" in values and "pin" not in values:
         session_keys.get_control_values().pop("pin", None)
+        session_keys.get_dict(session_keys.INCOMING).pop("pin", None)
 
 
 def keep_pending(keys: Iterable[str]) -> None:

@@ -22,7 +22,7 @@ MODEL_CHOSEN = "_by_hand"  # bool: the user chose the model in the sidebar, by a
 PREVIOUS_MODEL = "_former"  # model_suggestion.PreviousModel: the selection before the app switched the model
 MISSING_MODEL = "_lost"  # (key of the substitute, the sentence that names the missing model)
 MODEL_DIALOG = (
-    "_more"  # the part that the open dialog of models shows first, 'own' or 'published'; '' if it is closed
+    "_more"  # str: part that the open dialog of models shows first, 'own' or 'published'; '' if closed
 )
 NOTICE = "_notice"  # str: one sentence about the image (notices.py)
 REQUESTED = "_wanted"  # dict: values that a page requests of controls already drawn in this run

@@ -28,7 +28,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
-from typing import Any, ClassVar, Literal, TypedDict, TypeVar, Unpack, cast
+from typing import Any, ClassVar, Literal, TypedDict, TypeVar, Unpack
 
 import streamlit as st
 from streamlit.cursor import RunningCursor
@@ -331,8 +331,10 @@ def choose_section(key: str, sections: Mapping[str, tuple[str, T]]) -> T:
 
 def _clear_other_section(row: DeltaGenerator, key: str, name: str) -> None:
     """Clear the controls of the section shown before, after the titles: Streamlit keeps them until the run ends."""
-    if session_keys.get_dict(session_keys.SECTIONS).get(key, name) != name:
-        cursor = cast(RunningCursor, row._cursor)
+    cursor = getattr(row, "_cursor", None)  # private: without it they stay until the run ends
+    if session_keys.get_dict(session_keys.SECTIONS).get(key, name) != name and isinstance(
+        cursor, RunningCursor
+    ):
         first = cursor.index
         for _ in range(_MOST_IN_ROW):
             row.empty()

@@ -46,9 +46,13 @@ function go(stops) {
 
 function walk() {
   clearTimeout(timer);
+  if (!isPresenting()) {
+    target = clicked.count = 0;
+    return;
+  }
   const stop = readStop();
   const link = findLink(target > stop ? 'next' : 'back');
-  const isDrawn = document.querySelector('[data-testid="stApp"]').dataset.testScriptState === 'notRunning';
+  const isDrawn = document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState === 'notRunning';
   const isSame = clicked.href === link?.href;
   const isWaiting = (isSame || !stop) && performance.now() - clicked.time < LOST_MS;
   if (isDrawn && !isWaiting) {

@@ -79,8 +79,10 @@ def rerun_if_outdated() -> None:
     if context is None or context.script_requests is None:
         return
     requests = context.script_requests
-    is_requested = requests._state == ScriptRequestType.RERUN
-    if is_requested and ThreadState.get().fragment_id in requests._rerun_data.fragment_id_queue:
+    # Private: without them the computation ends first.
+    is_requested = getattr(requests, "_state", None) == ScriptRequestType.RERUN
+    queue = getattr(getattr(requests, "_rerun_data", None), "fragment_id_queue", ())
+    if is_requested and ThreadState.get().fragment_id in queue:
         st.rerun(scope="fragment" if context.fragment_ids_this_run else "app")
 
 

@@ -298,11 +298,11 @@ def _draw_test_images(image: str) -> None:
 
 def _draw_own_image(image: str) -> None:
     shows_upload = image.startswith("upload:")
+    is_owner = shows_upload and uploads.is_owner(session.get_current(), image)
     camera = bool(st.session_state.get("nouns.camera_on"))
-    draw_upload("nouns", camera=camera, note="" if shows_upload else uploads.PRIVACY)
+    draw_upload("nouns", camera=camera, note="" if is_owner else uploads.PRIVACY)
     st.toggle("Use the camera", key="nouns.camera_on")
     if shows_upload:
-        is_owner = uploads.is_owner(session.get_current(), image)
         st.button(
             "Delete my image" if is_owner else "Hide this image",
             icon=":material/delete:" if is_owner else ":material/close:",

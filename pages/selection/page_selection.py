@@ -4,6 +4,7 @@ The user's selection stays in the permalink. Where a page cannot use it, the pag
 shows the same one with the reason.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -94,7 +95,8 @@ def resolve_model(entry: PageEntry, selected: ModelChoice, choices: Mapping[str,
     if not missing:
         return Shown(selected.key)
     nearest = find_nearest_model(lambda config: not list_missing(config), selected, choices)
-    reason = missing[0].replace("This model", selected.shown, 1)  # beside the name of the model shown
+    # Beside the name of the model that is shown, 'this model' would be that one.
+    reason = re.sub(r"\b[Tt]his (model|Swin)\b", lambda _: selected.shown, missing[0], count=1)
     return Shown(nearest.key, f"{reason} {nearest.shown} is shown instead.")
 
 

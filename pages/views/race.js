@@ -114,7 +114,7 @@ export default class Race {
     const texts = racers.flatMap(
       (racer, i) => draw.call(this, plot, racer, 24 + step * (i + 1) - 15, step > LOW_ROW) ?? [],
     );
-    if (!texts.length) plot.text(header.waiting || HIDDEN, plot.x1, 8, { align: 'right' });
+    if (!texts.length && !header.waiting) plot.text(HIDDEN, plot.x1, 8, { align: 'right' });
     const label = rows ? rows.title : 'Accuracy on original images and with shuffled patches';
     this.rows.node.setAttribute('aria-label', `${label}: ${texts.join('; ') || header.waiting || HIDDEN}`);
   }

@@ -32,7 +32,7 @@ def test_panels_carry_their_cells_and_one_photo_where_the_crops_are_one() -> Non
     assert photo_of({"photo": arrays["photo1"]})[0, 0, 0] == 9
 
 
-def test_cosines_in_eight_bits() -> None:
+def test_cosines_in_sixteen_bits() -> None:
     cosines = np.linspace(-1, 1, 101)
     codes = plots.cosine_codes(cosines)
     assert codes.dtype == np.int16 and np.abs(codes / plots.UNIT - cosines).max() < 2e-5

@@ -23,6 +23,7 @@ MEANINGS = np.array(
     ]
 )
 CODES = 65535  # the code of a row's largest weight
+_LEAST = 1e-28  # row maximum whose reciprocal times CODES² float32 can hold
 
 
 def fuse_heads(attn: FloatArray, fusion: Fusion = "mean") -> FloatArray:
@@ -46,7 +47,7 @@ def fuse_heads(attn: FloatArray, fusion: Fusion = "mean") -> FloatArray:
 def quantise_rows(attn: FloatArray) -> tuple[NDArray[np.uint16], NDArray[np.float32]]:
     """Quantise weights to 16 bits, c = round(65535 sqrt(a / rowmax)), so that small weights keep their precision.
 
-    The error of a restored weight is at most rowmax / 65,000, so that a browser shows the digits of captions; a row
+    The error of a restored weight is at most rowmax / 64,000, so that a browser shows the digits of captions; a row
     without weight stays zero.
 
     Args:
@@ -56,7 +57,7 @@ def quantise_rows(attn: FloatArray) -> tuple[NDArray[np.uint16], NDArray[np.floa
         codes (..., query, key) and row maxima (..., query).
     """
     row_max = attn.max(axis=-1, initial=0).astype(np.float32)
-    scale = CODES**2 / np.where(row_max > 0, row_max, 1)
+    scale = CODES**2 / np.where(row_max > _LEAST, row_max, 1)  # of smaller ones it would be infinite
     # In place, and rounded by truncation: an explorer of 28 x 28 patches quantises eleven million weights.
     codes = np.multiply(attn, scale[..., None], dtype=np.float32)
     np.sqrt(codes, out=codes)

@@ -75,7 +75,7 @@ def _embed_message(message: bytes) -> str:
 
 
 def collect_modules(files: Iterable[str]) -> str:
-    """Return modules and all that they import as JSON [[name, source], …] for link.js, an imported one first.
+    """Return modules and all that they import as JSON [[name, source], …] for module_loader.js, an imported one first.
 
     Args:
         files: addresses below the folder that holds `vitviz`.
@@ -102,5 +102,5 @@ def read_styles(files: Iterable[str]) -> str:
 
 
 def read_linker() -> str:
-    """Return the source of link.js."""
+    """Return the source of module_loader.js."""
     return (BROWSER / "module_loader.js").read_text("utf-8")

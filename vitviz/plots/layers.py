@@ -64,7 +64,7 @@ def share_note(components: Components) -> str:
 
 
 def panels_view(rows: Rows, panels: Sequence[Panel]) -> bytes:
-    """Pack panels for `colours.js` or `similar.js`; a photo shared by two models is sent once."""
+    """Pack panels for `colours.js` or `token_similarity.js`; a photo shared by two models is sent once."""
     photos: list[Photo] = []
     for photo in rows.photos:
         if all(photo.data != other.data for other in photos):

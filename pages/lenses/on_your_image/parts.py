@@ -60,7 +60,7 @@ class PartPredictions:
 
 @dataclass(frozen=True)
 class PartControls(widgets.ControlValues, page="on_picture"):
-    """The parts as `vitviz.analysis.image_parts.encode` writes them, and whether the model input is drawn."""
+    """The parts as `vitviz.analysis.image_parts.encode_parts` writes them, and whether the model input is drawn."""
 
     apart: str
     apart_seen: bool

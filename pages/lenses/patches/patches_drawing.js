@@ -131,7 +131,7 @@ export function drawDetail(view) {
   const tall = view.last.tile * channels + 4 * (channels - 1);
   if (patch < 0) {
     view.detail.title.textContent = `[${view.message.header.prefix[token].toUpperCase()}] · no patch`;
-    view.detail.place.textContent = 'a learned vector, independent of the image';
+    view.detail.place.textContent = `a learned vector, independent of the image${describeResponse(view)}`;
     drawPrefix(view, token, tall);
     view.detail.flatLabel.textContent = 'No pixels, so no product with E';
     view.detail.flat.size(view.last.rightWidth, 12 * channels);

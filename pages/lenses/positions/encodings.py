@@ -85,24 +85,25 @@ def draw_encoding_controls(shown: set[str]) -> EncodingControls:
     computed, sinusoidal = shown & set(COMPUTED), shown & set(SINUSOIDAL)
     why_not = None if computed else "Only computed encodings have this setting."
     grid, dim = DEFAULT_GRID, DEFAULT_DIM
-    if get_position_ability():
+    grids: dict[Grid | str, str] = dict(GRIDS.items())
+    dims: dict[int | str, str] = {width: str(width) for width in DIMS}
+    if get_position_ability():  # the first option follows a change of the model
         config = as_vit(selection.get_model_choice().config)
         grid = config.grid
-        dim = config.embed_dim if config.embed_dim >= 8 and config.embed_dim % 4 == 0 else DEFAULT_DIM
-    grids: dict[Grid | str, str] = dict(sorted((GRIDS | {grid: f"{grid[0]} × {grid[1]}"}).items()))
-    dims: dict[int | str, str] = {each: str(each) for each in sorted({*DIMS, dim})}
-    start: tuple[Grid | str, int | str] = grid, dim
-    if get_position_ability():  # follows a change of the model
-        start = SELECTED_MODEL, SELECTED_MODEL
-        width = f"{dim}, as the model" if dim == config.embed_dim else f"{dim}"
-        grids = {SELECTED_MODEL: f"{grids[grid]}, as the model", **grids}
-        dims = {SELECTED_MODEL: width, **dims}
-    wanted_grid = widgets.select("positions.grid", "Grid, patches", grids, start[0], why_not=why_not)
+        side = f"{grid[0]} × {grid[1]}"
+        grids = {SELECTED_MODEL: f"{side}, as the model", **dict(sorted((GRIDS | {grid: side}).items()))}
+        if config.embed_dim >= 8 and config.embed_dim % 4 == 0:
+            dim = config.embed_dim
+            dims = {width: str(width) for width in sorted({*DIMS, dim})}
+            dims = {SELECTED_MODEL: f"{dim}, as the model", **dims}
+    first_grid = SELECTED_MODEL if SELECTED_MODEL in grids else grid
+    first_dim = SELECTED_MODEL if SELECTED_MODEL in dims else dim
+    wanted_grid = widgets.select("positions.grid", "Grid, patches", grids, first_grid, why_not=why_not)
     wanted_dim = widgets.select(
         "positions.dim",
         "Width D",
         dims,
-        start[1],
+        first_dim,
         help="Number of values per token and per position.",
         why_not=why_not,
     )

@@ -19,7 +19,7 @@ from pages.selection import selection
 VIEWS: dict[str, tuple[str, Callable[..., None]]] = {
     "steps": ("Step by step", stepper.draw),
     "travel": ("Information flow", information_flow.draw),
-    "attention": ("Attention maps", trained_attention.draw_maps),
+    "attention": ("Attention maps", trained_attention.draw),
     "bias": ("Position bias", trained_attention.draw_bias),
     "merge": ("Patch merging", hierarchy.draw),
     "cost": ("Cost", cost.draw),

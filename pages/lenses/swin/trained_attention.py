@@ -94,7 +94,7 @@ def draw_map_controls(config: ModelConfig, names: list[str]) -> tuple[attention_
     return attention_maps.MapSelection(layer, head), dim
 
 
-def draw_maps() -> None:
+def draw() -> None:
     subject = subjects.capture_attention(subjects.load_current())
     page.untrained_note(subject.model.trained_on)
     pin = selection.get_current().pin

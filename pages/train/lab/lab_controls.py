@@ -42,7 +42,7 @@ class StageControls(widgets.ControlValues, page="live_lab"):
 
 @dataclass(frozen=True)
 class RecipeControls(widgets.ControlValues, page="live_lab"):
-    """The form's recipe, dataset and length; single fields are in fields.py."""
+    """The form's recipe, dataset and length; single fields are in field_widgets.py."""
 
     recipe: str
     dataset: str
@@ -53,7 +53,7 @@ class RecipeControls(widgets.ControlValues, page="live_lab"):
 
 @dataclass(frozen=True)
 class ModelControls(widgets.ControlValues, page="live_lab"):
-    """The model family and, for a DeiT, the key of its teacher; settings of configs are in fields.py."""
+    """The model family and, for a DeiT, the key of its teacher; settings of configs are in field_widgets.py."""
 
     family: str
     teacher: str

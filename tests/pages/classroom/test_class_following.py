@@ -90,6 +90,10 @@ def test_both_sides_know_what_the_other_sees_while_the_teacher_is_at_the_class_s
     teacher.switch_page(ATTENTION).run()
     there(learner.run())
     assert bar(learner).endswith("following the teacher")
+    teacher.switch_page(PATCHES).run()
+    teacher.switch_page(ROOM).run()
+    there(learner.run())
+    assert at(learner) == "patches", "a learner who missed the page while it was open gets it"
 
 
 def test_a_link_to_a_stop_and_a_class_opens_the_stop_s_page(teacher: AppTest, open_app: OpenApp) -> None:
