@@ -13,7 +13,7 @@ from tests.robustness.fuzz.entries import CRAFTED, NAMES, entry
 from tests.robustness.fuzz.watch import Entry, fuzz, measure_attacks
 
 INPUTS = 150
-LINKS = 50  # each opens a page
+LINKS = 25  # each opens a page
 
 
 @pytest.mark.parametrize(
