@@ -117,9 +117,9 @@ TERMS = tuple(
     for term in terms
 )
 BY_SLUG = {term.slug: term for term in TERMS}
-_PATTERNS = {  # not the letter in 'recipe E' or 'Lecture E'
+_PATTERNS = {  # not in 'recipe E', 'Lecture E', 'Noisy Student' or 'cross-validation'
     term.word: re.compile(
-        r"(?<![\w\[])(?<!ecipe )(?<!ecture )(?:" + "|".join(map(re.escape, term.spellings)) + r")(?![\w\]])",
+        rf"(?<![\w\[])(?<!ecipe |cture |Noisy |cross-)(?:{'|'.join(map(re.escape, term.spellings))})(?![\w\]])",
         0 if term.word.isupper() or "[" in term.word else re.IGNORECASE,
     )
     for term in TERMS

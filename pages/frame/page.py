@@ -29,6 +29,7 @@ from pages.stores.session_cookie import describe_cookie
 from pages.streamlit_fixes import element_cache
 from pages.views.register import get_messages, register
 from vitviz.csv_table import Columns, csv_text
+from vitviz.glossary import OTHERWISE
 from vitviz.papers import find_findings, link_names
 from vitviz.plots.blob import pack
 from vitviz.text import plain, split_sentence
@@ -103,7 +104,8 @@ def header(slug: str, title: str = "", question: str = "") -> DeltaGenerator:
         if text := question or ("" if title else entry.question):
             # Phones hide it beside a lesson, so its terms are marked below.
             is_hidden = st.session_state.get(session_keys.LESSON) or follow_mode.get_followed_lesson()
-            st.markdown(f":gray[{text if is_hidden else glossary_terms.link_new_terms(text, ())}]")
+            but = OTHERWISE if question else ()  # 'value' in a study's question is not attention's
+            st.markdown(f":gray[{text if is_hidden else glossary_terms.link_new_terms(text, but)}]")
     return row
 
 

@@ -68,6 +68,11 @@ def test_beside_a_lesson_a_page_s_question_dots_no_word(open_app: OpenApp) -> No
     assert f":gray[{entry.question}]" not in [part.value for part in app.main.markdown]
 
 
+def test_a_study_s_question_dots_no_form_that_it_uses_in_another_sense(open_app: OpenApp) -> None:
+    app = open_app("pages/studies/page.py", studies__study="hyperparameter", model="preset:vit_digits")
+    assert ":gray[Which value of a hyperparameter is best?]" in [part.value for part in app.main.markdown]
+
+
 def test_a_shipped_lesson_s_words_are_dotted_and_a_stranger_s_are_not(
     open_app: OpenApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

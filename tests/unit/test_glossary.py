@@ -80,7 +80,7 @@ def test_a_word_is_found_once_and_the_longer_one_first() -> None:
         ("patch", "patch"), ("attends", "attention"), ("causal mask", "causal mask"), ("keys", "key"), ("E", "E"),
     ]  # fmt: skip
     assert find_terms("Another patch.", seen) == []
-    assert find_terms("Only recipe E and Lecture E", set()) == []
+    assert find_terms("Only recipe E and Lecture E, Noisy Student and cross-validation", set()) == []
     assert [term.word for _, _, term in find_terms("[CLS] and the head", set())] == ["[CLS]", "head"]
 
 
