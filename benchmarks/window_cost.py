@@ -1,4 +1,4 @@
-"""Measure time and memory of global and windowed attention over the image size.
+"""Measure time and memory of global and window attention over the image size.
 
     python benchmarks/window_cost.py [--most 56] [--window 7] [--dim 96] [--repeats 5]
 

@@ -48,12 +48,12 @@ def time_model(shape: Shape, make: Callable[[], nn.Module], *, random: bool) -> 
 
 
 def list_sides(window: int) -> tuple[int, ...]:
-    """Return the token counts per side at which global and windowed attention are measured."""
+    """Return the token counts per side at which global and window attention are measured."""
     return tuple(count * window for count in MEASURED_WINDOWS if count * window <= MAX_TOKENS)
 
 
 def time_attention(window: int, dim: int) -> list[Measurement]:
-    """Time global and windowed attention at a few sizes."""
+    """Time global and window attention at a few sizes."""
 
     def measure() -> list[Measurement]:
         from vitviz.probe import swin

@@ -11,7 +11,7 @@ from pages.studies import live_runs
 from pages.studies.study import Choice, Evidence, Race, Study, Table, View
 from vitviz.analysis.one_change import Variant, create_variant, describe_bug
 from vitviz.analysis.race import format_epochs
-from vitviz.data.datasets import available_titles
+from vitviz.data.datasets import available_titles, data_title
 from vitviz.experiments import bugs
 from vitviz.experiments.bugs import BUGS, FIXED
 from vitviz.experiments.result_file import Result, Row, describe_recipe, read_result_if_any
@@ -57,13 +57,13 @@ def load_pair(stored: Result, name: str) -> tuple[list[Variant], list[Row]]:
 
 def create_race(stored: Result, sides: Sequence[Variant]) -> Race:
     dataset = stored.settings["dataset"]
-    note = f"test images of {dataset}, evaluated once at the end"
+    note = f"test images of {data_title(dataset)}, evaluated once at the end"
     return Race(sides, CHANCE[dataset], float(stored.settings["epochs"]), note, known=[sides[0].name])
 
 
 def write_question(name: str, dataset: str) -> Question:
     return Question(
-        f"{BUGS[name].title}: how does it change the test accuracy on {dataset}?",
+        f"{BUGS[name].title}: how does it change the test accuracy on {data_title(dataset)}?",
         BugCost(name, dataset),
         (
             ("studies.study", "bug"),

@@ -34,7 +34,7 @@ from vitviz.text import percent, plural
 
 GUESS = "data.guess"
 UPDATES, TIME, STOPPED = "updates", "time", "stopped"
-BUDGETS = {STOPPED: "Until it stops improving", UPDATES: "Equal updates", TIME: "Equal time"}
+BUDGETS = {STOPPED: "Early stopping", UPDATES: "Equal updates", TIME: "Equal time"}
 
 
 def load_stopped(grid: Grid) -> Result | None:

@@ -76,7 +76,7 @@ def build(_mode: Mode, name: str) -> View:
             variants,
             0.1,
             float(stored.settings["epochs"]),
-            "test images of digits, evaluated once at the end",
+            "test images of Digits, evaluated once at the end",
         ),
         describe_hyperparameter(variants, base),
         prediction_gate.create_prediction(GUESS, write_question(hyperparameter)),
@@ -91,7 +91,7 @@ def build(_mode: Mode, name: str) -> View:
 
 def write_question(hyperparameter: Hyperparameter) -> Question:
     return Question(
-        f"Which value of '{hyperparameter.title}' has the highest mean accuracy on the digits?",
+        f"Which value of '{hyperparameter.title}' has the highest mean accuracy on Digits?",
         BestHyperparameterValue(hyperparameter.name),
         (
             ("studies.study", "hyperparameter"),

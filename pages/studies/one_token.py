@@ -38,7 +38,7 @@ def build(_mode: Mode) -> View:
         ask_options(
             GUESS,
             PRESET,
-            "The whole image is one token. With which weight does it attend to itself?",
+            "The whole image is one token. With what weight does it attend to itself?",
             PREDICTIONS,
             lambda guess: judge_prediction(float(net.attention.min()), float(net.attention.max()), guess),
         ),

@@ -198,5 +198,5 @@ STUDY = Study(
     build=build,
     choices=(Choice("positions.dataset", "Dataset", list_races),),
     keys=(GUESS, *hyperparameter.STUDY.keys),
-    math=page.read_math(__file__, RACE_MATH),
+    math=page.read_math(RACE_MATH, __file__),
 )

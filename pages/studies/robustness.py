@@ -84,7 +84,8 @@ def describe_losses(losses: Losses, strongest: str) -> str:
 
     lost = losses.lost
     least, most = min(lost, key=lost.__getitem__), max(lost, key=lost.__getitem__)
-    return f"{least} loses least accuracy at {strongest} ({format_loss(least)}), {most} most ({format_loss(most)})."
+    ends = f"{least} loses least accuracy ({format_loss(least)}) and {most} most ({format_loss(most)})"
+    return f"{ends} at the strongest change, {strongest}."
 
 
 def describe_recipes() -> str:

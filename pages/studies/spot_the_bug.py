@@ -7,6 +7,7 @@ from pages.questions.prediction_gate import ask_options
 from pages.studies import bug as bug_study
 from pages.studies.study import Choice, Evidence, Study, View
 from vitviz.analysis.one_change import describe_bug
+from vitviz.data.datasets import data_title
 from vitviz.experiments.bugs import BUGS, SEEDS, Bug
 from vitviz.experiments.result_file import Result, describe_recipe, read_result_if_any
 from vitviz.lessons.experiment_measures import measure_bug_gain
@@ -26,7 +27,8 @@ def build(_mode: Mode, puzzle: int) -> View:
     measured.sort(key=lambda stored: _rank_separation(stored, name), reverse=True)
     pairs = [(stored, *bug_study.load_pair(stored, name)) for stored in measured]
     costs = [
-        f"On {stored.settings['dataset']}: {describe_bug(sides[1], sides[0])}" for stored, sides, _ in pairs
+        f"On {data_title(stored.settings['dataset'])}: {describe_bug(sides[1], sides[0])}"
+        for stored, sides, _ in pairs
     ]
     return View(
         bug_study.create_race(*pairs[0][:2]) if pairs else None,

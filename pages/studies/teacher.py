@@ -36,9 +36,7 @@ METHOD_NOTES = (
 ACCURACY, GAINS, METHODS = "accuracy", "gains", "methods"
 PICTURES = {ACCURACY: "Test accuracy", GAINS: "Student minus twin", METHODS: "Methods of distillation"}
 ROLES = {"cnn": "Teacher, a CNN", "vit": "Twin, no teacher", "deit": "Student"}
-PREDICTIONS = {"wins": "the student", "loses": "its twin", "even": "no difference beyond the seed spread"}
-
-
+PREDICTIONS = {"wins": "the student", "loses": "its twin", "even": "no clear difference"}
 GUESS, METHOD = "distillation.teaching_guess", "distillation.teaching_method"
 
 

@@ -86,7 +86,7 @@ def draw() -> None:
         selection.link_to("data", "How much data?")
         selection.link_to("studies", "Does a teacher help?", **{"studies.study": "teacher"})
         selection.link_to("attention", "Are attention maps faithful?", **{"attention.view": "truth"})
-        selection.link_to("swin", "Cost of windowed attention", **{"swin.view": "cost"})
+        selection.link_to("swin", "Cost of window attention", **{"swin.view": "cost"})
 
 
 def _format_table(criteria: list[Criterion]) -> str:
@@ -405,7 +405,7 @@ def _advise_high_resolution() -> Advice:
     sides = [px // 4 for px in (224, 896)]
     ratio = [global_attention_cost(s, s, 96) / window_attention_cost(s, s, 96, 7) for s in sides]
     return Advice(
-        "For large images, choose windowed attention.",
+        "For large images, choose window attention.",
         f"Global attention costs {ratio[0]:.0f} times as much as windows of 7 × 7 tokens for an image of 224 px, and"
         f" {ratio[1]:.0f} times for one of 896 px (patches of 4 px).",
         "computed: Liu et al. 2021, eq. 1 and 2, width 96",

@@ -89,7 +89,7 @@ def _ask_growth(controls: CostControls) -> bool:
     return prediction_gate.ask_options(
         CostControls.key("times"),
         "length",
-        f"Twice the image side gives {doubled.token_count:,} instead of {controls.token_count:,} tokens. By which"
+        f"Twice the image side gives {doubled.token_count:,} instead of {controls.token_count:,} tokens. By what"
         " factor do the multiply-adds of QKᵀ and AV grow?",
         {str(factor): f"{factor} times" for factor in FACTORS},
         lambda prediction: judge_prediction(controls, doubled, prediction),

@@ -133,7 +133,7 @@ def test_the_gradients_are_the_file_s_and_can_be_computed_here(open_app: OpenApp
     app = opened(open_app, "residuals", experiments__updates="10")
     assert "10 updates" in captions(app)
     here = opened(open_app, "residuals", experiments__here="1", experiments__deep="2")
-    assert re.search(r"residuals [\d.]+.*; seed 0, 128 digits, fp32\.", captions(here))
+    assert re.search(r"[\d.]+.* in 'P.*residuals'; seed 0, 128 digits, fp32\.", captions(here))
     assert len(charts(here)) == 2
     assert open_drawers(here) == [MATH, CODE, NUMBERS]
 

@@ -252,7 +252,7 @@ def test_every_family_has_its_page(open_app: OpenApp, model: str, words: str) ->
     app = open_app(PAGE, model=model, patches__view="sequence")
     assert words in text(app)
     choose_view(app, "ways")
-    assert "up to rounding" in captions(app) or "bit-identical" in captions(app)
+    assert "up to rounding" in captions(app) or "give identical tokens" in captions(app)
 
 
 def test_a_second_map_of_the_pixels_is_not_called_positions(open_app: OpenApp) -> None:

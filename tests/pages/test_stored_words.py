@@ -194,7 +194,7 @@ def test_the_first_block_s_share_of_the_gradient(open_app: OpenApp, updates: int
         if not norms or not all(row[-1] for row in norms):
             continue
         share = float(np.exp(np.mean([np.log(max(row[0], 5e-324)) - np.log(row[-1]) for row in norms])))
-        said = re.search(rf"{re.escape(title)} (below 1e-30|1/[\d,]+|\d+(?:\.\d)?)(?: \(\w+\))?[;.]", text)
+        said = re.search(rf"(below 1e-30|1/[\d,]+|\d+(?:\.\d)?)(?: \(\w+\))? in '{re.escape(title)}'", text)
         assert said is not None, title
         if said[1].startswith("1/"):
             assert float(said[1][2:].replace(",", "")) == pytest.approx(1 / share, rel=0.01, abs=0.51)

@@ -143,7 +143,7 @@ def test_the_map_of_heads_is_the_change_of_the_class_probability(open_app: OpenA
     change = arrays["values2"][0]
     best = int(abs(change).argmax())
     caption = read_captions(app)
-    assert f"with head {best % 4 + 1} of layer {best // 4 + 1} from the first image" in caption
+    assert f"head {best % 4 + 1} of layer {best // 4 + 1} by that of the first image" in caption
     found = re.search(r"by ([+−][\d.]+|0\.0) points", caption)
     assert found is not None
     assert float(found[1].replace("−", "-")) == pytest.approx(

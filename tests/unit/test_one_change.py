@@ -135,19 +135,19 @@ def test_gradient_norms_are_geometric_means() -> None:
     np.testing.assert_allclose(pre.mean, [2.0, 4.0])
     assert (pre.low[0], pre.high[0], pre.seeds) == (1.0, 4.0, 2)
     said = gradients_said([pre, post], 10)
-    assert said.endswith("Before 0.5 (similar); After 1/100.")
+    assert said.endswith("1/100 in 'After' after 10 updates; the others: 0.5 (similar) in 'Before'.")
     assert [one.name for one in select_norms(rows, 1, {"pre": "Before", "post": "After"})] == ["pre"]
 
 
 def test_a_gradient_that_vanished_has_words() -> None:
     rows = [{"variant": name, "norms": [norms]} for name, norms in (("a", [0.0, 1.0]), ("b", [1.0, 2.0]))]
     said = gradients_said(select_norms(rows, 0, {"a": "A", "b": "B"}), 0)
-    assert said.endswith("A below 1e-30; B 0.5 (similar).")
+    assert said.endswith("below 1e-30 in 'A' before training; the others: 0.5 (similar) in 'B'.")
     here = [
         Norms("a", "A", values := np.array(norms), values, values, 1) for norms in ([0.0, 1.0], [0.0, 0.0])
     ]
     text = gradients_said(here, 0)
-    assert "A below 1e-30" in text and "A undefined" in text
+    assert "below 1e-30 in 'A'" in text and "undefined (no gradient in the last block) in 'A'" in text
 
 
 # ---------------------------------------------------------------- what is turned, and what is wrong

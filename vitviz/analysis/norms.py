@@ -133,21 +133,21 @@ def select_norms(rows: Sequence[Row], mark: int, titles: Mapping[str, str]) -> l
 
 def describe_gradient_shares(norms: Sequence[Norms], updates: int) -> str:
     """Describe the ratio of the first block's gradient norm to the last block's, by variant."""
-    moment = "Before training" if updates == 0 else f"After {plural(updates, 'update')}"
+    moment = "before training" if updates == 0 else f"after {plural(updates, 'update')}"
     if not norms:
         return ""
-    shares = [f"{variant.title} {format_share(variant.share)}" for variant in norms]
-    weakest = min(norms, key=lambda variant: np.nan_to_num(variant.share, nan=np.inf)).title
-    return (
-        f"{moment}, the gradient norm of the first block relative to the last is smallest in {weakest}:"
-        f" {'; '.join(shares)}."
+    first, *others = (
+        f"{format_share(variant.share)} in '{variant.title}'"
+        for variant in sorted(norms, key=lambda variant: np.nan_to_num(variant.share, nan=np.inf))
     )
+    more = f"; the others: {', '.join(others)}" if others else ""
+    return f"The smallest ratio of the first block's gradient norm to the last block's is {first} {moment}{more}."
 
 
 def format_share(share: float) -> str:
     """Return a ratio of gradient norms as '3', '1.2 (similar)' or '1/40'."""
     if np.isnan(share):
-        return "undefined, as the last block has no gradient"
+        return "undefined (no gradient in the last block)"
     if share < LEAST:
         return f"below {LEAST:g}"
     if 1 / ALIKE <= share <= ALIKE:

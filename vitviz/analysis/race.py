@@ -243,5 +243,5 @@ def describe_shuffling(racers: Sequence[Racer]) -> str:
         parts.append(", ".join(others))
     same = [r.title for r, loss in lost if abs(loss) < CHANGED]
     if same:
-        parts.append(f"{_LITTLE} of change for {', '.join(same)}")
+        parts.append(f"{', '.join(same)}: a change of {_LITTLE}")
     return f"With shuffled patches: {'; '.join(parts)}."

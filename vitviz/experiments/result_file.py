@@ -7,6 +7,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
+from vitviz.data.datasets import data_title
 from vitviz.training.atomic_files import write_whole
 
 CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
@@ -146,7 +147,7 @@ def describe_recipe(stored: Result, rows: Sequence[Row]) -> str:
     varied = {row.get("knob") for row in rows}
     count, unit = next((settings[unit], unit) for unit in ("epochs", "updates") if unit in settings)
     parts = {
-        "": f"{count:,g} {unit if count != 1 else unit[:-1]} of {settings['dataset']}",
+        "": f"{count:,g} {unit if count != 1 else unit[:-1]} on {data_title(settings['dataset'])}",
         "batch_size": f"batches of {settings.get('batch_size')}",
         "learning_rate": f"learning rate {settings.get('learning_rate')}",
     }

@@ -15,7 +15,7 @@ FloatArray64 = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Costs:
-    """Costs of global and of windowed attention over the number of tokens; (sizes,) each."""
+    """Costs of global and of window attention over the number of tokens; (sizes,) each."""
 
     tokens: FloatArray64
     full: FloatArray64

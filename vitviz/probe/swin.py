@@ -1,4 +1,4 @@
-"""Read parts of a Swin's weights, and measure seconds and bytes of global and windowed attention."""
+"""Read parts of a Swin's weights, and measure seconds and bytes of global and window attention."""
 
 import statistics
 from collections.abc import Callable, Sequence
@@ -73,7 +73,7 @@ def patch_gradients(
 
 @dataclass(frozen=True)
 class Measurement:
-    """One size: tokens per side, and (seconds, peak bytes) of global and windowed attention."""
+    """One size: tokens per side, and (seconds, peak bytes) of global and window attention."""
 
     side: int
     global_s: float

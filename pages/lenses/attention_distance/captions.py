@@ -65,7 +65,8 @@ def describe_cnn_beside_heads(layer_px: FloatArray, reach_px: FloatArray, image_
     return (
         f"The mean attention distance is {layer_px[0]:.1f} px in layer 1 and {layer_px[-1]:.1f} px in layer"
         f" {len(layer_px)}; the CNN's reach is {reach_px[0]:.1f} px after layer 1 and {reach_px[-1]:.1f} px after layer"
-        f" {len(reach_px)}. Reach: mean distance by gradients over {plural(image_count, 'image')}."
+        f" {len(reach_px)}. Reach: mean distance from the centre, weighted by gradients, over"
+        f" {plural(image_count, 'image')}."
         " Distances are in pixels of each model's input."
     )
 

@@ -127,7 +127,7 @@ export default class SweepView {
       return { name, color, points, now: chancesOf(arrays.chances, m, this.hand.at)[first] };
     });
     this.current.note.textContent = revealed
-      ? 'Bold: the model still predicts that initial class. Drag in the chart to move the slider.'
+      ? 'Bold: the prediction is still the initial one. Drag in the chart to move the slider.'
       : 'Grey: the range of all models. Predict to see each model.';
     const whose = revealed ? 'Confidence in each model’s initial prediction' : 'Range of all models’ confidence';
     const label = `${whose}, from ${words[0]} to ${words.at(-1)}`;

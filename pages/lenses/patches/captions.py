@@ -88,7 +88,7 @@ def describe_difference(difference: float, largest: float, count: int) -> str:
         "agree up to rounding" if difference < 1e-4 * max(1.0, largest) else "differ by more than rounding"
     )
     if difference == 0:
-        verdict = "are bit-identical"
+        verdict = "give identical tokens"
     return (
         f"Both implementations {verdict}: the largest difference is **{format_power_of_ten(difference)}** over"
         f" {count:,} values (largest value {largest:.2f})."
@@ -118,7 +118,7 @@ def describe_shuffle(image: EmbeddedImage, moved: int, predictions: list[Shuffle
     first, *others = predictions
     top = int(first.before.argmax())
     text = (
-        f"{first.title}, p({plain(format_class(image, top))}) changes from"
+        f"{first.title}, P({plain(format_class(image, top))}) changes from"
         f" {format_probability(float(first.before[top]))} to {format_probability(float(first.after[top]))} when"
         f" {moved} of {total} move (upper bars: original order, lower bars: shuffled)."
     )

@@ -95,7 +95,7 @@ export default class PatchesStage {
     const pull = () => this.pull.click();
     this.pulls = { e: pull, E: pull };
     gridNavigation(this.map.node, {
-      label: 'Image divided into patches; E separates them',
+      label: 'Image divided into patches; key E separates them',
       grid: () => [this.message.header.rows, this.message.header.cols],
       cellAt: (x, y) => this.patchAt(x, y),
       keys: this.pulls,

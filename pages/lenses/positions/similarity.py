@@ -120,7 +120,7 @@ def _draw_controls() -> tuple[list[PositionTable], bool, bool]:
             "positions.stretched",
             "Separate colour scales",
             True,
-            help="On: each panel has its own scale, from its pairs of different positions. Off: −1 to 1 for both.",
+            help="On: one scale per panel, without the similarity of a position to itself. Off: one scale for both.",
         )
         seed = widgets.number(
             "positions.seed",

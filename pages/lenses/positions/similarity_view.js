@@ -328,7 +328,7 @@ export default class SimilarityView extends Tables {
       scale: canvas(box, { role: 'img', class: 'sim-scale' }),
     };
     gridNavigation(mosaic.map.node, {
-      label: `Similarity mosaic ${p + 1}: one map per position`,
+      label: `Panel ${p + 1}: one map of similarities per position`,
       grid: () => this.panels[p].grid,
       start: () => this.queryOf(p),
       cellAt: (x, y) => this.fineCell(p, x, y)?.tile ?? -1,

@@ -45,11 +45,8 @@ def describe_flow(hops: dict[str, swin.Hops], pin: int, shift: int, blocks: int)
         return f"the whole image after {plural(int(reached.max()), 'block')}"
 
     *shifted, fixed, vit, cnn = (describe_reach(title) for title in hops)
-    cnn = cnn.removeprefix("the whole image ")
-    text = f"Information from patch {pin + 1} reaches {vit} in the ViT and {cnn} in the CNN."
-    if not shift:
-        return f"{text} In unshifted windows, information reaches {fixed}."
-    return f"{text} In shifted windows, information reaches {shifted[0]}; in unshifted windows, {fixed}."
+    windows = f"{shifted[0]} with the shift and {fixed} without it" if shift else f"{fixed} without a shift"
+    return f"Information from patch {pin + 1} reaches {windows}. In the ViT, it reaches {vit}; in the CNN, {cnn}."
 
 
 def describe_gradients(allowed: token_reach.BoolArray, gradients: NDArray[np.float64]) -> str:

@@ -1,4 +1,4 @@
-"""Cost of global and windowed attention: multiply-adds by formula, runtime and memory measured on this server."""
+"""Cost of global and window attention: multiply-adds by formula, runtime and memory measured on this server."""
 
 import numpy as np
 import streamlit as st

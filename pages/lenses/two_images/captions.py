@@ -85,7 +85,7 @@ def describe_patching(runs: PatchedRuns) -> str:
         name = f"token {name_token(runs, best)} of {runs.layer}"
     after, target = float(runs.after.ravel()[best]), plain(runs.target)
     return (
-        f"P({target}) of the second image changes most with {name} from the first image: by"
+        f"Replacing {name} by that of the first image has the largest effect: the second image's P({target}) changes by"
         f" {gained(float(points.ravel()[best]))} points, from {percent(runs.second, 2)} to {percent(after, 2)}"
         f" (first image: {percent(runs.first)})."
     )
@@ -99,7 +99,7 @@ def describe_segments(pair: ImagePair, layer: int, segmented: SegmentedPair) -> 
     rule = "attention" if segmented.by_attention else "first component"
     return (
         f"The foreground by {rule} covers {percent(foreground.mean(), 0)} of the first image. Segment {label + 1}"
-        f" ({HEAD_NAMES[label]}) holds {percent(inside[label] / max(int(inside.sum()), 1), 0)} of it, and covers"
-        f" {percent((segmented.first == label).mean(), 0)} of the first image and"
+        f" ({HEAD_NAMES[label]}) holds {percent(inside[label] / max(int(inside.sum()), 1), 0)} of the foreground, and"
+        f" covers {percent((segmented.first == label).mean(), 0)} of the first image and"
         f" {percent((segmented.second == label).mean(), 0)} of the second ({pair.layers[layer].said})."
     )

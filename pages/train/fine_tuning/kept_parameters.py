@@ -104,7 +104,7 @@ def _describe_images(chosen: RaceSettings) -> str:
         if preparation.image_size > source_px
         else "Images match the backbone's size and channels"
         if fits
-        else "Images are resized; the backbone is unchanged"
+        else "Images are converted to the backbone's size and channels"
     )
     return (
         f"{plural(chosen.task.pictures, 'training image')}, {chosen.held_out:,} for validation,"
