@@ -9,6 +9,7 @@ const COOKIE = 'vitviz_visit';
 const REPLACED = Symbol.for('vitviz.cookie');
 const STARTED = Symbol.for('vitviz.browser');
 const SKIP_ID = 'vitviz-skip';
+const OPEN_PAGE = ':is([data-testid="stTopNavDropdownLink"], [data-testid="stSidebarNavLink"])[aria-current="page"]';
 const PAGE = '[data-testid="stMainBlockContainer"]';
 
 /**
@@ -46,11 +47,18 @@ function markMenu() {
     node.role = node.matches('ul') ? 'group' : 'none';
 }
 
+/** Let the open page's link in the menu lead from a study to the gallery: Streamlit would draw the study again. */
+function leaveStudy(event) {
+  if (event.defaultPrevented && event.target.closest(OPEN_PAGE))
+    document.querySelector(`${PAGE} a[href$="studies.study="]`)?.click();
+}
+
 export default function browser() {
   if (!window[STARTED]) {
     window[STARTED] = true;
     explainTerms();
     listenForKeys();
+    window.addEventListener('click', leaveStudy);
     resumePresenting();
   }
   addSkipLink();

@@ -8,8 +8,9 @@ from pages.selection import selection
 from pages.studies import renderer
 from pages.studies.study_list import STUDIES
 
-if query_params.went_back() and "studies.study" not in st.query_params:
-    widgets.set_control("studies.study", "")  # the gallery's address names no study
+# The gallery's address names no study; a click on the page in the menu sends no query at all.
+if "studies.study" not in st.query_params and (query_params.went_back() or not st.query_params.to_dict()):
+    widgets.set_control("studies.study", "")
 name = widgets.resolve_option("studies.study", ("", *STUDIES))  # '' shows the gallery
 if name:
     study = STUDIES[name]

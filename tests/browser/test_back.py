@@ -6,7 +6,7 @@ import re
 import time
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import WAIT_MS, Visit, settle
 from tests.browser.test_attention import explorer
@@ -20,6 +20,22 @@ def address(page: Page) -> tuple[str, set[str]]:
     return name, set(query.split("&"))
 
 
+def choose_in_menu(page: Page, section: str, title: str) -> None:
+    page.locator('[data-testid="stTopNavSection"]').filter(has_text=section).click()
+    page.locator('[data-testid="stTopNavDropdownLink"]').get_by_text(title, exact=True).click()
+
+
+def test_the_menu_leads_from_a_study_to_the_gallery_and_back_to_the_study(visit: Visit) -> None:
+    page = visit("studies?studies.study=published_sizes")
+    heading = page.locator("h1")
+    choose_in_menu(page, "Studies", "Studies")
+    expect(heading).to_have_text("Studies")
+    page.evaluate("history.back()")
+    expect(heading).to_have_text("Data size in the papers")
+    page.evaluate("history.forward()")
+    expect(heading).to_have_text("Studies")
+
+
 def chosen(page: Page) -> str:
     """The head that the address names; '' where the address is of another page."""
     found = re.search(r"/attention\?.*attention\.head=(\w+)", page.url)
@@ -30,8 +46,7 @@ def chosen(page: Page) -> str:
 def test_back_after_a_click_undoes_it_or_leaves_the_page(visit: Visit, waited_ms: int) -> None:
     page = visit("patches?model=checkpoint:digits_vit&image=digits:3")
     before = address(page)
-    page.locator('[data-testid="stTopNavSection"]').filter(has_text="The model").click()
-    page.locator('[data-testid="stTopNavDropdownLink"]').get_by_text("Attention", exact=True).click()
+    choose_in_menu(page, "The model", "Attention")
     page.wait_for_url(re.compile(r"/attention\?.*attention\.head="))
     view = explorer(page)
     settle(page)

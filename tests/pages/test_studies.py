@@ -59,6 +59,13 @@ def test_a_study_opens_and_a_skipped_prediction_shows_its_caption(open_app: Open
     assert "Predict, or skip" not in " ".join(caption.value for caption in app.main.caption)
 
 
+def test_the_page_s_link_in_the_menu_leads_back_to_the_gallery(open_app: OpenApp) -> None:
+    app = open_study(open_app, "norms")
+    app.query_params.clear()  # as a click in the menu
+    assert not app.run().exception and app.main.title[0].value == "Studies"
+    assert "studies.study" not in app.query_params
+
+
 @pytest.mark.parametrize("name", list(STUDIES))
 def test_an_example_builds_in_both_themes_without_a_page(name: str) -> None:
     if STUDIES[name].sketch is not None:  # needs a session's model and image
