@@ -26,6 +26,59 @@ PRESS = """(key) => {
   canvas.dispatchEvent(new KeyboardEvent('keydown', { key }));
   return document.querySelector('.vv-live').textContent;
 }"""
+# Draw heads by layer, (layers, heads), and return the places of their dots and of the line's label (x, y, width).
+DRAW_HEADS = """async ([values, spread]) => {
+  const { default: HeadDistance } = await import('/pages/lenses/attention_distance/head_distance.js');
+  const { createView } = await import('/vitviz/browser/kit/dom.js');
+  const { theme } = await import('/vitviz/browser/kit/colour_ramp.js');
+  const root = document.createElement('div');
+  document.body.replaceChildren(root);
+  const kind = CanvasRenderingContext2D.prototype;
+  const { arc, fillText } = kind;
+  const drawn = { dots: [], label: null };
+  kind.arc = function (x, y, radius, ...rest) {
+    if (radius === 5) drawn.dots.push([x, y]);
+    arc.call(this, x, y, radius, ...rest);
+  };
+  kind.fillText = function (text, x, y) {
+    if (text === 'uniform') drawn.label = [x, y, this.measureText(text).width];
+    fillText.call(this, text, x, y);
+  };
+  const shape = [1, values.length, values[0].length];
+  const data = Float32Array.from(values.flat());
+  const spread0 = { data: data.map(() => spread), shape };
+  const header = {
+    series: ['a'], steps: [0], shown: 0, axis: 'px', unit: 'px', lines: [{ value: 10, label: 'uniform' }],
+  };
+  const arrays = { values0: { data, shape }, spread0 };
+  createView(HeadDistance, { root, onUnmount() {} })({ header, arrays, colors: theme(root), width: 900 });
+  Object.assign(kind, { arc, fillText });
+  return drawn;
+}"""
+# Draw the live lab's dots, byte values (layers, series) up to `hi`; return its marks by value, and the dots, in px.
+DRAW_DOTS = """async ([rows, hi]) => {
+  const { drawCard } = await import('/pages/train/lab/timeline_draw.js');
+  const { canvas } = await import('/vitviz/browser/kit/dom.js');
+  const { theme } = await import('/vitviz/browser/kit/colour_ramp.js');
+  document.body.replaceChildren();
+  const drawn = { marks: {}, dots: [] };
+  const kind = CanvasRenderingContext2D.prototype;
+  const { arc, fillText } = kind;
+  kind.arc = function (x, y, ...rest) {
+    drawn.dots.push(y);
+    arc.call(this, x, y, ...rest);
+  };
+  kind.fillText = function (text, x, y) {
+    if (this.textAlign === 'right') drawn.marks[text] = y;
+    fillText.call(this, text, x, y);
+  };
+  const norms = { shape: [1, rows.length, rows[0].length], data: Uint8Array.from(rows.flat()) };
+  const header = { pictures: [{ name: 'norms', kind: 'dots', hi }] };
+  const now = { header, arrays: { norms }, colors: theme(document.body) };
+  drawCard({ now, state: { index: 0 }, cards: [{ map: canvas(document.body) }] }, 0);
+  Object.assign(kind, { arc, fillText });
+  return drawn;
+}"""
 LINE: dict[str, Any] = {"type": "scatter", "mode": "lines+markers", "line": {"color": "#0072B2"}}
 TEMPLATE = "%{x:,} images: %{y:+.1f} %, %{customdata[0]}"
 
@@ -132,6 +185,26 @@ def test_the_pointer_reads_the_nearest_point_and_a_new_message_forgets_it(page: 
     assert tip.text_content() == "a\n1: 1" and tip.evaluate("(one) => one.style.visibility") == "visible"
     page.evaluate("window.update({ ...window.message, header: { ...window.message.header } })")
     assert tip.evaluate("(one) => one.style.visibility") == "hidden"
+
+
+@pytest.mark.parametrize(("apart", "spread"), [(0.0, 0.0), (0.25, 0.1), (1.0, 0.5)])
+def test_the_label_of_a_line_covers_no_dot_and_no_bar(page: Page, apart: float, spread: float) -> None:
+    values = [[10 + apart * (-1) ** (layer + head) for head in range(8)] for layer in range(6)]
+    drawn = page.evaluate(DRAW_HEADS, [values, spread])
+    left, middle, width = drawn["label"]
+    assert len(drawn["dots"]) == 48
+    top, bottom = min(y for _, y in drawn["dots"]), max(y for _, y in drawn["dots"])
+    bar = spread * (bottom - top) / (2 * apart or 1)  # in px
+    near = [(x, y) for x, y in drawn["dots"] if left - 5 < x < left + width + 5]
+    assert not [(x, y) for x, y in near if abs(y - middle) < 8 + max(5, bar)]
+
+
+def test_the_lab_s_dots_have_round_marks_at_their_true_places(page: Page) -> None:
+    drawn = page.evaluate(DRAW_DOTS, [[[0, 51], [255, 102]], 31])
+    marks = {float(text): y for text, y in drawn["marks"].items()}
+    assert [*marks] == [0, 10, 20, 30]
+    for value, y in zip((0, 6.2, 31, 12.4), drawn["dots"], strict=True):
+        assert y == pytest.approx(marks[0] + value / 30 * (marks[30] - marks[0]), abs=1)
 
 
 def test_a_chart_of_a_page_is_described(visit: Any) -> None:

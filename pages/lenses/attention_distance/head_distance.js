@@ -141,27 +141,29 @@ export default class HeadDistance {
     const apart = heads > 1 ? (head / (heads - 1) - 0.5) * 0.5 : 0;
     const [x, y] = [plot.x(layer + apart), plot.y(v)];
     const color = headColor(head, heads);
+    const spread = series ? 0 : this.value('spread0', layer, head);
+    const [top, bottom] = [plot.y(v + spread), plot.y(Math.max(0, v - spread))];
     if (series === 0) {
-      const d = this.value(`spread${series}`, layer, head);
       ctx.globalAlpha = 0.35;
-      line(ctx, color, 3, x, plot.y(Math.max(0, v - d)), x, plot.y(v + d));
+      line(ctx, color, 3, x, bottom, x, top);
       ctx.globalAlpha = 1;
       plot.dot(x, y, 5, color);
     } else circle(ctx, color, 1.5, x, y, 4);
     const { picked } = this;
     if (picked.series === series && picked.layer === layer && picked.head === head)
       circle(ctx, this.message.colors.ink, 2, x, y, 9);
-    this.dots.push({ series, layer, head, x, y });
+    this.dots.push({ series, layer, head, x, y, top, bottom });
   }
 
-  /** Label a line at the place where the label covers the fewest dots. */
+  /** Label a line at the nearest place where the label covers no dot and no bar; above the plot there is none. */
   nameLine(ctx, plot, text, level) {
     const wide = ctx.measureText(text).width + 8;
-    const lefts = [0, 1, 0.5, 0.25, 0.75].map((at) => plot.x0 + 6 + at * (plot.x1 - plot.x0 - wide - 2));
-    const places = [level - 9, level + 10].flatMap((y) => lefts.map((x) => [x, y]));
-    const covers = ([x, y], d) => d.x > x - 10 && d.x < x + wide + 2 && Math.abs(d.y - y) < 14;
-    const count = (place) => this.dots.filter((d) => covers(place, d)).length;
-    const [x, y] = places.reduce((best, other) => (count(other) < count(best) ? other : best));
+    const room = plot.x1 - plot.x0 - wide - 2;
+    const lefts = Array.from({ length: 21 }, (_, i) => plot.x0 + 6 + (i * room) / 20);
+    const places = [-9, 10, -20, 21].flatMap((below) => lefts.map((x) => [x, level + below]));
+    const isFree = ([x, y]) =>
+      !this.dots.some((d) => d.x > x - 10 && d.x < x + wide + 2 && d.top < y + 14 && d.bottom > y - 14);
+    const [x, y] = places.find(isFree) ?? [lefts[0], plot.y0 - 8];
     plot.text(text, x, y, { align: 'left', paper: true });
   }
 

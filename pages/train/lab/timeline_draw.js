@@ -128,19 +128,20 @@ function drawDots(view, card, p) {
   const [, L, H] = arrays[p.name].shape;
   const height = Math.min(card.width * 0.8, 240) + (p.series ? 18 : 0);
   const ctx = card.map.size(card.width, height);
-  const plot = new Plot(ctx, colors, [30, card.width, p.series ? 28 : 10, height - 40], { x: [-0.5, L - 0.5] });
+  const domains = { x: [-0.5, L - 0.5], y: [0, p.hi] };
+  const plot = new Plot(ctx, colors, [30, card.width, p.series ? 28 : 10, height - 40], domains);
   let left = 30;
   p.series?.forEach((name, h) => {
     write(ctx, colors, name, left, 9, { color: headColor(h, H) });
     left += ctx.measureText(name).width + 10;
   });
-  plot.axisY([0, 0.5, 1], (part) => `${Number((p.hi * part).toPrecision(2))}`);
+  plot.axisY(plot.y.ticks(4), String);
   const layers = Array.from({ length: L }, (_, l) => l);
   plot.axisX(layers, (l) => String(l + 1), 'layer');
   const apart = Math.min(6, (card.width - 30) / L / H / 1.6);
   for (const l of layers)
     for (let h = 0; h < H; h++) {
-      const share = arrays[p.name].data[(view.state.index * L + l) * H + h] / 255;
-      plot.dot(plot.x(l) + (h - (H - 1) / 2) * apart, plot.y(share), 4, headColor(h, H));
+      const value = (p.hi * arrays[p.name].data[(view.state.index * L + l) * H + h]) / 255;
+      plot.dot(plot.x(l) + (h - (H - 1) / 2) * apart, plot.y(value), 4, headColor(h, H));
     }
 }
