@@ -81,7 +81,18 @@ function onKey(event) {
   }
 }
 
+/** Count a user's click on the panel's links as a key's press: the link names another stop only once that is drawn. */
+function onClick(event) {
+  if (!event.isTrusted || event.ctrlKey || event.metaKey || event.shiftKey || !isPresenting()) return;
+  const [back, next] = ['back', 'next'].map((way) => findLink(way)?.contains(event.target));
+  if (!back && !next) return;
+  event.preventDefault();
+  event.stopPropagation();
+  go(next ? 1 : -1);
+}
+
 /** Bind the keys. */
 export function listenForKeys() {
   window.addEventListener('keydown', onKey);
+  window.addEventListener('click', onClick, { capture: true });
 }
