@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from vitviz.plots.photo import Photo
 
 NO_CELL = -1
+LABEL = "Your answer"  # of every form: screen readers read the prompt with the signs of its Markdown
 _answer_points = register(__file__, "answer_points")
 
 
@@ -50,17 +51,15 @@ def draw_input(
         more: further options of a multiple-choice question, by name.
         on_change: called after an option was clicked.
     """
-    text, label = write(prompt), "Your answer"  # screen readers read a label with the signs of its Markdown
     with st.container(gap=None):
-        st.markdown(f":material/quiz: {text if '**' in text else f'**{text}**'}")
+        draw_prompt(write(prompt))
         if isinstance(kind, Choose):
-            options = {kind.encode(place): write(option) for place, option in enumerate(kind.options)}
-            _draw_options(key, label, options | dict(more or {}), on_change)
+            draw_options(kind, key, write, more=more, on_change=on_change)
         elif isinstance(kind, Drag):
-            _draw_number(kind, key, label)
+            _draw_number(kind, key)
         elif isinstance(kind, Arrange):
             st.multiselect(
-                label,
+                LABEL,
                 kind.items,
                 key=key,
                 format_func=plain,
@@ -70,7 +69,7 @@ def draw_input(
         elif isinstance(kind, Write):
             placeholder = "Your answer in a few words"
             st.text_input(
-                label,
+                LABEL,
                 key=key,
                 max_chars=MAX_TEXT_ANSWER,
                 placeholder=placeholder,
@@ -113,25 +112,46 @@ def _get_scale(kind: Drag) -> float:
     return 100.0 if kind.unit == "%" else 1.0
 
 
-def _draw_options(
-    key: str, label: str, options: Mapping[str, str], on_change: Callable[[], None] | None
+def draw_prompt(text: str) -> None:
+    """Draw a question's prompt in Markdown."""
+    st.markdown(f":material/quiz: {text if '**' in text else f'**{text}**'}")
+
+
+def draw_options(
+    kind: Choose,
+    key: str,
+    write: Callable[[str], str] = plain,
+    *,
+    more: Mapping[str, str] | None = None,
+    on_change: Callable[[], None] | None = None,
+    guess: Answer | None = None,
+    right: Collection[Answer] = (),
 ) -> None:
+    """Draw the options, disabled after the answer `guess`, which is selected; an icon marks `right` and wrong."""
+    marks = {} if guess is None or not right else {guess: ":material/close: "}
+    marks |= dict.fromkeys(right, ":material/check: ")
+    options = {
+        kind.encode(place): marks.get(place, "") + write(option) for place, option in enumerate(kind.options)
+    } | dict(more or {})
+    if guess is not None:
+        st.session_state[key] = kind.encode(guess)
     st.pills(
-        label,
+        LABEL,
         list(options),
         key=key,
         format_func=options.__getitem__,
         on_change=on_change,
+        disabled=guess is not None,
         label_visibility="collapsed",
     )
 
 
-def _draw_number(kind: Drag, key: str, label: str) -> None:
+def _draw_number(kind: Drag, key: str) -> None:
     """Draw a field for a number, or a slider that has no value before it is moved."""
     if kind.is_typed:
         convert: Callable[[float], float] = float if kind.digits else int
         st.number_input(
-            label,
+            LABEL,
             convert(kind.low),
             convert(kind.high),
             None,
@@ -150,7 +170,7 @@ def _draw_number(kind: Drag, key: str, label: str) -> None:
     scale = _get_scale(kind)  # a float, as all numbers of a slider must have one type
     middle = round((kind.low + kind.high) / 2 / kind.step) * kind.step
     st.slider(
-        label,
+        LABEL,
         scale * kind.low,
         scale * kind.high,
         scale * middle if moved_to is None else moved_to,

@@ -9,12 +9,12 @@ import streamlit as st
 
 from pages.classroom import class_question
 from pages.controls import query_params, widgets
-from pages.questions.answer_input import draw_input, explain_missing, get_moved_key
+from pages.questions.answer_input import draw_input, draw_options, draw_prompt, explain_missing, get_moved_key
 from pages.stores import lessons, session
 from pages.stores.lessons import StoredAnswer
 from vitviz.lessons.authored_questions import AuthoredMeasure
 from vitviz.lessons.lesson import Question
-from vitviz.lessons.question_kinds import Answer, AnswerKind, MeasuredAnswer
+from vitviz.lessons.question_kinds import Answer, AnswerKind, Choose, MeasuredAnswer
 from vitviz.text import plain
 
 if TYPE_CHECKING:
@@ -40,21 +40,20 @@ def draw(
         is_open: True asks again although there is an answer.
     """
     answer = None if is_open else answers.get(name)
-    prompt = f":material/quiz: **{plain(question.prompt)}**"
     if class_question.is_hidden(question.measure):  # the class bar shows the prompt
         class_question.draw_hidden_notice()
         return
     if answer is not None:
-        st.markdown(prompt)
+        draw_prompt(plain(question.prompt))
         st.session_state.pop(get_moved_key(f"{key}.guess"), None)
-        _draw_answer(answer)
+        _draw_answer(answer, key)
         if st.button("Predict again", key=f"{key}.again", type="tertiary"):
             answers.pop(name, None)
             st.rerun()
         return
     at = load_subject() if at is None else at
     if why := question.measure.why_not(at):
-        st.markdown(prompt)
+        draw_prompt(plain(question.prompt))
         st.caption(f"Not available for this model: {plain(why)}")
         return
     kind, subject = question.measure.get_answer_kind(at), at
@@ -108,6 +107,8 @@ def _build_answer(
         words=f"{kind.describe_verdict(guess, measured)} {measured.words}",
         where=_describe_context(at),
         label=measured.label,
+        right=measured.right,
+        kind=kind,
     )
 
 
@@ -116,9 +117,12 @@ def _describe_context(at: Subject) -> str:
     return f"{at.choice.title}, step {at.step:,}, {image}"
 
 
-def _draw_answer(answer: StoredAnswer) -> None:
-    left, right = st.columns(2)
-    left.metric("Your prediction", answer.guessed)
-    if answer.measured:
-        right.metric(answer.label, answer.measured)
+def _draw_answer(answer: StoredAnswer, key: str) -> None:
+    if isinstance(answer.kind, Choose):
+        draw_options(answer.kind, f"{key}.answer", guess=answer.guess, right=answer.right)
+    else:
+        left, right = st.columns(2)
+        left.metric("Your prediction", answer.guessed)
+        if answer.measured:
+            right.metric(answer.label, answer.measured)
     st.caption(plain(answer.words))

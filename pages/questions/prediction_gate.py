@@ -3,7 +3,7 @@
 It is for pages whose figure is the answer; `prediction` asks beside a figure that does not reveal it.
 """
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ import streamlit as st
 from pages.classroom import class_question
 from pages.controls import query_params, session_keys, widgets
 from pages.frame import page
-from pages.questions.answer_input import draw_input, explain_missing, read_input
+from pages.questions.answer_input import draw_input, draw_options, draw_prompt, explain_missing, read_input
 from pages.stores import lessons, session
 from pages.stores.lessons import StoredAnswer
 from vitviz.lessons.lesson import Question
@@ -33,6 +33,7 @@ class Prediction:
         kind: of its answer.
         judge: returns the verdict on a prediction, from the measurement, as Markdown.
         measured: the measured answer for the list of answers; by default the verdict.
+        right: returns the correct answers; by default they are unknown.
         question: the question that a teacher may ask the class.
         write: makes Markdown of the prompt and the options; by default they are Markdown.
     """
@@ -43,6 +44,7 @@ class Prediction:
     kind: AnswerKind
     judge: Callable[[Answer], str]
     measured: Callable[[], str] | None = None
+    right: Callable[[], Collection[Answer]] = tuple
     question: Question | None = None
     write: Callable[[str], str] = str
 
@@ -60,7 +62,7 @@ class Prediction:
         guess = self.kind.decode(text)
         if guess is not None:
             verdict = self.judge(guess)
-            page.markdown(verdict)
+            draw_verdict(self.key, self.prompt, self.kind, text, verdict, self.right(), self.write)
             measured = verdict if self.measured is None else self.measured()
             guessed = self.write(self.kind.format_answer(guess))
             store_answer(f"{self.key} {self.about}", self.write(self.prompt), guessed, measured)
@@ -74,11 +76,12 @@ def ask_options(
     options: Mapping[str, str],
     judge: Callable[[str], str],
     measured: Callable[[], str] | None = None,
+    right: Callable[[], Collection[Answer]] = tuple,
 ) -> Prediction:
     """Return a multiple-choice question in Markdown; `options` and `judge` take the option's name in the link."""
     names = tuple(options)
     kind = Choose(tuple(options.values()), names)
-    return Prediction(key, about, prompt, kind, lambda guess: judge(names[int(guess)]), measured)
+    return Prediction(key, about, prompt, kind, lambda guess: judge(names[int(guess)]), measured, right)
 
 
 def ask_highest(
@@ -98,6 +101,7 @@ def ask_highest(
         return None
     labels = {name: name if titles is None else titles[name] for name in values}
     best = max(values, key=values.__getitem__)
+    right = [float(place) for place, value in enumerate(values.values()) if value == values[best]]
 
     def judge(guess: str) -> str:
         predicted = f"Your prediction: {labels[guess]}, {format_value(values[guess])}"
@@ -105,7 +109,7 @@ def ask_highest(
             return f"{predicted}: right."
         return f"{predicted}. Measured best: {labels[best]}, {format_value(values[best])}."
 
-    return ask_options(key, about, prompt, labels, judge)
+    return ask_options(key, about, prompt, labels, judge, right=lambda: right)
 
 
 def create_prediction(key: str, question: Question) -> Prediction | None:
@@ -140,6 +144,7 @@ def create_choice(
         kind,
         judge,
         measured=lambda: answer().format_answer(kind),
+        right=lambda: answer().right,
         question=question,
         write=as_it_is,
     )
@@ -187,6 +192,27 @@ def draw_question(key: str, prompt: str, kind: AnswerKind, write: Callable[[str]
         st.button(
             "Skip", key=f"{key}.skip", type="tertiary", on_click=widgets.set_control, args=(key, SKIPPED)
         )
+
+
+def draw_verdict(
+    key: str,
+    prompt: str,
+    kind: AnswerKind,
+    text: str,
+    verdict: str,
+    right: Collection[Answer] = (),
+    write: Callable[[str], str] = str,
+) -> None:
+    """Draw the verdict on a prediction, as in a link, beside the question's options, of which it is one."""
+    guess = kind.decode(text)
+    if not isinstance(kind, Choose) or guess is None:
+        page.markdown(verdict)
+        return
+    with st.container(gap=None):
+        draw_prompt(write(prompt))
+        with st.container(horizontal=True, vertical_alignment="center"):
+            draw_options(kind, f"{key}.answer", write, more={SKIPPED: "Skip"}, guess=guess, right=right)
+            page.markdown(verdict)
 
 
 def store_answer(key: str, prompt: str, guessed: str, measured: str) -> None:

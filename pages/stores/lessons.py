@@ -10,7 +10,7 @@ from pathlib import Path
 from pages.stores.session import UserSession
 from vitviz.lessons.lesson import Lesson
 from vitviz.lessons.lesson_file import read_lesson
-from vitviz.lessons.question_kinds import Answer
+from vitviz.lessons.question_kinds import Answer, AnswerKind
 from vitviz.lessons.typed_tables import LessonError
 from vitviz.upload_limits import LESSON_BYTES
 
@@ -40,6 +40,8 @@ class StoredAnswer:
     words: str  # the verdict shown beside the question
     where: str  # model, step and image
     label: str = "Measured"  # of the measured answer
+    right: tuple[Answer, ...] = ()
+    kind: AnswerKind | None = None
 
 
 @dataclass

@@ -161,10 +161,15 @@ def test_every_stop_shows_what_it_says_and_can_be_done(
     assert not app.exception, [error.message for error in app.exception]
     assert done(app)
     if stop.question is not None and isinstance(stop.check, PredictionMade):
-        assert {metric.label for metric in app.metric} >= {"Your prediction", "Measured"}
         assert {key: said(app).get(key) for key, _ in stop.question.proof} == dict(stop.question.proof)
-        measured = next(metric.value for metric in app.metric if metric.label == "Measured")
-        assert options or measured not in before, "the page shows the answer in advance"
+        measured = [metric.value for metric in app.metric if metric.label == "Measured"]
+        if options:
+            answered = next(row for row in app.get("button_group") if str(row.key).endswith(".answer"))
+            icons = [option.content_icon for option in answered.proto.options]
+            assert answered.disabled and answered.value == "0" and icons.count(":material/check:") == 1
+            assert icons[0] in (":material/check:", ":material/close:") and not measured
+        else:
+            assert measured[0] not in before, "the page shows the answer in advance"
 
 
 def test_the_lecture_goes_through_the_pages_in_their_order() -> None:
@@ -314,7 +319,7 @@ def test_a_guess_can_be_taken_back(open_app: OpenApp) -> None:
     guess(app, stop)
     next(button for button in app.button if str(button.key).endswith(".again")).click().run()
     assert any(str(button.key).endswith(".measure") for button in app.button)
-    assert not app.metric
+    assert not app.metric and not any(str(row.key).endswith(".answer") for row in app.get("button_group"))
 
 
 def test_the_last_stop_leads_on(open_app: OpenApp) -> None:

@@ -247,10 +247,19 @@ def test_a_knob_s_values_wait_for_a_guess(open_app: OpenApp) -> None:
     assert named == ["AdamW", "Adam (L2)", "SGD", "Muon", "Skip"]
     row.set_value("2").run()
     assert not app.exception and said(app, "experiments.knob_guess") == "2"
+    answered = app.main.button_group(key="experiments.knob_guess.answer")
+    assert answered.disabled and answered.value == "2"
+    assert [option.replace("\\", "") for option in answered.options] == named, "the options stay"
+    marks = [option.content_icon for option in answered.proto.options]
+    assert marks == ["", ":material/check:", ":material/close:", "", ""]
     assert len(racers(app, "studies.hyperparameter.race")) == 4
     assert "SGD. Measured: Adam (L2)" in text(app) and "Best of 4" in text(app)
     app.main.selectbox(key="experiments.knob").set_value("depth").run()
     assert "Lowest of all" in racers(app, "studies.hyperparameter.race"), "another knob is another question"
+    app.main.button_group(key="experiments.knob_guess.row").set_value("shown").run()
+    assert not [row for row in app.main.get("button_group") if "knob_guess" in str(row.key)], (
+        "a skipped one goes"
+    )
 
 
 def test_a_slip_s_cost_waits_for_a_guess(open_app: OpenApp) -> None:

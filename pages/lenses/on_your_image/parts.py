@@ -94,13 +94,14 @@ def draw() -> None:
     start = plots.AssemblyHeader(watched, compared.truth, state.mark, state.values.apart_seen)
     draw_view(compared, parts, named, predictions, start)
     page.caption(describe_parts(predictions, parts, watched, compared.classes), compared.class_note)
+    class_name = plain(compared.classes[watched])
+    prompt = f"Parts in wrong places: which model loses most confidence in {class_name}?"
     if not guess:
-        class_name = plain(compared.classes[watched])
-        prompt = f"Parts in wrong places: which model loses most confidence in {class_name}?"
         prediction_gate.draw_question(GUESS, prompt, kind)
     else:
         guessed = keys.index(guess) if guess in keys else -1
-        st.markdown(describe_outcome(compared, predictions, guessed, watched))
+        outcome = describe_outcome(compared, predictions, guessed, watched)
+        prediction_gate.draw_verdict(GUESS, prompt, kind, guess, outcome)
         prediction_gate.draw_retry_button(GUESS)
         selection.link_to(
             "studies", "The same test on models trained only on faces", **{"studies.study": "faces"}

@@ -191,7 +191,14 @@ def draw_outcome(compared: Comparison, change: str, sweeps: Sequence[Sweep], gue
     keys, names = [choice.key for choice in compared.choices], compared.names
     start = CHANGES[change].start
     ranges = [find_stable_range(swept.answers, start, compared.truth) for swept in sweeps]
-    st.markdown(describe_outcome(guess, keys, names, ranges, change, compared.input_px))
+    prediction_gate.draw_verdict(
+        GUESS,
+        write_prompt(change),
+        Choose(names, tuple(keys)),
+        guess,
+        describe_outcome(guess, keys, names, ranges, change, compared.input_px),
+        _find_longest(ranges)[1],
+    )
     store_prediction(guess, keys, names, ranges, change)
     prediction_gate.draw_retry_button(GUESS)
 
