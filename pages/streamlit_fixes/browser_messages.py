@@ -1,8 +1,10 @@
-"""Send the messages of a run in batches, hash them quickly, and bound how many of them a browser is told to keep.
+"""Send the messages of a run in batches and without gaps, hash them quickly, and bound how many a browser keeps.
 
 Without this fix (Streamlit 1.67, no upstream issue found): each of a page's hundred messages wakes the event loop
 twice, and the two threads exchange the interpreter lock each time, which takes half of a run's time. Hashing takes four
 times as long, and a browser reports each message that it keeps (34 bytes) with every request, however many there are.
+A fragment's run that begins before the run before it was sent drops some of what that one drew: the browser ends with
+'Bad delta path index', and the page is blank until it is reloaded.
 """
 
 import asyncio
@@ -17,9 +19,11 @@ from streamlit import config
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime import forward_msg_cache
 from streamlit.runtime.app_session import AppSession
+from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
 from streamlit.runtime.scriptrunner import ScriptRunner
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunnerEvent
 from streamlit.runtime.scriptrunner_utils import script_run_context
+from streamlit.runtime.scriptrunner_utils.script_requests import RerunData
 
 from pages.streamlit_fixes.installation import Replacement, apply
 
@@ -29,6 +33,8 @@ _DELAYABLE = ("delta", "ref_hash")  # drawn elements; other messages are sent at
 # The run that installs this fix still uses the original functions: keep them alive, or its messages are lost.
 _send_event = AppSession._on_scriptrunner_event
 _handle_event = AppSession._handle_scriptrunner_event_on_event_loop
+_create_runner = AppSession._create_scriptrunner
+_clear = ForwardMsgQueue.clear
 PARAMETERS = (
     "self sender event forward_msg exception client_state page_script_hash fragment_ids_this_run pages"
     " run_descriptor"
@@ -68,6 +74,10 @@ def install() -> None:
         Replacement(AppSession, "_on_scriptrunner_event", PARAMETERS, _collect_event),
         Replacement(AppSession, "_handle_scriptrunner_event_on_event_loop", PARAMETERS),
         Replacement(AppSession, "_call_soon_on_event_loop", "self callback"),
+        Replacement(AppSession, "_create_scriptrunner", "self initial_rerun_data", _create_after_flush),
+        Replacement(
+            ForwardMsgQueue, "clear", "self retain_lifecycle_msgs fragment_ids_this_run", _keep_drawn
+        ),
     )
 
 
@@ -103,6 +113,21 @@ def _flush(session: AppSession, batch: _Batch) -> None:
                 logging.getLogger(__name__).exception("Streamlit could not handle %s", event)
     if has_queued and session._message_enqueued_callback:
         session._message_enqueued_callback()
+
+
+def _create_after_flush(session: AppSession, rerun_data: RerunData) -> None:
+    """Handle what the last run has drawn before a fragment's new runner takes its place: later it would be ignored."""
+    if session._scriptrunner is not None and _BATCH in session.__dict__:
+        _flush(session, session.__dict__[_BATCH])
+    _create_runner(session, rerun_data)
+
+
+def _keep_drawn(queue: ForwardMsgQueue, *, fragment_ids_this_run: Any = None, **options: Any) -> None:
+    """Clear the queue for a full run, which draws everything anew; a fragment's run follows what has not been sent."""
+    if fragment_ids_this_run is None:
+        _clear(queue, **options)
+    else:
+        queue._delta_index_map = {}  # its messages must not take the places of those before it
 
 
 def hash_message(message: ForwardMsg) -> None:

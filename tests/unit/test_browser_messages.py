@@ -14,6 +14,7 @@ from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
 from streamlit.runtime.scriptrunner import ScriptRunner
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunnerEvent
+from streamlit.runtime.scriptrunner_utils.script_requests import RerunData
 from streamlit.signal_util import Signal
 
 from pages.streamlit_fixes import browser_messages
@@ -119,6 +120,53 @@ def test_a_run_that_was_replaced_draws_no_more_and_an_error_takes_nothing_with_i
     session.tell(ENDED)
     session.wait(session.news.wait())
     assert session.queued == ["2", "script_finished"]
+
+
+def test_a_run_that_has_ended_is_sent_though_a_fragments_runner_takes_its_place(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A click on a busy server: what the page had drawn was lost, and its browser went blank."""
+
+    def create(session: AppSession, _: RerunData) -> None:
+        session._scriptrunner = "the fragment's"  # type: ignore[assignment]
+
+    monkeypatch.setattr(browser_messages, "_create_runner", create)
+    session.draw(1)
+    session.tell(ENDED)
+    session._create_scriptrunner(RerunData(fragment_id_queue=["view"]))
+    assert session.queued == ["1", "script_finished"]
+    session.draw(2, "the fragment's")
+    session._scriptrunner = None  # a full run draws all of it anew
+    session._create_scriptrunner(RerunData())
+    session._scriptrunner = "the page's"  # type: ignore[assignment]
+    session.wait(asyncio.sleep(0.01))
+    assert session.queued == ["1", "script_finished"]
+
+
+def test_a_fragments_run_follows_what_waits_and_a_full_run_takes_its_place(session: Session) -> None:
+    """Of a view's run that waits and its drawers Streamlit keeps the drawers, whose place the browser then lacks."""
+    queue = session._browser_queue
+
+    def add(fragment: str, *path: int) -> None:
+        message = ForwardMsg()
+        message.metadata.delta_path[:] = path
+        if fragment == "held":
+            message.ref_hash = "picture"
+        else:
+            message.delta.add_block.allow_empty = True
+            message.delta.fragment_id = fragment
+        queue.enqueue(message)
+
+    view = [("view", 0, 4), ("view", 0, 4, 0), ("held", 0, 4, 1), ("view.drawer", 0, 4, 2), ("", 0, 5)]
+    for fragment, *path in view:
+        add(fragment, *path)
+    queue.clear(retain_lifecycle_msgs=True, fragment_ids_this_run=["view"])
+    for fragment, *path in view[:3]:
+        add(fragment, *path)
+    paths = [tuple(message.metadata.delta_path) for message in queue._queue]
+    assert paths == [tuple(path) for _, *path in view + view[:3]]
+    queue.clear(retain_lifecycle_msgs=True)
+    assert queue.is_empty()
 
 
 def test_a_run_that_has_begun_goes_on_telling_its_session(monkeypatch: pytest.MonkeyPatch) -> None:
