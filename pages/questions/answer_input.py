@@ -67,12 +67,11 @@ def draw_input(
                 label_visibility="collapsed",
             )
         elif isinstance(kind, Write):
-            placeholder = "Your answer in a few words"
             st.text_input(
                 LABEL,
                 key=key,
                 max_chars=MAX_TEXT_ANSWER,
-                placeholder=placeholder,
+                placeholder="Your answer in a few words",
                 label_visibility="collapsed",
             )
         else:

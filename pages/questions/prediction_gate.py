@@ -32,7 +32,6 @@ class Prediction:
         prompt: the question.
         kind: of its answer.
         judge: returns the verdict on a prediction, from the measurement, as Markdown.
-        measured: the measured answer for the list of answers; by default the verdict.
         right: returns the correct answers; by default they are unknown.
         question: the question that a teacher may ask the class.
         write: makes Markdown of the prompt and the options; by default they are Markdown.
@@ -43,7 +42,6 @@ class Prediction:
     prompt: str
     kind: AnswerKind
     judge: Callable[[Answer], str]
-    measured: Callable[[], str] | None = None
     right: Callable[[], Collection[Answer]] = tuple
     question: Question | None = None
     write: Callable[[str], str] = str
@@ -63,9 +61,8 @@ class Prediction:
         if guess is not None:
             verdict = self.judge(guess)
             draw_verdict(self.key, self.prompt, self.kind, text, verdict, self.right(), self.write)
-            measured = verdict if self.measured is None else self.measured()
             guessed = self.write(self.kind.format_answer(guess))
-            store_answer(f"{self.key} {self.about}", self.write(self.prompt), guessed, measured)
+            store_answer(f"{self.key} {self.about}", self.write(self.prompt), guessed, verdict)
         return True
 
 
@@ -75,13 +72,12 @@ def ask_options(
     prompt: str,
     options: Mapping[str, str],
     judge: Callable[[str], str],
-    measured: Callable[[], str] | None = None,
     right: Callable[[], Collection[Answer]] = tuple,
 ) -> Prediction:
     """Return a multiple-choice question in Markdown; `options` and `judge` take the option's name in the link."""
     names = tuple(options)
     kind = Choose(tuple(options.values()), names)
-    return Prediction(key, about, prompt, kind, lambda guess: judge(names[int(guess)]), measured, right)
+    return Prediction(key, about, prompt, kind, lambda guess: judge(names[int(guess)]), right)
 
 
 def ask_highest(
@@ -94,22 +90,25 @@ def ask_highest(
 ) -> Prediction | None:
     """Return the question for the option with the highest value; None unless there are two.
 
+    Options whose values look alike as they are written are all right.
+
     Args:
         titles: by option, by default its name.
     """
     if len(values) < 2:
         return None
     labels = {name: name if titles is None else titles[name] for name in values}
+    shown = {name: format_value(value) for name, value in values.items()}
     best = max(values, key=values.__getitem__)
-    right = [float(place) for place, value in enumerate(values.values()) if value == values[best]]
+    right = [place for place, text in enumerate(shown.values()) if text == shown[best]]
 
     def judge(guess: str) -> str:
-        predicted = f"Your prediction: {labels[guess]}, {format_value(values[guess])}"
-        if values[guess] == values[best]:
+        predicted = f"Your prediction: {labels[guess]}, {shown[guess]}"
+        if shown[guess] == shown[best]:
             return f"{predicted}: right."
-        return f"{predicted}. Measured best: {labels[best]}, {format_value(values[best])}."
+        return f"{predicted}. Measured: {labels[best]}, {shown[best]}."
 
-    return ask_options(key, about, prompt, labels, judge, right=lambda: right)
+    return ask_options(key, about, prompt, labels, judge, lambda: right)
 
 
 def create_prediction(key: str, question: Question) -> Prediction | None:
@@ -137,17 +136,7 @@ def create_choice(
         measured = answer()
         return as_it_is(f"{kind.describe_verdict(guess, measured)} {measured.words}")
 
-    return Prediction(
-        key,
-        prompt,
-        prompt,
-        kind,
-        judge,
-        measured=lambda: answer().format_answer(kind),
-        right=lambda: answer().right,
-        question=question,
-        write=as_it_is,
-    )
+    return Prediction(key, prompt, prompt, kind, judge, lambda: answer().right, question, as_it_is)
 
 
 def read_prediction(key: str, question: Hashable, kind: AnswerKind) -> str:

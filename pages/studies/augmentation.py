@@ -1,12 +1,12 @@
 """Study each model's gain from augmentation, beside augmented images."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 
 from pages.frame import page
-from pages.questions.prediction_gate import Prediction, ask_options
+from pages.questions.prediction_gate import Prediction, ask_highest
 from pages.stores import shared_cache
 from pages.studies import data_size_results
 from pages.studies.data_size_results import Grid
@@ -22,7 +22,6 @@ from vitviz.text import gained, plural
 
 GUESS = "data.gain_guess"
 SHOWN = 7
-ONE_SEED = " One seed each; other seeds may differ."
 _PX = 96
 
 
@@ -47,28 +46,17 @@ def _ask(dataset: str, gains: Sequence[Curve]) -> Prediction | None:
         return None
     pictures = compared[0].pictures
     points = {
-        gain.name: (gain.title, 100 * float(gain.mean[place]))
+        gain.name: 100 * float(gain.mean[place])
         for gain in gains
         if (place := gain.find_size(pictures)) is not None
     }
-    return ask_options(
+    return ask_highest(
         GUESS,
         dataset,
         f"With {plural(pictures, 'image')}, which model gains most from augmentation?",
-        {name: title for name, (title, _) in points.items()},
-        lambda guess: describe_prediction(points, guess) + (ONE_SEED if compared[0].seeds == 1 else ""),
-    )
-
-
-def describe_prediction(points: Mapping[str, tuple[str, float]], guess: str) -> str:
-    """Compare the predicted model with the one that gains most; `points` has (title, gain in points) by model."""
-    title, predicted_gain = points[guess]
-    best_title, best_gain = max(points.values(), key=lambda entry: entry[1])
-    prediction = f"Your prediction: {title}, {gained(predicted_gain)} points"
-    if round(predicted_gain, 1) == round(best_gain, 1):
-        return f"{prediction}: right, {'none gains more' if best_gain > 0 else 'none loses less'}."
-    return (
-        f"{prediction}. {best_title} {'gains most' if best_gain > 0 else 'loses least'}, {gained(best_gain)}."
+        points,
+        lambda gain: f"{gained(gain)} points",
+        {gain.name: gain.title for gain in gains},
     )
 
 

@@ -1,6 +1,6 @@
 """Study test accuracy against the number of training images, at three training budgets."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from functools import partial
 from statistics import mean
@@ -59,7 +59,6 @@ def build(mode: Mode, dataset: str, augmented: bool, budget: str) -> View:
     lines = group_curves(rows, data_size.TITLES, augmented, "timed" if budget == TIME else "test")
     points = list_user_points(dataset, augmented) if budget == UPDATES else []
     sizes = data_size.GRIDS[dataset].sizes
-    leads = find_leads(lines)
     notes = (
         describe_missing_sizes(group_curves(half, data_size.TITLES, augmented), sizes, data_size.TITLES),
         describe_excluded_rows(half, comparable, data_size.TITLES),
@@ -71,7 +70,7 @@ def build(mode: Mode, dataset: str, augmented: bool, budget: str) -> View:
     return View(
         picture=size_figure(lines, sizes, data_size_results.CHANCE, measure, points, mode),
         caption=describe_sizes(lines),
-        prediction=_ask(grid, leads[0], lines) if leads and not points else None,
+        prediction=None if points else ask_lead(GUESS, (dataset, augmented), ", which model", lines),
         evidence=(evidence,),
         notes=" ".join(filter(None, notes)),
         table=_create_table(stored, lines),
@@ -94,14 +93,22 @@ def create_stopped_evidence(stored: Result, rows: Sequence[Row]) -> Evidence:
     )
 
 
-def _ask(grid: Grid, lead: Lead, lines: Sequence[Curve]) -> Prediction:
-    candidates = {line.name: line for line in lines if line.find_size(lead.pictures) is not None}
+def ask_lead(key: str, about: Hashable, asked: str, curves: Sequence[Curve]) -> Prediction | None:
+    """Return the question for the model that leads at the smallest size, or is tied with it; None without a lead."""
+    leads = find_leads(curves)
+    if not leads:
+        return None
+    lead = leads[0]
+    options = {curve.name: curve for curve in curves if curve.find_size(lead.pictures) is not None}
+    margins = [Lead(lead.pictures, lead.first, curve).margin for curve in options.values()]
+    right = [place for place, margin in enumerate(margins) if round(100 * margin, 1) == 0]
     return ask_options(
-        GUESS,
-        (grid.dataset, grid.augmented),
-        f"With {plural(lead.pictures, 'image')}, which model is best?",
-        {name: line.title for name, line in candidates.items()},
-        lambda guess: describe_prediction(lead, candidates[guess]),
+        key,
+        about,
+        f"With {plural(lead.pictures, 'image')}{asked} is best?",
+        {name: curve.title for name, curve in options.items()},
+        lambda guess: describe_prediction(lead, options[guess]),
+        right=lambda: right,
     )
 
 

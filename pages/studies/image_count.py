@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 from pages.frame import page
-from pages.questions.prediction_gate import Prediction, ask_options
+from pages.studies.data_size import ask_lead
 from pages.studies.study import Choice, Evidence, Study, View, create_curve_table
-from vitviz.analysis.data_size import Curve, Lead, describe_prediction, find_leads
 from vitviz.analysis.transfer import (
     LEVEL,
     describe_crossing,
@@ -18,7 +17,6 @@ from vitviz.experiments.result_file import Result, Row, read_result, read_result
 from vitviz.experiments.transfer_plan import BODIES, LONGER, PLAN_OF, PLANS, Plan
 from vitviz.plots.fine_tuning import image_count_figure
 from vitviz.plots.theme import Mode
-from vitviz.text import plural
 
 GUESS = "fine_tuning.grown_guess"
 
@@ -39,7 +37,6 @@ def build(mode: Mode, source: str) -> View:
     plan = PLAN_OF[source]
     stored = read_result(plan.name)
     curves = group_method_curves(stored.rows, source, plan.methods)
-    leads = find_leads(curves)
     notes = (
         describe_crossing(curves, LONGER),
         LEVEL,
@@ -49,7 +46,7 @@ def build(mode: Mode, source: str) -> View:
     return View(
         picture=image_count_figure(curves, plan.sizes, 1 / 10, mode),
         caption=f"{describe_leads(curves)} {describe_crossing(curves)}".strip(),
-        prediction=_ask(source, leads[0], curves) if leads else None,
+        prediction=ask_lead(GUESS, source, " per class, which method", curves),
         evidence=(create_evidence(stored, stored.where(source=source)),),
         notes=" ".join(filter(None, notes)),
         table=create_curve_table(curves, "images per class", f"{stored.name}.csv"),
@@ -72,17 +69,6 @@ def describe_rates(plan: Plan, source: str) -> str:
     return (
         f"Learning rates: {method.learning_rate:g} for the pretrained backbone, {method.head_learning_rate:g} for its"
         f" new head, {method.scratch_learning_rate:g} from scratch; each is the best of several."
-    )
-
-
-def _ask(source: str, lead: Lead, curves: Sequence[Curve]) -> Prediction:
-    methods = {curve.name: curve for curve in curves if curve.find_size(lead.pictures) is not None}
-    return ask_options(
-        GUESS,
-        source,
-        f"With {plural(lead.pictures, 'image')} per class, which method is best?",
-        {name: curve.title for name, curve in methods.items()},
-        lambda guess: describe_prediction(lead, methods[guess]),
     )
 
 

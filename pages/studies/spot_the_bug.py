@@ -39,7 +39,7 @@ def build(_mode: Mode, puzzle: int) -> View:
             prompt="One of these lines is wrong. Which?",
             options={str(place): f"{place + 1}" for place in range(len(bug.lines))},
             judge=lambda guess: describe_prediction(bug, int(guess)),
-            measured=lambda: f"Line {bug.wrong[0] + 1}",
+            right=lambda: bug.wrong,
         ),
         [Evidence(stored, rows, describe_recipe(stored, rows)) for stored, _, rows in pairs],
         conceals=False,
@@ -54,7 +54,8 @@ def _rank_separation(stored: Result, name: str) -> tuple[bool, float]:
 
 
 def describe_prediction(bug: Bug, line: int) -> str:
-    return f"Your prediction: line {line + 1}: {'right' if line in bug.wrong else 'wrong'}."
+    verdict = "right" if line in bug.wrong else f"wrong. The bug is in line {bug.wrong[0] + 1}"
+    return f"Your prediction: line {line + 1}: {verdict}."
 
 
 def _describe_solution(bug: Bug) -> str:

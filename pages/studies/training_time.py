@@ -1,9 +1,7 @@
 """Study accuracy against training time for one number of images, and where the curves cross."""
 
-from collections.abc import Mapping
-
 from pages.controls import widgets
-from pages.questions.prediction_gate import Prediction, ask_options
+from pages.questions.prediction_gate import Prediction, ask_highest
 from pages.studies import data_size_results
 from pages.studies.data_size_results import Grid
 from pages.studies.study import Choice, Study, View
@@ -22,7 +20,7 @@ from vitviz.experiments.data_size import GRIDS, TITLES
 from vitviz.experiments.result_file import CURVE_PICTURES
 from vitviz.plots.data_size import time_figure
 from vitviz.plots.theme import Mode
-from vitviz.text import percent, percent_difference
+from vitviz.text import percent
 
 GUESS = "data.time_guess"
 
@@ -65,25 +63,14 @@ def _ask(grid: Grid, lines: Lines) -> Prediction | None:
     seconds, reached = last
     titles = {name: title for name, (title, _) in lines.items()}
     fastest = min(lines, key=lambda name: lines[name][1][0, -1])
-    return ask_options(
+    return ask_highest(
         GUESS,
         (grid.dataset, grid.augmented),
         f"{titles[fastest]} finishes first, after {seconds:.0f}\N{NO-BREAK SPACE}s. Which model is best then?",
+        reached,
+        percent,
         titles,
-        lambda guess: describe_prediction(reached, titles, guess),
     )
-
-
-def describe_prediction(reached: Mapping[str, float], titles: Mapping[str, str], guess: str) -> str:
-    """Describe whether the predicted model is the best at one moment; accuracies in [0, 1] by model."""
-    others = {name: share for name, share in reached.items() if name != guess}
-    best = max(others, key=others.__getitem__)
-    above = percent_difference(reached[guess], others[best])
-    if above == 0:
-        return f"Your prediction: {titles[guess]}, level with {titles[best]}: {percent(reached[guess])}."
-    if above > 0:
-        return f"Your prediction: {titles[guess]} is right, {above:.1f} points above {titles[best]}."
-    return f"Your prediction: {titles[guess]}. Measured: {titles[best]}, {-above:.1f} points above it."
 
 
 def _describe_ends(lines: Lines, pictures: int) -> str:

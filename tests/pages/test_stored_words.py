@@ -176,11 +176,9 @@ def test_how_many_answers_a_shift_changes(
         assert shares(told[0]) == written(100 * share for share in changed)
         widest = 200 * max((share * (1 - share) / 1000) ** 0.5 for share in changed)
         assert f"at most {widest:.1f} points" in told[2] and "python -m vitviz.experiment robustness" in text
-        verdict = "correct" if changed[0] >= changed[1] else "wrong"
-        assert (
-            f"Your prediction, CNN, wide, is {verdict}: {100 * changed[0]:.1f} % of its predictions change"
-            in text
-        )
+        verdict = ": right" if changed[0] >= changed[1] else ". Measured:"
+        predicted = f"Your prediction: CNN, wide, {100 * changed[0]:.1f} % of its predictions change"
+        assert predicted + verdict in text
 
 
 @pytest.mark.parametrize("updates", [0, 10, 200])

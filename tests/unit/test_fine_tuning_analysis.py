@@ -15,7 +15,6 @@ from vitviz.analysis.fine_tuning import (
     compare_groups,
     describe_test_accuracies,
     describe_weight_changes,
-    describe_weight_prediction,
     mean_curve,
     measure_weight_changes,
     name_part,
@@ -229,10 +228,3 @@ def test_seeds_that_are_level_are_not_said_to_span() -> None:
     apart = Group("scratch", "From scratch", (), (0.9, 1.0, 0.95))
     told = describe_test_accuracies(level, apart, 60).replace("\N{NO-BREAK SPACE}", " ")
     assert "Fine-tuned 100 % (every seed); From scratch 95.0 % (90.0 % to 100 %)" in told
-
-
-def test_a_guess_of_the_part_that_moves_furthest_is_judged() -> None:
-    body = {"E": 0.02, "layer 1": 0.5, "final LayerNorm": 0.001}
-    assert describe_weight_prediction(body, "layer 1").count("layer 1") == 2
-    text = describe_weight_prediction(body, "final LayerNorm").replace("\N{NO-BREAK SPACE}", " ")
-    assert re.search("final LayerNorm.*0.1 %.*layer 1.*50.0 %", text)

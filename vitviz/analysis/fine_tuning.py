@@ -152,15 +152,6 @@ def select_backbone(changes: Mapping[str, float]) -> dict[str, float]:
     return {part: change for part, change in changes.items() if part != "head"}
 
 
-def describe_weight_prediction(body: Mapping[str, float], guess: str) -> str:
-    """Describe the part predicted to change most next to the measured one."""
-    most = max(body, key=body.__getitem__)
-    return (
-        f"Your prediction: {guess}, which changes by {_format_share(body[guess])} of its norm. Measured: {most} changes"
-        f" most, by {_format_share(body[most])}."
-    )
-
-
 def describe_weight_changes(
     tuned: Mapping[str, float], scratch: Mapping[str, float], rates: tuple[float, float]
 ) -> str:
@@ -178,8 +169,8 @@ def describe_weight_changes(
     most, least = max(body, key=body.__getitem__), min(body, key=body.__getitem__)
     share = float(np.median([scratch[part] / body[part] for part in body if part in scratch and body[part]]))
     return (
-        f"In the backbone {most} changes most, by {_format_share(body[most])} of its norm, and {least} least, by"
-        f" {_format_share(body[least])}. From scratch the median part changes {share:.1f} times as much"
+        f"In the backbone {most} changes most, by {format_share(body[most])} of its norm, and {least} least, by"
+        f" {format_share(body[least])}. From scratch the median part changes {share:.1f} times as much"
         f"{_describe_rates(*rates)}."
     )
 
@@ -190,7 +181,7 @@ def _describe_rates(body: float, scratch: float) -> str:
     return f", partly because its learning rate is {scratch:g} instead of {body:g}"
 
 
-def _format_share(share: float) -> str:
+def format_share(share: float) -> str:
     """Format a share with at least one non-zero digit."""
     digits = max(1, -int(np.floor(np.log10(100 * share)))) if share > 0 else 1
     return percent(share, digits)

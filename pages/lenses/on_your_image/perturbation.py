@@ -126,7 +126,7 @@ def draw() -> None:
     if not guess:
         prediction_gate.draw_question(GUESS, write_prompt(change), kind)
     else:
-        draw_outcome(compared, change, sweeps, guess)
+        draw_outcome(compared, change, sweeps, kind, guess)
         selection.link_to(
             "studies",
             "Compare the models over many test images",
@@ -186,20 +186,18 @@ def build_perturbation(compared: Comparison, change: str, setting: Setting) -> p
     )
 
 
-def draw_outcome(compared: Comparison, change: str, sweeps: Sequence[Sweep], guess: str) -> None:
-    """Draw the verdict on the user's prediction, and store it."""
-    keys, names = [choice.key for choice in compared.choices], compared.names
-    start = CHANGES[change].start
+def draw_outcome(
+    compared: Comparison, change: str, sweeps: Sequence[Sweep], kind: Choose, guess: str
+) -> None:
+    """Draw the verdict on the user's prediction, and store it among the session's answers if a model was predicted."""
+    start, names, prompt = CHANGES[change].start, compared.names, write_prompt(change)
     ranges = [find_stable_range(swept.answers, start, compared.truth) for swept in sweeps]
-    prediction_gate.draw_verdict(
-        GUESS,
-        write_prompt(change),
-        Choose(names, tuple(keys)),
-        guess,
-        describe_outcome(guess, keys, names, ranges, change, compared.input_px),
-        _find_longest(ranges)[1],
-    )
-    store_prediction(guess, keys, names, ranges, change)
+    best = _find_longest(ranges)[1]
+    outcome = describe_outcome(guess, kind.names, names, ranges, change, compared.input_px)
+    prediction_gate.draw_verdict(GUESS, prompt, kind, guess, outcome, best)
+    if guess in kind.names:
+        winners = join_words([names[i] for i in best] or ["none of them"])
+        prediction_gate.store_answer(change, prompt, names[kind.names.index(guess)], winners)
     prediction_gate.draw_retry_button(GUESS)
 
 
@@ -358,15 +356,6 @@ def describe_outcome(
 def write_prompt(change: str) -> str:
     """Return the question about a change."""
     return f"{CHANGES[change].title}: which model keeps its prediction for this image longest?"
-
-
-def store_prediction(
-    guess: str, keys: Sequence[str], names: Sequence[str], ranges: Sequence[StableRange], change: str
-) -> None:
-    """Store the prediction and the right models among the session's answers, if a model was predicted."""
-    if guess in keys:
-        best = [names[i] for i in _find_longest(ranges)[1]] or ["none of them"]
-        prediction_gate.store_answer(change, write_prompt(change), names[keys.index(guess)], join_words(best))
 
 
 def _find_longest(ranges: Sequence[StableRange]) -> tuple[int, list[int]]:

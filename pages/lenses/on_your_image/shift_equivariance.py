@@ -39,7 +39,6 @@ FIRST_PX = 6  # of the stored shifts, the one that separates the models most; a 
 DEPTHS = ("first", "middle", "last")
 HEADS = ("Map of the image", "Map of the shifted image", "Difference")
 MARGIN = 0.25
-PREDICTIONS, PROBABILITY = "predictions change", "probability changes class"  # the units of shares
 ALIKE = 0.05  # smaller differences count as none
 EXACT = 1e-4  # rounding error of sums over some thousand values
 
@@ -130,45 +129,19 @@ def _ask_model(models: Sequence[ShiftedMaps], shift_px: int, rates: Mapping[str,
         rates: the share of test images whose prediction changes, by key; if a model lacks it, the question is about
             this image.
     """
-    if len(models) < 2:
-        return True
     over_many = all(model.key in rates for model in models)
-    shares = {
-        model.key: (model.name, rates[model.key] if over_many else model.changed_share) for model in models
-    }
-    prompt, unit = (
-        (
-            f"Test images shift {shift_px} px to the right. Which model's prediction changes most often?",
-            PREDICTIONS,
-        )
-        if over_many
-        else (
-            f"The image shifts {shift_px} px to the right. Which model's prediction changes most?",
-            PROBABILITY,
-        )
-    )
-    return prediction_gate.ask_options(
+    shares = {model.key: rates[model.key] if over_many else model.changed_share for model in models}
+    moved, often = ("Test images shift", " often") if over_many else ("The image shifts", "")
+    unit = "predictions change" if over_many else "probability changes class"
+    question = prediction_gate.ask_highest(
         "on_picture.moves",
         tuple(shares),
-        prompt,
-        {key: name for key, (name, _) in shares.items()},
-        lambda guess: judge_prediction(shares, guess, unit),
-    ).is_answered()
-
-
-def judge_prediction(shares: Mapping[str, tuple[str, float]], guess: str, unit: str) -> str:
-    """Return the verdict on a prediction.
-
-    Args:
-        shares: the name and the changed share of every model, by key.
-        unit: of the shares: `PREDICTIONS` or `PROBABILITY`.
-    """
-    name, share = shares[guess]
-    most_name, most = max(shares.values(), key=lambda entry: entry[1])
-    measured = f"{percent(share)} of its {unit}"
-    if share == most:
-        return f"Your prediction, {plain(name)}, is correct: {measured}."
-    return f"Your prediction, {plain(name)}, is wrong: {measured}; {plain(most_name)}: {percent(most)}."
+        f"{moved} {shift_px} px to the right. Which model's prediction changes most{often}?",
+        shares,
+        lambda share: f"{percent(share)} of its {unit}",
+        {model.key: plain(model.name) for model in models},
+    )
+    return question is None or question.is_answered()
 
 
 def _draw_shifted(

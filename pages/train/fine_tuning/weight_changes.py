@@ -17,7 +17,7 @@ from pages.views.figures import draw_chart, draw_maps
 from vitviz.analysis.attention import shared_mass
 from vitviz.analysis.fine_tuning import (
     describe_weight_changes,
-    describe_weight_prediction,
+    format_share,
     measure_weight_changes,
     select_backbone,
 )
@@ -94,15 +94,14 @@ def _draw_moved(run: Run, seed: int) -> None:
 def _ask_prediction(run_id: str, tuned: Mapping[str, float]) -> bool:
     """Ask which part of the backbone changes most; return True once answered or skipped, or if it was frozen."""
     body = select_backbone(tuned)
-    if not any(body.values()):
-        return True
-    return prediction_gate.ask_options(
+    question = prediction_gate.ask_highest(
         ChangeControls.key("moved_guess"),
         run_id,
         "Which part of the fine-tuned backbone changes most, relative to its norm?",
-        {part: part for part in body},
-        lambda guess: describe_weight_prediction(body, guess),
-    ).is_answered()
+        body,
+        lambda share: f"{format_share(share)} of its norm",
+    )
+    return question is None or not any(body.values()) or question.is_answered()
 
 
 def _find_ends(member: Run) -> tuple[str, str]:
