@@ -3,8 +3,9 @@
 Without this fix (Streamlit 1.67, no upstream issue found): each of a page's hundred messages wakes the event loop
 twice, and the two threads exchange the interpreter lock each time, which takes half of a run's time. Hashing takes four
 times as long, and a browser reports each message that it keeps (34 bytes) with every request, however many there are.
-A fragment's run that begins before the run before it was sent drops some of what that one drew: the browser ends with
-'Bad delta path index', and the page is blank until it is reloaded.
+A fragment's run that begins before the run before it was sent drops some of what that one drew, and a browser that
+reconnects is sent the rest of a run whose beginning was lost: it ends with 'Bad delta path index', and the page is
+blank until it is reloaded.
 """
 
 import asyncio
@@ -24,6 +25,7 @@ from streamlit.runtime.scriptrunner import ScriptRunner
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunnerEvent
 from streamlit.runtime.scriptrunner_utils import script_run_context
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData
+from streamlit.runtime.websocket_session_manager import WebsocketSessionManager
 
 from pages.streamlit_fixes.installation import Replacement, apply
 
@@ -35,6 +37,8 @@ _send_event = AppSession._on_scriptrunner_event
 _handle_event = AppSession._handle_scriptrunner_event_on_event_loop
 _create_runner = AppSession._create_scriptrunner
 _clear = ForwardMsgQueue.clear
+_resume = WebsocketSessionManager._resume_stored_session
+_ON_RESUME = "self existing_session_id client user_info"
 PARAMETERS = (
     "self sender event forward_msg exception client_state page_script_hash fragment_ids_this_run pages"
     " run_descriptor"
@@ -79,6 +83,7 @@ def install() -> None:
             ForwardMsgQueue, "clear", "self retain_lifecycle_msgs fragment_ids_this_run", _keep_drawn
         ),
     )
+    apply(Replacement(WebsocketSessionManager, "_resume_stored_session", _ON_RESUME, _resume_without_rest))
 
 
 def _collect_event(
@@ -128,6 +133,14 @@ def _keep_drawn(queue: ForwardMsgQueue, *, fragment_ids_this_run: Any = None, **
         _clear(queue, **options)
     else:
         queue._delta_index_map = {}  # its messages must not take the places of those before it
+
+
+def _resume_without_rest(manager: WebsocketSessionManager, *request: Any) -> str | None:
+    """Resume a session without the rest of its interrupted run: its browser asks for a run, which draws everything."""
+    resumed = _resume(manager, *request)
+    if resumed is not None:
+        manager._active_session_info_by_id[resumed].session._browser_queue.clear()
+    return resumed
 
 
 def hash_message(message: ForwardMsg) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import threading
 from collections.abc import Coroutine, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
 from streamlit.runtime.scriptrunner import ScriptRunner
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunnerEvent
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData
+from streamlit.runtime.websocket_session_manager import WebsocketSessionManager
 from streamlit.signal_util import Signal
 
 from pages.streamlit_fixes import browser_messages
@@ -167,6 +169,19 @@ def test_a_fragments_run_follows_what_waits_and_a_full_run_takes_its_place(sessi
     assert paths == [tuple(path) for _, *path in view + view[:3]]
     queue.clear(retain_lifecycle_msgs=True)
     assert queue.is_empty()
+
+
+def test_a_browser_that_comes_back_is_not_sent_the_rest_of_a_run(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was on its way when the network dropped is lost, and the rest has no place without it."""
+    manager: Any = WebsocketSessionManager.__new__(WebsocketSessionManager)
+    manager._active_session_info_by_id = {"one": SimpleNamespace(session=session)}
+    session.draw(1)
+    session.wait(session.news.wait())
+    for resumed, left in ((None, ["1"]), ("one", [])):
+        monkeypatch.setattr(browser_messages, "_resume", lambda *_, resumed=resumed: resumed)
+        assert manager._resume_stored_session("one", "client", {}) == resumed and session.queued == left
 
 
 def test_a_run_that_has_begun_goes_on_telling_its_session(monkeypatch: pytest.MonkeyPatch) -> None:
