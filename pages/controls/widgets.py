@@ -42,9 +42,8 @@ T = TypeVar("T")
 _MISSING: Any = object()  # the session has no value
 _SEPARATOR = ","  # between several options in a link
 _MOST_IN_ROW = 8  # controls beside the titles of sections
-_row: ContextVar[tuple[str | None, DeltaGenerator] | None] = ContextVar(
-    "row", default=None
-)  # fragment and row
+# Fragment and row.
+_row: ContextVar[tuple[str | None, DeltaGenerator] | None] = ContextVar("row", default=None)
 
 
 class Options(TypedDict, total=False):
