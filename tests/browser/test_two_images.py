@@ -16,6 +16,11 @@ ADDRESS = (
     "two_images?model=preset:vit_digits&image=digits:3&two_images.number=7&pin=0.500,0.500&two_images.lines=3"
 )
 
+FOREGROUND = (
+    "two_images?model=preset:vit_cifar10&image=sample:cat&two_images.second=sample:coffee"
+    "&two_images.foreground=component&two_images.layer=3"  # the pair's second patch is nearer to the background
+)
+
 
 def test_hover_reads_a_match_a_click_pins_it_and_lines_join_the_strongest(visit: Visit) -> None:
     page = visit(ADDRESS)
@@ -57,6 +62,12 @@ def test_hover_reads_a_match_a_click_pins_it_and_lines_join_the_strongest(visit:
     assert guest.evaluate("() => document.documentElement.scrollWidth - window.innerWidth") <= 1
 
 
+def test_a_pair_of_the_foreground_is_read_as_mutual(visit: Visit) -> None:
+    page = visit(FOREGROUND)
+    view = page.locator("[data-component=match]")
+    expect(view.locator(".ti-facts")).to_contain_text(re.compile(r"cosine \S+, mutual"))
+
+
 def test_the_map_of_heads_is_read_head_by_head(visit: Visit) -> None:
     page = visit(f"{ADDRESS}&two_images.view=patching")
     view = page.locator("[data-component=frames]")
@@ -72,7 +83,7 @@ def test_the_map_of_heads_is_read_head_by_head(visit: Visit) -> None:
 def test_a_stroke_on_the_pad_is_the_second_image(visit: Visit) -> None:
     page = visit(ADDRESS)
     expect(page.locator("[data-component=match]")).to_have_attribute("data-ready", "true")
-    page.get_by_role("button", name="Your image").click()
+    page.get_by_role("button", name="Your second image").click()
     pad = page.locator("[data-component=second_image_pad] canvas")
     expect(pad).to_be_visible()
     box = pad.bounding_box()

@@ -63,6 +63,12 @@ def test_cosines_pairs_and_the_pinned_patch_equal_numpy(open_app: OpenApp, centr
     assert f"{len(pairs)} of 64 patches have a mutual nearest neighbour in layer 3" in read_captions(app)
 
 
+def test_the_caption_counts_the_patches_of_the_foreground(open_app: OpenApp) -> None:
+    app = open_app(PAGE, **DIGITS, two_images__foreground="attention", two_images__share="0.3")
+    found = re.search(r"(\d+) of (\d+) foreground patches have a mutual", read_captions(app))
+    assert found is not None and int(found[1]) <= int(found[2]) < 64
+
+
 def test_the_page_opens_on_the_strongest_pair_until_a_patch_is_pinned(open_app: OpenApp) -> None:
     app = open_app(PAGE, **DIGITS)
     header, arrays = message(app, "two_images.match")

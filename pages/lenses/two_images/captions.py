@@ -44,7 +44,8 @@ def describe_matches(
         finding = f"{counts[0]} of the patches are most similar to their own copy (within one patch)"
     else:
         counts = [str(len(matched.matches)) for matched in (shown, other) if matched is not None]
-        finding = f"{counts[0]} of {len(shown.cosines)} patches have a mutual nearest neighbour"
+        counted = "foreground patches" if shown.foreground < len(shown.cosines) else "patches"
+        finding = f"{counts[0]} of {shown.foreground} {counted} have a mutual nearest neighbour"
         if len(shown.matches):
             first, second = int(shown.matches.first[0]), int(shown.matches.second[0])
             ending = (

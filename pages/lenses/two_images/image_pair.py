@@ -135,10 +135,11 @@ class ImagePair:
 
 @dataclass(frozen=True, eq=False)
 class MatchedPair:
-    """The cosines (N, M) between both images' patches in one layer, and their mutual nearest neighbours."""
+    """The cosines (N, M) between both images' patches in one layer, and the foreground's mutual nearest neighbours."""
 
     cosines: NDArray[np.float64]
     matches: Matches
+    foreground: int  # patches of the first image that count
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +192,8 @@ def has_start(choice: ModelChoice) -> bool:
 def build_pair(subject: Subject, first_title: str, second: ImageSource, second_title: str) -> ImagePair:
     model = subject.model
     first = PairedImage(model, ImageSource(subject.image, subject.offset), first_title)
-    return ImagePair(subject, model, first, PairedImage(model, second, second_title))
+    title = f"{second_title} (second)" if second_title == first_title else second_title
+    return ImagePair(subject, model, first, PairedImage(model, second, title))
 
 
 def prepare_source(source: ImageSource, preparation: Preparation) -> Prepared:

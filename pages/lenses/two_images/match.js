@@ -66,6 +66,13 @@ export default class Match extends Frames {
     return best;
   }
 
+  /** Return true for mutual nearest neighbours of all patches, or (listed as a pair) of the foreground. */
+  isMutual(side, cell, { cell: other, cosine }) {
+    const { data } = this.message.arrays.pairs;
+    const isPair = data.some((at, i) => i % 2 === side && at === cell && data[i ^ 1] === other);
+    return isPair || this.nearest(1 - side, other).cosine === cosine;
+  }
+
   point(side, cell, event) {
     this.query = cell < 0 ? null : { side, cell };
     this.draw(event);
@@ -94,8 +101,7 @@ export default class Match extends Frames {
       .sort((a, b) => this.cosine(side, cell, b) - this.cosine(side, cell, a))
       .slice(1, 3);
     const name = (other) => nameCell(other, this.grid(1 - side)[1]);
-    const back = this.nearest(1 - side, best.cell);
-    const mutual = back.cosine === this.cosine(side, cell, best.cell) ? 'mutual' : 'not mutual';
+    const mutual = this.isMutual(side, cell, best) ? 'mutual' : 'not mutual';
     const also = others.map((other) => `${name(other)} ${signed(this.cosine(side, cell, other))}`);
     return [
       `${SIDES[side]} image, ${nameCell(cell, this.grid(side)[1])} → ${name(best.cell)}: cosine ${signed(best.cosine)}, ${mutual}`,

@@ -89,7 +89,8 @@ def match_layer(pair: ImagePair, layer: int, centred: bool, foreground: Foregrou
             first.flat(layer), second.flat(layer), without_mean=centred
         )
     masks = [image.foreground(foreground.method, foreground.share, layer).ravel() for image in pair.images]
-    return MatchedPair(cosines, token_similarity.find_mutual_neighbours(cosines, *masks))
+    matches = token_similarity.find_mutual_neighbours(cosines, *masks)
+    return MatchedPair(cosines, matches, int(masks[0].sum()))
 
 
 def build_message(pair: ImagePair, layer: int, matched: MatchedPair, centred: bool, lines: int) -> bytes:

@@ -177,7 +177,7 @@ def find_partner(labels: np.ndarray | None, first: int, same_class: bool) -> int
 
 def draw_own_image() -> None:
     """Draw the popover in which an image is drawn or uploaded."""
-    with popover.draw_popover("Your image", "draw", "two_images.own"):
+    with popover.draw_popover("Your second image", "draw", "two_images.own"):
         if popover.is_closed():
             return
         current = str(session_keys.get_control_values().get("two_images.second", ""))
