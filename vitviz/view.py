@@ -221,7 +221,7 @@ class View:
             describe_scene(self.model, self.layout, i, "mean", "view") for i in range(1, len(layers) + 1)
         ]
         ground = seen_crop(self.image, self.model.preparation)
-        return explorer_layers_view(scenes, ground, [layer.rows for layer in layers], str(pin))
+        return explorer_layers_view(scenes, ground, [layer.rows for layer in layers], {"pin": str(pin)})
 
     @property
     def layout(self) -> TokenLayout:

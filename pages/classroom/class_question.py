@@ -173,7 +173,7 @@ def _ask_class(question: Question, subject: Subject | None) -> None:
             prompt=question.prompt,
             kind=question.measure.get_answer_kind(subject),
             measure=question.measure,
-            about=f"{subject.choice.title}, step {subject.step:,}, {shared_cache.get_image_title(subject.image)}",
+            about=selection.describe(subject.choice, subject.step, subject.image),
             model=subject.choice.key,
             step=subject.step,
             image=member.images.get(subject.image, subject.image),

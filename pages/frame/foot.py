@@ -27,7 +27,9 @@ def draw(slug: str) -> None:
         if entry.parts:
             st.html(render_strip(entry.parts))
         if get_messages():
-            make = partial(render_views, entry, get_messages())
+            current = selection.get_current()
+            about = selection.describe(selection.get_model_choice(), current.step, current.image)
+            make = partial(render_views, entry, get_messages(), f"{about}." if entry.sidebar else "")
             page.download(
                 "Download page (HTML)", make, f"{entry.slug}.html", f"shell.take_along.{entry.slug}"
             )
@@ -42,10 +44,12 @@ def draw(slug: str) -> None:
         )
 
 
-def render_views(entry: PageEntry, messages: Mapping[str, bytes | Callable[[], bytes]]) -> str:
+def render_views(
+    entry: PageEntry, messages: Mapping[str, bytes | Callable[[], bytes]], about: str = ""
+) -> str:
     """Return the page's views as one HTML file, which works without a server and a network."""
     made = [message if isinstance(message, bytes) else message() for message in [*messages.values()]]
-    return render_html(entry.title, made, entry.question)
+    return render_html(entry.title, made, f"{entry.question} {about}".rstrip())
 
 
 def _draw_links(before: PageEntry | None, after: PageEntry | None, _query: Hashable) -> None:

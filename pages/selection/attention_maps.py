@@ -1,5 +1,6 @@
 """Build and describe the attention maps of a ViT's heads and of a Swin's windows."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -85,14 +86,15 @@ def _build_strip(subject: CapturedSubject, layers: tuple[int, ...], head: Head) 
     return strip_view(subject.attn, head)
 
 
-def build_layers_view(subject: CapturedSubject, ground: Photo, pin: str) -> bytes:
+def build_layers_view(
+    subject: CapturedSubject, map_selection: MapSelection, ground: Photo, options: Mapping[str, object]
+) -> bytes:
     """Return the message of all layers and heads, for a file that works without this server."""
-    layers = [rows for _, rows in subject.windows] or subject.attn
-    scenes = [
-        describe_scene(subject.model, subject.layout, layer, "mean", "")
-        for layer in range(1, len(layers) + 1)
-    ]
-    return explorer_layers_view(scenes, ground, layers, pin)
+    layers, numbers = [rows for _, rows in subject.windows] or subject.attn, subject.captured_layers
+    scenes = [describe_scene(subject.model, subject.layout, at, map_selection.head, "") for at in numbers]
+    if not subject.able.whole_record:
+        scenes = [replace(scenes[0], strip_layers=(1,), strip_names=(f"layer {numbers[0]}",))]
+    return explorer_layers_view(scenes, ground, layers, options, numbers.index(map_selection.layer))
 
 
 def describe_attention(subject: CapturedSubject, map_selection: MapSelection, pin: Pin) -> str:

@@ -84,6 +84,12 @@ def get_image_title(image: str) -> str:
     )
 
 
+def describe(model: ModelChoice, step: int, image: str) -> str:
+    """Return the names of a model, its step if it has several, and an image, for everyone."""
+    at = f", step {step:,}" if len(model.steps) > 1 else ""
+    return f"{model.title}{at}, {shared_cache.get_image_title(image)}"
+
+
 def is_default_model() -> bool:
     """Return True if the user has not selected a model, so that a page may start with a better one."""
     return not st.session_state.get(session_keys.MODEL_CHOSEN, False)

@@ -40,7 +40,7 @@ _find_any_file = starlette_routes.build_safe_abspath  # type: ignore[attr-define
 _SERVING = threading.Lock()
 Height = int | Literal["stretch", "content"]
 MESSAGES = "_messages"  # session key: messages of the page's views by key, for a file to take along
-_OF_THE_FRAME = ("pages/frame/", "pages/lessons/", "pages/classroom/")
+_OF_THE_SERVER = ("pages/frame/", "pages/lessons/", "pages/classroom/", "pages/lenses/two_images/second_")
 _HEIGHTS = Path(__file__).with_name("heights.json")
 
 
@@ -66,7 +66,7 @@ class View:
         callbacks: dict[str, Any] = {
             f"on_{event}_change": on_change or _ignore_event for event in (*states, *triggers)
         }
-        if not read_files(self.files)[0].startswith(_OF_THE_FRAME):
+        if not read_files(self.files)[0].startswith(_OF_THE_SERVER):
             get_messages()[key] = self.files + message
         _serve_files()
         initial_height = get_reserved_height(key) if height == "content" else height

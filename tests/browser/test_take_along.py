@@ -20,7 +20,12 @@ LENSES = [
 
 @pytest.mark.parametrize("slug", LENSES)
 def test_a_page_is_taken_along(visit: Callable[..., Page], slug: str, tmp_path: Path) -> None:
-    page = visit("" if slug == "home" else slug)
+    begins = {"home": "", "attention": "attention?attention.layer=2&attention.head=3&attention.style=dim"}
+    page = visit(begins.get(slug, slug))
+    if slug == "two_images":
+        page.get_by_role("button", name="Your second image").click()
+        expect(page.locator("[data-component=second_image_pad]")).to_be_visible()
+        page.keyboard.press("Escape")
     with page.expect_download(timeout=60_000) as download:
         page.get_by_role("button", name="Download page (HTML)").click()
     file = tmp_path / f"{slug}.html"
@@ -35,6 +40,12 @@ def test_a_page_is_taken_along(visit: Callable[..., Page], slug: str, tmp_path: 
     expect(views.first).to_be_attached()
     for view in views.all():
         expect(view).to_have_attribute("data-ready", "true")
+    assert not alone.locator("[data-component$=pad]").count() or slug == "home"  # a dead pad
+    if slug == "attention":
+        expect(alone.locator(".el-bar")).to_contain_text("layer 2 of")
+        for label, chosen in (("Head", "3"), ("Style", "dim")):
+            expect(alone.get_by_label(label, exact=True)).to_have_value(chosen)
+        expect(alone.locator("main > p").first).to_contain_text("CIFAR-10 ViT, patch 4, step ")
     assert alone.locator("main canvas, main svg, main table, main [role=table]").count()
     assert wrong == [] and found(alone) == []
     alone.close()

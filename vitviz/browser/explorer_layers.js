@@ -14,24 +14,29 @@ let instances = 0;
 
 export default class ExplorerOfLayers {
   constructor({ root, onUnmount }) {
-    Object.assign(this, { root, message: null, head: 'mean', group: `layers${(instances += 1)}`, strips: new Set() });
+    Object.assign(this, { root, message: null, group: `layers${(instances += 1)}`, strips: new Set() });
     this.options = { style: 'overlay', grey: true };
     const bar = el(root, 'div', { class: 'vv-row el-bar' });
     this.time = timeline(bar, {
       class: 'el-time',
       label: 'Layer',
       last: () => this.message.header.scenes.length - 1,
-      words: (at) => `layer ${at + 1} of ${this.message.header.scenes.length}`,
+      words: (at) => this.layerOf(at),
       show: () => this.show(),
       dwell: DWELL_MS,
     });
     this.heads = this.select(bar, 'Head', (value) => this.pickHead(FUSED[value] ? value : Number(value)));
-    const styles = this.select(bar, 'Style', (value) => this.setOptions({ style: value }));
-    fill(styles, Object.entries(STYLES));
+    this.styles = this.select(bar, 'Style', (value) => this.setOptions({ style: value }));
+    fill(this.styles, Object.entries(STYLES));
     this.inner = el(root, 'div', { class: 'vv' });
     const trigger = (name, value) => this.pick(name, value);
     this.draw = createView(Explorer, { root: this.inner, trigger, onUnmount });
     onUnmount(() => this.end());
+  }
+
+  layerOf(at) {
+    const { scenes } = this.message.header;
+    return scenes.length > 1 ? `layer ${at + 1} of ${scenes.length}` : `layer ${scenes[0].layer}`;
   }
 
   select(bar, label, changed) {
@@ -105,8 +110,10 @@ export default class ExplorerOfLayers {
     const { header, colors, width } = message;
     for (const name of ['query', 'muted', 'line', 'panel']) this.inner.style.setProperty(`--vv-${name}`, colors[name]);
     if (!fresh) return this.draw({ ...this.shown, colors, width });
-    this.setOptions({ pin: header.pin });
-    this.time.at = header.scenes.length - 1;
+    this.setOptions(header.options);
+    this.styles.value = this.options.style;
+    this.head = header.scenes[header.at].head;
+    this.time.at = header.at;
     this.show();
   }
 

@@ -1,6 +1,6 @@
 """Pack attention for the browser: stacks of quantised maps beside the image, and the attention matrix."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from typing import Any
@@ -95,13 +95,19 @@ def explorer_view(scene: Scene, image: Uint8 | Photo, layer: Layer, strip: Strip
 
 
 def explorer_layers_view(
-    scenes: Sequence[Scene], image: Uint8 | Photo, layers: Sequence[Layer], pin: str
+    scenes: Sequence[Scene],
+    image: Uint8 | Photo,
+    layers: Sequence[Layer],
+    options: Mapping[str, object],
+    at: int = -1,
 ) -> bytes:
     """Return all layers with all heads, which the browser shows without a server; it names its own files.
 
     Args:
         scenes: of every layer; their heads are where the view begins.
         image: as `explorer_view` takes it.
+        options: the pin, and the explorer's options that differ from its own.
+        at: index of the layer where the view begins; by default the last.
     """
     ground = decode_photo(image)
     arrays: dict[str, NDArray[Any]] = {"photo": ground.array}
@@ -110,7 +116,9 @@ def explorer_layers_view(
         header, part = _encode_layer(scene, layer, f"{{}}{index}")
         arrays |= part
         described.append(header)
-    return name_files(EXPLORER_FILES) + pack({"scenes": described, "pin": pin} | ground.header, **arrays)
+    return name_files(EXPLORER_FILES) + pack(
+        {"scenes": described, "options": options, "at": at % len(scenes)} | ground.header, **arrays
+    )
 
 
 def _rows(layer: Layer) -> FloatArray:

@@ -1,5 +1,6 @@
 """Interactive attention maps of one token: hovering selects the query in the browser, a click pins it."""
 
+from dataclasses import asdict
 from functools import partial
 
 import numpy as np
@@ -79,7 +80,10 @@ def draw_pinned(
     """
     draw_explorer_stage(message, key=KEY, on_change=_apply_stage_pick)
     pin, ground = selection.get_current().pin, subject.ground(controls.background.seen)
-    get_messages()[KEY] = partial(attention_maps.build_layers_view, subject, ground, str(pin))
+    options = asdict(controls.options) | {"pin": str(pin)}
+    get_messages()[KEY] = partial(
+        attention_maps.build_layers_view, subject, controls.map_selection, ground, options
+    )
     get_messages().pop(f"{KEY}.strip", None)
     smoothed = " Drawn smoothly; each patch has one weight." if controls.background.smooth else ""
     page.caption(
