@@ -32,6 +32,10 @@ def draw(code: str) -> None:
         f'<div class="class-way"><img src="{encode_qr_code(link)}" alt="QR code of {escape(link)}">'
         f"<div>Code<strong>{format_code(code)}</strong><span>{address}</span></div></div>"
     )
+    if urlsplit(link).hostname in ("localhost", "127.0.0.1", "::1"):
+        st.caption(
+            "Other devices cannot open this address: open the app and the class at this computer's network address."
+        )
 
 
 @lru_cache(maxsize=64)

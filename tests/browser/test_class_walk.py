@@ -163,6 +163,8 @@ def ask_a_stop(visit: Visit, teacher: Page, phone: Page, learner: Page, code: st
     row = teacher.locator(".st-key-class_row").bounding_box()
     assert title is not None and row is not None and row["height"] <= 48 and row["y"] < 60
     assert title["y"] < 110, "the bar moves the page down"
+    menus = teacher.get_by_test_id("stTopNav").bounding_box()
+    assert menus is not None and menus["x"] + menus["width"] <= row["x"], "the bar covers the menus"
     button = teacher.get_by_role("button", name="Ask the class")
     assert is_on_screen(teacher, button) and teacher.evaluate("scrollY") == 0
     button.click()

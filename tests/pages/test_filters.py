@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.classroom import class_question
 from pages.frame import registry
 from pages.lenses.filters import sources
 from pages.stores import catalogue
@@ -22,7 +23,7 @@ from tests.pages.conftest import OpenApp
 from vitviz.analysis import filters
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig
-from vitviz.lessons.weight_measures import EmbeddingShare
+from vitviz.lessons.weight_measures import EmbeddingShare, ExplainedVariance
 from vitviz.models.abilities import abilities
 from vitviz.models.presets import GREY_32, PRESETS, RGB_32, VIT_DIGITS
 from vitviz.models.zoo import create_model
@@ -87,7 +88,7 @@ def test_random_trained_and_film_stand_side_by_side(open_app: OpenApp, trained: 
     assert array(found, "tiles0").shape == (3, 28, 4, 4, 3)
     shares = array(found, "shares0")
     assert shares[0].sum() < shares[2].sum()
-    assert found[0]["frame"] == 2 and found[0]["active"] == 0
+    assert found[0]["frame"] == 2
     trained_model, random = captions(app).split("**Random")
     assert "as rough as noise" in random and "the first are smooth (roughness" in trained_model
 
@@ -179,6 +180,15 @@ def test_tiles_are_the_components_of_the_weights(open_app: OpenApp) -> None:
     np.testing.assert_array_equal(array(found, "tiles0")[0], expected)
     np.testing.assert_allclose(array(found, "ends0")[0], ends, atol=1e-6)
     assert "random weights" in text(app)
+
+
+def test_the_sum_of_shares_is_hidden_while_the_class_is_asked_for_it(
+    open_app: OpenApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = {"model": "preset:vit_cifar10"}
+    assert payload(open_app(PAGE, **asked))[0]["summed"]
+    monkeypatch.setattr(class_question, "is_hidden", lambda measure: isinstance(measure, ExplainedVariance))
+    assert not payload(open_app(PAGE, **asked))[0]["summed"]
 
 
 def test_raw_and_grey(open_app: OpenApp) -> None:

@@ -197,7 +197,7 @@ def test_how_the_class_did() -> None:
     near = describe_answers(SHARE, {0.4: 1, 0.5: 1, 0.61: 1}, MeasuredAnswer(0.5, "")).replace(
         "\N{NO-BREAK SPACE}", " "
     )
-    assert near == "2 of 3 were close: within 10.0 % of the measured number."
+    assert near == "2 of 3 were close: within 10.0 points of the measured number."
 
 
 def test_answers_that_are_level_are_all_right_also_after_the_file() -> None:

@@ -232,4 +232,5 @@ def describe_answers(kind: AnswerKind, tally: Mapping[float, int], measured: Mea
     if kind.tolerance == 0:
         return f"{right} of {answers} were exact."
     verb = "right" if kind.is_typed else "close"
-    return f"{right} of {answers} were {verb}: within {kind.format_answer(kind.close_distance)} of the measured number."
+    distance = kind.format_answer(kind.close_distance).replace("%", "points")
+    return f"{right} of {answers} were {verb}: within {distance} of the measured number."

@@ -24,13 +24,13 @@ class Sheet:
 
 
 def tiles(
-    sheets: Sequence[Sheet], columns: int, frame: int = 0, word: str = "component", active: int = 0
+    sheets: Sequence[Sheet], columns: int, frame: int = 0, word: str = "component", *, summed: bool = True
 ) -> bytes:
     """Return the component data of one or more sheets of tiles; each tile is scaled to its own range.
 
     Args:
         sheets: the models, each with its tiles over time.
-        active: the sheet whose first tile is enlarged at first.
+        summed: whether a tile says what it and those before it explain together.
     """
     arrays: dict[str, NDArray[Any]] = {}
     for index, sheet in enumerate(sheets):
@@ -38,7 +38,7 @@ def tiles(
         arrays[f"ends{index}"] = np.ascontiguousarray(ends, np.float32)
         if sheet.shares is not None:
             arrays[f"shares{index}"] = np.ascontiguousarray(sheet.shares, np.float32)
-    header = {"sheets": list(sheets), "columns": columns, "frame": frame, "word": word, "active": active}
+    header = {"sheets": list(sheets), "columns": columns, "frame": frame, "word": word, "summed": summed}
     return pack(header, **arrays)
 
 

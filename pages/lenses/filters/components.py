@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
+from pages.classroom import class_question
 from pages.controls import widgets
 from pages.frame import page, registry
 from pages.lenses.filters import captions, sources
@@ -60,7 +61,9 @@ def draw() -> None:
     frames = parameter_history.compute_frames(frame, [len(model.weights) for model in models])
     models = [replace(model, frame=model_frame) for model, model_frame in zip(models, frames, strict=True)]
     word = "filter" if controls.kind == "raw" else "component"
-    payload = plots.tiles([_create_sheet(model, controls) for model in models], COLUMNS, frame, word)
+    summed = not class_question.is_hidden(weight_measures.ExplainedVariance())
+    sheets = [_create_sheet(model, controls) for model in models]
+    payload = plots.tiles(sheets, COLUMNS, frame, word, summed=summed)
     mount_tiles(payload, key="filters.tiles")
     sentences = (_describe_model(model, controls.grey) for model in models)
     page.caption(" ".join((*sentences, captions.describe_tile(word))))

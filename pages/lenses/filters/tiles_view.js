@@ -191,8 +191,8 @@ export default class TilesView {
     const part = this.share(this.active, k);
     let sum = 0;
     for (let i = 0; part !== undefined && i <= k; i++) sum += this.share(this.active, i);
-    const first = k ? `; the first ${k + 1}: ${(100 * sum).toFixed(1)} %` : '';
-    const explained = part === undefined ? '' : `${(100 * part).toFixed(1)} % of the variance${first}`;
+    const first = k && this.message.header.summed ? `; the first ${k + 1}: ${(100 * sum).toFixed(1)}\u00a0%` : '';
+    const explained = part === undefined ? '' : `${(100 * part).toFixed(1)}\u00a0% of the variance${first}`;
     this.lines[0].textContent = explained || `${p} × ${p} × ${channels} ${this.noun}`;
     this.lines[1].textContent = `${this.noun} from ${this.formatWeight(lo)} to ${this.formatWeight(hi)}`;
   }
@@ -244,7 +244,7 @@ export default class TilesView {
       this.time.stop();
       this.time.at = this.message.header.frame;
       setCount(this.sheets, count, (s) => this.addSheet(s));
-      this.active = Math.min(this.message.header.active, count - 1);
+      this.active = 0;
       this.tile = Math.min(this.tile, this.shape(this.active)[1] - 1);
     }
     const wide = this.message.width >= 460;
