@@ -42,8 +42,9 @@ T = TypeVar("T")
 _MISSING: Any = object()  # the session has no value
 _SEPARATOR = ","  # between several options in a link
 _MOST_IN_ROW = 8  # controls beside the titles of sections
-# Fragment and row.
-_row: ContextVar[tuple[str | None, DeltaGenerator] | None] = ContextVar("row", default=None)
+_row: ContextVar[tuple[str | None, DeltaGenerator] | None] = ContextVar(
+    "row", default=None
+)  # fragment and row
 
 
 class Options(TypedDict, total=False):

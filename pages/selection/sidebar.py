@@ -30,6 +30,7 @@ from pages.streamlit_fixes import element_cache, installation
 from vitviz.pin import Pin
 from vitviz.plots.theme import Mode
 from vitviz.text import parse_float, parse_int
+from vitviz.upload_limits import WEIGHTS_PER_USER
 
 _NAME = re.compile(r"[a-z0-9_]{1,64}")
 _MODEL_PX = 72
@@ -37,7 +38,8 @@ _CARD_POLL_S = 3.0  # while the lab's run trains
 _CURVE_PX = 256
 _CURVE_HEIGHT_PX = 41  # scaled to the sidebar's width
 WEIGHTS_EXPIRED = (
-    "These weights have expired: an upload is deleted when its session ends. Another model is shown."
+    f"These weights have expired: an upload is deleted when its session ends or after {WEIGHTS_PER_USER} newer ones."
+    " Another model is shown."
 )
 RUN_DELETED = "This run was deleted or has expired. Another model is shown."
 RUN_EMPTY = "This run has no snapshot yet. Another model is shown."
@@ -228,6 +230,8 @@ def _resolve_model(entry: PageEntry, choices: Mapping[str, ModelChoice]) -> str:
     if why:
         st.session_state[session_keys.MISSING_MODEL] = (key, why)
         st.session_state[session_keys.MODEL_CHOSEN] = False
+        query_params.take_value("step")  # the missing model's
+        values.pop("step", None)
     shown, why = st.session_state.get(session_keys.MISSING_MODEL, (key, ""))
     if shown != key:
         st.session_state.pop(session_keys.MISSING_MODEL)

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 KEY = "weights:"
 PRIVACY = (
-    "Your weights stay in a temporary file on this server for this session; a run that fine-tunes them keeps a copy."
+    f"Your last {WEIGHTS_PER_USER} uploads stay in temporary files on this server for this session; a run that"
+    " fine-tunes them keeps a copy."
     " Anyone with the link can view the model; only you can change or delete it."
 )
 

@@ -14,7 +14,9 @@ from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunCon
 from pages.stores.shared_results import ResultCache
 from pages.streamlit_fixes.installation import is_enabled
 
-_LARGE_BYTES = 1000  # as in .streamlit/config.toml: each run decides whether a browser may keep a message
+_LARGE_BYTES = (
+    1000  # as in .streamlit/config.toml: whether a browser may keep a message is decided in every run
+)
 _messages: ResultCache[list[ForwardMsg]] = ResultCache(1024)
 
 

@@ -396,8 +396,12 @@ def test_before_its_training_a_model_is_random(open_app, no_shipped_checkpoints)
         {"title": "Two steps"},
     )
     save_checkpoint(no_shipped_checkpoints / "two.safetensors", checkpoint)
-    for step, words in (("0", "Random weights"), ("9", "Trained on Digits")):
-        app = open_app(PAGE, model="checkpoint:two", step=step, image="digits:0")
+    for model, step, words in (
+        ("checkpoint:two", "0", "Random weights"),
+        ("checkpoint:two", "9", "Trained on Digits"),
+        ("weights:expired", "0", "Trained on Digits"),  # the step is the missing model's
+    ):
+        app = open_app(PAGE, model=model, step=step, image="digits:0")
         assert any(words in caption.value for caption in app.main.caption)
 
 

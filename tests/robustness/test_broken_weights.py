@@ -51,11 +51,15 @@ def zipped_pickle(**more: object) -> bytes:
     return buffer.getvalue()
 
 
+NOT_SAFETENSORS = (
+    "the file is not safetensors, or it is truncated: copy it again, or save the weights with"
+    " safetensors.torch.save_file"
+)
 # What is opened, config.json beside it, and the sentence. As netron's table: a file that ever broke it gets a line.
 Source = Callable[[], bytes | dict[str, Tensor]]
 BROKEN: dict[str, tuple[Source, dict[str, object], str]] = {
-    "empty": (lambda: b"", {}, "the file is not safetensors, or it is truncated"),
-    "text": (lambda: b"hello world, this is text", {}, "the file is not safetensors, or it is truncated"),
+    "empty": (lambda: b"", {}, NOT_SAFETENSORS),
+    "text": (lambda: b"hello world, this is text", {}, NOT_SAFETENSORS),
     "truncated": (
         lambda: save(VIT)[:-4],
         {},

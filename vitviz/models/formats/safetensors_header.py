@@ -56,7 +56,10 @@ def check_header(raw: bytes, size: int | None = None) -> Shapes:
     _check_kind(raw[:START_BYTES])
     length = header_bytes(raw)
     if size < 8 or not 2 <= length <= size - 8:
-        raise PretrainedError("the file is not safetensors, or it is truncated")
+        raise PretrainedError(
+            "the file is not safetensors, or it is truncated: copy it again, or save the weights with"
+            " safetensors.torch.save_file"
+        )
     if length > MAX_HEADER_BYTES:
         raise PretrainedError(f"the file's header has {length} bytes, more than the {MAX_HEADER_BYTES} read")
     try:
