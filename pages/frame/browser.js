@@ -9,6 +9,8 @@ const COOKIE = 'vitviz_visit';
 const REPLACED = Symbol.for('vitviz.cookie');
 const STARTED = Symbol.for('vitviz.browser');
 const SKIP_ID = 'vitviz-skip';
+const RELOADED = 'vitviz-reloaded'; // when a blank page was last reloaded, in the tab's storage
+const RELOAD_MS = 10_000; // no sooner again: its cause may come back with the page
 const OPEN_PAGE = ':is([data-testid="stTopNavDropdownLink"], [data-testid="stSidebarNavLink"])[aria-current="page"]';
 const PAGE = '[data-testid="stMainBlockContainer"]';
 
@@ -39,6 +41,17 @@ function addSkipLink() {
   document.body.prepend(link);
 }
 
+/** Reload a page that has become blank: one error while React draws takes away all that Streamlit has drawn. */
+function reloadIfBlank() {
+  const root = document.getElementById('root');
+  const watch = new MutationObserver(() => {
+    if (root.childElementCount || Date.now() - Number(sessionStorage.getItem(RELOADED)) < RELOAD_MS) return;
+    sessionStorage.setItem(RELOADED, String(Date.now()));
+    location.reload();
+  });
+  watch.observe(root, { childList: true });
+}
+
 /** Give Streamlit's menu of narrow screens valid roles: its list holds groups of items, not items. */
 function markMenu() {
   for (const node of document.querySelectorAll(
@@ -60,6 +73,7 @@ export default function browser() {
     listenForKeys();
     window.addEventListener('click', leaveStudy);
     resumePresenting();
+    reloadIfBlank();
   }
   addSkipLink();
   return ({ header, colors }) => {

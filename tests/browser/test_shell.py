@@ -147,3 +147,10 @@ def test_reduced_motion_shows_every_station_at_once(visit, calm):
     expect(view).to_have_attribute("data-ready", "true")
     expect(view.locator(".mp-play")).to_be_visible(visible=not calm)
     assert (view.evaluate(SECOND_STATION) == 2) is calm
+
+
+def test_a_page_that_becomes_blank_is_loaded_again(visit):
+    """As when React ends with an error: nothing of Streamlit was left until the reader pressed F5."""
+    page = visit("lessons")
+    page.evaluate("() => document.getElementById('root').replaceChildren()")
+    expect(page.locator("h1")).to_have_text("Lessons")
