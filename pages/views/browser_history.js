@@ -48,8 +48,8 @@ class Entries {
   stand() {
     const isTurned = this.here && this.here.pathname !== location.pathname;
     if (isTurned) document.documentElement.dataset.vitvizTurned = ''; // what was reserved for a first visit ends
-    if (this.here && studyOf(this.here) !== studyOf(location))
-      document.querySelector('[data-testid="stMain"]')?.scrollTo(0, 0); // as Streamlit does for its pages
+    if (isTurned || (this.here && studyOf(this.here) !== studyOf(location)))
+      document.querySelector('[data-testid="stMain"]')?.scrollTo(0, 0); // Streamlit does so for some pages only
     this.here = { pathname: location.pathname, search: location.search };
     window.dispatchEvent(new Event(CHANGED));
   }
