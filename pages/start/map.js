@@ -103,6 +103,7 @@ export default class MapView {
   showMap() {
     this.grey = greyed(this.crisp ?? this.bitmap);
     this.paint();
+    if (this.panel.part) this.panel.draw(); // a permalink opens its part before the image has come
     this.shown = this.message;
     this.root.dataset.drawing = this.message.header.drawing?.strokes ?? '';
   }

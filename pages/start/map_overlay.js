@@ -12,8 +12,13 @@ export function placed({ model, plan, offsets, pad }, part, pin) {
   return rect && [rect[0], rect[1] + offsets[box.band], rect[2], rect[3]];
 }
 
-/** Draw the pin's double frame around a box. */
-export const ring = (ctx, [x, y, w, h], thick = 2) => frame(ctx, x - 2, y - 2, w + 4, h + 4, undefined, thick);
+/** Draw the pin's double frame around a box, whole at the edges of the canvas. */
+export function ring(ctx, [x, y, w, h], thick = 2) {
+  const [width, height, scale] = [ctx.canvas.width, ctx.canvas.height, ctx.getTransform().a];
+  const [left, top] = [Math.max(0, x - 2), Math.max(0, y - 2)];
+  const [right, bottom] = [Math.min(width / scale, x + w + 2), Math.min(height / scale, y + h + 2)];
+  frame(ctx, left, top, right - left, bottom - top, undefined, thick);
+}
 
 /** Frame the followed or hovered token in every tile, and connect the first tiles. */
 export function drawToken(ctx, view, pin, strong) {

@@ -61,7 +61,7 @@ function drawSum(parent, step, array) {
   const longest = Math.max(...step.lengths);
   step.labels.forEach((label, i) => {
     const line = strip(parent, rowOf(array, i), `${['', '+ ', '= '][i]}${label}`, top);
-    const bar = el(line, 'span', { class: `mp-length mp-length-${i}` });
+    const bar = el(line, 'span', { class: `mp-length mp-length-${i}`, 'data-label': label });
     bar.style.width = `${Math.max(2, (56 * step.lengths[i]) / longest)}px`;
     el(line, 'span', { class: 'vv-muted' }, step.lengths[i].toFixed(1));
   });

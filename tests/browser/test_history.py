@@ -81,3 +81,31 @@ def test_the_address_of_the_page_that_back_left_is_dropped_when_it_comes_late(pa
     assert page.url == f"{site}/a?a.x=1&a.z=2"
     page.evaluate(STEPS, [ACT, "/a?b.y=4", "/b?b.y=4"])
     assert page.url == f"{site}/b?b.y=4", "a link's page may come after its query"
+
+
+@pytest.mark.parametrize("steps", [[ACT, "/b", "/b?b.y=1"], [ACT, "/a?b.y=1", "/b?b.y=1"]])
+def test_another_page_begins_at_its_top(page: Page, site: str, steps: list[str]) -> None:
+    page.goto(f"{site}/a?a.x=1")
+    page.evaluate(STEPS, [])
+    page.evaluate("""() => {
+      document.body.innerHTML = '<div data-testid="stMain" style="height: 100px; overflow: auto">'
+        + '<div style="height: 900px"></div></div>';
+      document.body.firstChild.scrollTo(0, 700);
+    }""")
+    top = "() => document.querySelector('[data-testid=stMain]').scrollTop"
+    page.evaluate(STEPS, [ACT, "/a?a.x=2"])
+    assert page.evaluate(top) == 700, "a control keeps its place"
+    page.evaluate(STEPS, steps)
+    assert page.evaluate(top) == 0
+
+
+def test_a_pin_at_the_edge_of_an_image_has_a_whole_frame(page: Page, site: str) -> None:
+    page.goto(f"{site}/a")
+    edges = page.evaluate("""async () => {
+      const { ring } = await import('/pages/start/map_overlay.js');
+      const ctx = Object.assign(document.createElement('canvas'), { width: 40, height: 40 }).getContext('2d');
+      ring(ctx, [0, 0, 40, 40]);
+      const dark = ([r, , , alpha]) => alpha === 255 && r < 128; // of the inner, dark frame
+      return [[1, 20], [38, 20], [20, 1], [20, 38]].map(([x, y]) => dark(ctx.getImageData(x, y, 1, 1).data));
+    }""")
+    assert edges == [True] * 4

@@ -86,6 +86,25 @@ def test_a_link_opens_its_part_and_a_pin_stays_with_it(visit: Visit) -> None:
     assert re.search(r"pin=0\.06[23],0\.06[23]", urllib.parse.unquote(link or ""))
 
 
+def test_a_linked_layer_shows_its_attention_over_the_image(visit: Visit) -> None:
+    """The link opens the layer before the image has come: it stayed on the bare page."""
+    page = visit("?model=preset:vit_digits&image=digits:3&home.part=block.1")
+    expect(page.locator(".mp-panel")).to_contain_text("Softmax row", timeout=60_000)
+    page.wait_for_function(
+        """() => {
+          const find = (root) => root.querySelector('.mp-panel .mp-large canvas')
+            ?? [...root.querySelectorAll('*')].map((node) => node.shadowRoot && find(node.shadowRoot)).find(Boolean);
+          const node = find(document);
+          if (!node) return false;
+          const { data } = node.getContext('2d').getImageData(0, 0, node.width, node.height);
+          let opaque = 0;
+          for (let at = 3; at < data.length; at += 4) opaque += data[at] === 255;
+          return opaque > 0.7 * node.width * node.height;
+        }""",
+        timeout=20_000,
+    )
+
+
 # ------------------------------------------------------------ drawing
 
 BEST = """(root) => root.querySelector('.mp-summary').textContent.match(/Prediction: (.+?) /)[1]"""
