@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import MOVING
-from vitviz.plots.theme import HEADS
+from vitviz.plots.theme import family_colors
 
 pytestmark = pytest.mark.browser
 Visit = Callable[..., Page]
@@ -180,7 +180,8 @@ def test_an_architecture_keeps_its_colour_without_a_shift(visit: Visit) -> None:
         "(node) => [...node.getContext('2d').getImageData(0, 0, node.width, node.height).data]"
     )
     colours = {"#{:02X}{:02X}{:02X}".format(*pixels[at : at + 3]) for at in range(0, len(pixels), 4)}
-    assert [HEADS[at] in colours for at in (4, 0, 1, 2)] == [False, True, True, True]
+    kinds = family_colors(["swin", "swin", "vit", "cnn"])
+    assert [kind.upper() in colours for kind in kinds] == [False, True, True, True]
 
 
 def test_two_tokens_index_into_the_bias_table(visit: Visit) -> None:

@@ -20,6 +20,7 @@ from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import SwinConfig, TrainConfig
 from vitviz.models.presets import GREY_32
 from vitviz.models.zoo import create_model
+from vitviz.plots.theme import family_colors
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run
 from vitviz.training.run_trainer import Session
@@ -207,6 +208,8 @@ def test_controls_of_other_sections_keep_their_permalink(open_app: OpenApp) -> N
 def test_grid_and_window_are_one_choice_for_both_sections(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:swin_digits", image="digits:3", swin__grid="6", swin__window="3")
     choose(app, "swin.view", "travel")
+    colors = payload(app, REACH)[0]["colors"]
+    assert colors == family_colors(["swin", "swin", "vit", "cnn"]), "as on every other page"
     assert array(payload(app, REACH), "hops").shape == (4, 36, 36)
     assert "shift 1" in str(payload(app, REACH)[0]["panels"])
     choose(app, "swin.window", 2)

@@ -9,6 +9,7 @@ from vitviz.analysis.token_reach import NEVER, Block
 from vitviz.analysis.window_attention import Layout, MaskComparison, Merge
 from vitviz.config import SwinConfig
 from vitviz.plots.blob import pack
+from vitviz.plots.theme import family_colors
 from vitviz.shifted_windows import FloatArray, Pair, relative_position_index
 
 PictureArray = NDArray[np.uint8]
@@ -58,14 +59,14 @@ def reach(shown: PictureArray, grid: Pair, hops: Mapping[str, Hops], pin: int, b
         pin: index of the chosen patch.
     """
     tables = np.stack([table for _, table in hops.values()])
-    blocks = int(tables[tables != NEVER].max())
     header = {
         "rows": grid[0],
         "cols": grid[1],
         "pin": pin,
-        "blocks": max(blocks, 1),
+        "blocks": max(int(tables[tables != NEVER].max()), 1),
         "begin": begin,
         "panels": [{"title": title, "note": note} for title, (note, _) in hops.items()],
+        "colors": family_colors(["swin", "swin", "vit", "cnn"])[-len(hops) :],
     }
     return pack(header, shown=shown, hops=tables.astype(np.uint8))
 

@@ -1,5 +1,5 @@
 // The patches that information from one patch reaches after each block, for several architectures.
-// header: {rows, cols, pin, blocks, begin, panels: [{title, note}]}
+// header: {rows, cols, pin, blocks, begin, panels: [{title, note}], colors: by panel}
 // arrays: shown (S, S, 3) uint8; hops (panels, output, input) uint8: blocks until the input reaches the output
 
 import { fill, frame, lattice } from '../../../vitviz/browser/kit/axes.js';
@@ -7,7 +7,6 @@ import { counted, plural } from '../../../vitviz/browser/kit/text.js';
 import { timeline } from '../../../vitviz/browser/kit/player.js';
 import { button, canvas, disable, el, live, setCount } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation, nameGrid } from '../../../vitviz/browser/kit/grid.js';
-import { PALETTE } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { blit, picture } from '../../../vitviz/browser/kit/pixels.js';
 import { centreOf } from '../../../vitviz/browser/kit/pin.js';
 import { Plot } from '../../../vitviz/browser/kit/plot.js';
@@ -71,7 +70,7 @@ export default class SwinReach {
   }
 
   drawPanel(k) {
-    const { rows, cols } = this.now.header;
+    const { rows, cols, panels } = this.now.header;
     const self = this.panels[k];
     const step = self.side / cols;
     const ctx = self.map.size(self.side, step * rows);
@@ -84,7 +83,7 @@ export default class SwinReach {
     const patches = this.reached(k, this.time.at);
     const share = ((100 * patches) / this.count).toFixed(0);
     self.note.textContent = `${counted(patches)} of ${counted(this.count)} patches · ${share} %`;
-    const title = this.now.header.panels[k].title;
+    const { title } = panels[k];
     nameGrid(self.map.node, `${title}, block ${this.time.at}, patch ${this.active() + 1}: ${self.note.textContent}`);
   }
 
@@ -100,21 +99,18 @@ export default class SwinReach {
   }
 
   drawChart() {
-    const { blocks, panels } = this.now.header;
-    const [width, height] = [Math.min(this.now.width, 720), 168];
-    const ctx = this.chart.size(width, height);
-    const plot = new Plot(ctx, this.now.colors, [48, width - 168, 8, height - 28], { x: [0, blocks] });
+    const { blocks, panels, colors } = this.now.header;
+    const width = Math.min(this.now.width, 720);
+    const plot = new Plot(this.chart.size(width, 168), this.now.colors, [48, width - 168, 8, 140], { x: [0, blocks] });
     plot.axisY([0, 0.5, 1], (share) => `${100 * share} %`);
     const steps = Array.from({ length: blocks + 1 }, (_, block) => block);
     plot.axisX(steps, String);
     plot.upright(this.time.place, this.now.colors.ink, 1, [3, 3]);
     const share = (k, block) => this.reached(k, block) / this.count;
     const ends = panels.map(({ title }, k) => {
-      const kind = k + 4 - panels.length; // without a shift, the first kind is missing
-      const color = PALETTE.HEADS[[4, 0, 1, 2][kind]];
       const points = steps.map((block) => [block, share(k, block)]);
-      const end = plot.line(points, kind, { color, width: 2 });
-      plot.dot(plot.x(this.time.at), plot.y(share(k, this.time.at)), 4, color);
+      const end = plot.line(points, k + 4 - panels.length, { color: colors[k], width: 2 }); // a shift's is first
+      plot.dot(plot.x(this.time.at), plot.y(share(k, this.time.at)), 4, colors[k]);
       return { ...end, name: title };
     });
     plot.nameEnds(ends, 16);
