@@ -79,7 +79,8 @@ export default class Race {
     if (this.message.arrays.band) this.drawBand(this.message.arrays.band);
     const ends = header.racers.map((racer, i) => this.drawRacer(racer, i)).filter(Boolean);
     plot.nameEnds(ends);
-    if (!ends.length) plot.text(header.waiting || HIDDEN, (44 + right) / 2, plot.y(0.625), { paper: true });
+    const style = this.message.arrays.band ? { color: colors.ink } : { paper: true }; // paper would cover the band
+    if (!ends.length) plot.text(header.waiting || HIDDEN, (44 + right) / 2, plot.y(0.625), style);
     if (this.epochs[this.hovered] !== undefined) plot.upright(this.epochs[this.hovered]);
     const values = this.valuesAt(header.epochs).join(', ');
     nameLines(this.curves.node, `Accuracy over epochs: ${values || header.waiting || HIDDEN}`);

@@ -72,15 +72,11 @@ def _draw_recorded() -> None:
     setup = (
         f"Stored experiment: MNIST ViT on {RECORDED_IMAGES} digits, {plural(len(groups[0].tests), 'seed')}"
     )
-    if guess is None:
-        page.caption(f"{setup}.")
-    else:
-        page.markdown(
-            f"Your prediction: {GUESSES[guess].lower()}. Press 'Train both models' to run the experiment yourself."
-        )
-        page.caption(
-            f"{setup}. {analysis.describe_test_accuracies(*groups, stored.settings['test_pictures'])}"
-        )
+    accuracies = ""
+    if guess is not None:
+        page.markdown(_describe_prediction(guess, analysis.compare_groups(*groups), len(groups[0].tests)))
+        accuracies = f" {analysis.describe_test_accuracies(*groups, stored.settings['test_pictures'])}"
+    page.caption(f"{setup}.{accuracies}")
 
 
 def _draw_setup(chosen: RaceSettings) -> None:
@@ -169,7 +165,8 @@ def _draw_race(run: Run) -> None:
         probe = (
             frozen.describe() if frozen else race_results.TOO_MANY_IMAGES if status.state == "done" else ""
         )
-        if verdict := _describe_prediction(run, analysis.compare_groups(tuned, scratch)):
+        guess = session.get_current().notes.get(_get_prediction_key(run))
+        if verdict := _describe_prediction(guess, analysis.compare_groups(tuned, scratch), len(tuned.tests)):
             page.markdown(verdict)
         page.caption(f"{accuracies} {probe}")
     else:
@@ -250,12 +247,11 @@ def _describe_setup(config: RunConfig) -> str:
     )
 
 
-def _describe_prediction(run: Run, verdict: str | None) -> str:
-    guess = session.get_current().notes.get(_get_prediction_key(run))
+def _describe_prediction(guess: object, verdict: str | None, seeds: int) -> str:
     if not isinstance(guess, str) or guess not in GUESSES or verdict is None:
         return ""
-    seeds = " with one seed" if len(run.members()) == len(TITLES) else ""
-    return f"Your prediction: {GUESSES[guess].lower()}. Measured{seeds}: {GUESSES[verdict].lower()}."
+    with_one = " with one seed" if seeds == 1 else ""
+    return f"Your prediction: {GUESSES[guess].lower()}. Measured{with_one}: {GUESSES[verdict].lower()}."
 
 
 def _draw_drawers(run: Run | None) -> None:
