@@ -17,6 +17,7 @@ from streamlit.testing.v1 import AppTest
 from pages.classroom import class_question
 from pages.frame import registry
 from pages.lenses.filters import sources
+from pages.lenses.filters.captions import describe_product
 from pages.stores import catalogue
 from tests.messages import first_view
 from tests.pages.conftest import OpenApp
@@ -282,3 +283,11 @@ def test_every_kind_of_model_has_its_picture_or_a_reason(
     assert any(key.endswith(VIEWS[view]) for key in shown) == drawn, shown
     reason = word.removeprefix("This model")  # the sidebar names the model
     assert word in text(app) or any(reason in note.value for note in app.sidebar.caption)
+
+
+def test_a_product_that_rounds_to_zero_has_no_sign() -> None:
+    patch, weights = np.full((1, 1, 4), 0.01), np.array([[[[-0.001, 0.02, -0.04, 0.3]]]])
+    product = filters.apply_filter(patch, weights, None, 0)
+    text = describe_product(product, 0, 0, product.value, normalized=False)
+    assert "-0" not in text and "− 0.0000" not in text
+    assert " 0.0000 + 0.0002 − 0.0004 + 0.0030 + …" in text

@@ -337,4 +337,6 @@ def test_it_opens_on_a_recorded_race_whose_curves_wait_for_a_prediction(
     assert np.allclose(arrays["band"], [curves[0, 0], curves[:, 1].min(axis=0), curves[:, 1].max(axis=0)])
     assert np.isclose(curves[0, 0, -1], 24)  # 150 updates of 32 of the 200 images
     assert min(tests["tuned"]) > max(tests["scratch"])
-    assert "Measured: fine-tuned." in "".join(part.value for part in app.main.markdown), "it answers the prediction too"
+    assert "Measured: fine-tuned." in "".join(part.value for part in app.main.markdown), (
+        "it answers the prediction too"
+    )

@@ -10,7 +10,7 @@ import { accentLut, legend } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { tokenIndex, tokenName } from '../../../vitviz/browser/kit/text.js';
 import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
 import { weightOf } from '../../../vitviz/browser/explorer_weights.js';
-import { nameOf, weight } from '../../../vitviz/browser/explorer_parts.js';
+import { nameOf, percent, weight } from '../../../vitviz/browser/explorer_parts.js';
 
 const LABEL_PX = 13; // height of a row's label
 
@@ -147,7 +147,7 @@ export default class Matrix {
       chip.classList.toggle('mx-on', token === query);
       chip.classList.toggle('mx-seen', token === this.key);
       chip.style.setProperty('--mx-weight', `${Math.round((100 * row[token]) / top)}%`);
-      chip.lastChild.textContent = weight(row[token]);
+      chip.lastChild.textContent = percent(row[token]);
     });
   }
 

@@ -269,6 +269,7 @@ def draw_differences(entry: dict[str, Any] | str) -> None:
     differs, accuracy = np.array(entry["differs"]), entry["accuracy"]
     left, right = st.columns([3, 2], gap="medium", vertical_alignment="center")
     with left:
+        st.markdown("**Images classified differently, %**")
         draw_chart(disagreement_figure(names, differs, selection.get_theme()), "distillation.differs")
     with right:
         repeats = st.column_config.NumberColumn(

@@ -84,12 +84,12 @@ def describe_product(
     """Describe the dot product of patch `index` with a column of E, both counted from 0, and the model's own value."""
     products = product.products.ravel()
     first = " ".join(
-        f"{'+' if x >= 0 and i else '−' if x < 0 else ''} {abs(x):.3f}" for i, x in enumerate(products[:4])
+        f"{'+' if x >= 0 and i else '−' if x < 0 else ''} {abs(x):.4f}"
+        for i, x in enumerate(products[:4].round(4))
     )
-    sign = "−" if product.bias < 0 else "+"
     text = (
-        f"Patch {index + 1}: {first} + … ({products.size} products) = {signed(float(products.sum()), 4)}; {sign}"
-        f" bias {abs(product.bias):.4f} = **{signed(product.value, 4)}**."
+        f"Patch {index + 1}: {first} + … ({products.size} products) = {signed(float(products.sum()), 4)};"
+        f" {'−' if product.bias < 0 else '+'} bias {abs(product.bias):.4f} = **{signed(product.value, 4)}**."
     )
     if normalized:
         return f"{text} A Swin normalises its tokens next, so its recorded values differ."

@@ -155,20 +155,19 @@ export default class RebuildView {
 
   drawCurve() {
     const { colors, header, arrays, width } = this.message;
-    const ctx = this.curve.size(width, CURVE);
     const high = Math.max(...header.bases.map((_, b) => arrays[`error${b}`].data[0])) * 1.02;
+    const ctx = this.curve.size(width, CURVE);
     const edges = [FLAT, width - NAMES, 8, CURVE - 40];
     const plot = (this.plot = new Plot(ctx, colors, edges, { x: [0, header.most], y: [0, high] }));
-    plot.axisY(plot.y.ticks(3), (level) => String(+level.toFixed(1)));
+    plot.axisY(plot.y.ticks(3), (level) => String(+level.toFixed(1)), 'error, levels');
     const every = Math.max(1, Math.ceil(header.most / 8));
     const ticks = Array.from({ length: Math.floor(header.most / every) + 1 }, (_, i) => i * every);
     plot.axisX(ticks, String, 'components k');
     plot.upright(this.k, colors.muted, 1, [3, 3]);
     const ends = header.bases.map((basis, b) => this.drawError(plot, basis, b));
     plot.nameEnds(ends);
-    const errors = ends.map((end) => end.name).join(', ');
-    const label = `Reconstruction error by number of components. ${errors} grey levels at k = ${this.k}`;
-    this.curve.node.setAttribute('aria-label', label);
+    const errors = `${ends.map((end) => end.name).join(', ')} grey levels at k = ${this.k}`;
+    this.curve.node.setAttribute('aria-label', `Reconstruction error by number of components. ${errors}`);
   }
 
   /** Draw one basis' error over k, constant beyond its last component; return its label at k. */

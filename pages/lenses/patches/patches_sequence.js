@@ -133,7 +133,7 @@ export default class PatchesSequence {
     legend(this.scale, {
       table: DIVERGING_LUT,
       width: Math.min(240, this.message.width),
-      words: separate ? ['− maximum', '0', '+ maximum'] : [signed(-top, 3), '0', signed(top, 3)],
+      words: separate ? ['− maximum', '0', '+ maximum'] : [`≤ ${signed(-top, 3)}`, '0', `≥ ${signed(top, 3)}`],
       colors: this.message.colors,
       label: `Colour scale${separate ? ' of each map, from minus to plus its maximum' : ` from ${signed(-top, 3)} to ${signed(top, 3)}`}`,
     });

@@ -102,7 +102,7 @@ export default class Match extends Frames {
       .slice(1, 3);
     const name = (other) => nameCell(other, this.grid(1 - side)[1]);
     const mutual = this.isMutual(side, cell, best) ? 'mutual' : 'not mutual';
-    const also = others.map((other) => `${name(other)} ${signed(this.cosine(side, cell, other))}`);
+    const also = others.map((other) => `${name(other)} (${signed(this.cosine(side, cell, other))})`);
     return [
       `${SIDES[side]} image, ${nameCell(cell, this.grid(side)[1])} → ${name(best.cell)}: cosine ${signed(best.cosine)}, ${mutual}`,
       also.length ? `next: ${also.join('; ')}` : '',
