@@ -222,7 +222,7 @@ def label_model(choice: ModelChoice) -> str:
         dataset = f" ({get_dataset_title(choice.trained_on)})" if choice.trained_on else ""
         return f"Run · {choice.title}{dataset}{accuracy}"
     if choice.key.startswith(own_weights.KEY):
-        return f"Your weights · {choice.title}"
+        return f"Your weights · {f'{choice.file_name}: ' if choice.file_name else ''}{choice.title}"
     if choice.key.startswith(published_weights.KEY):
         return f"Photos · {choice.title}"
     if choice.trained_on is None:

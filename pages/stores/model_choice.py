@@ -20,6 +20,7 @@ class ModelChoice:
     steps: tuple[int, ...]  # of its snapshots, ascending; (0,) for a single one
     curve: tuple[tuple[int, float], ...] = ()  # (step, validation accuracy)
     path: Path | None = None
+    file_name: str = ""  # of uploaded weights
     accuracy: float | None = None  # on test images; for a run, the best on validation images
 
     @property

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pages.stores import uploads
 from pages.stores.model_choice import ModelChoice
+from vitviz.text import cut
 from vitviz.upload_limits import WEIGHTS_DISK_MB, WEIGHTS_PER_USER
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class OpenedModel:
     model: LoadedModel
     nbytes: int
     folder: TemporaryFolder
+    file_name: str = ""  # tells two models of one architecture apart
 
 
 def read_limit_mb(name: str, default: int, least: int = 1) -> int:
@@ -96,7 +98,7 @@ def open_weights(user: UserSession, file_name: str, upload: bytes, limit_mb: int
         )
     folder, limit = TemporaryFolder(), STORE.total_bytes
     source = write_upload(upload, folder.path, limit, is_zip=is_folder_zip(file_name, upload))
-    return add_model(user, open_folder(folder, source))
+    return add_model(user, replace(open_folder(folder, source), file_name=cut(file_name, 40)))
 
 
 def open_folder(folder: TemporaryFolder, source: Path, title: str = "") -> OpenedModel:
@@ -192,6 +194,7 @@ def _build_choice(name: str, entry: OpenedModel) -> ModelChoice:
     return ModelChoice(
         key=f"{KEY}{name}",
         title=opened.title,
+        file_name=entry.file_name,
         note=f"Your own weights, {head}; training data unknown.",
         config=opened.config,
         preparation=opened.preparation,

@@ -49,6 +49,7 @@ def test_own_weights_are_a_model_of_this_visit(open_app: OpenApp, good: bytes) -
     assert not app.exception
     key = app.sidebar.selectbox(key="model").value
     assert re.fullmatch(r"weights:[\w-]{22}", key) and app.query_params["model"] == key
+    assert any("Your weights · mine.safetensors: " in o for o in app.sidebar.selectbox(key="model").options)
     assert any("3 classes" in caption.value for caption in app.sidebar.caption)
     assert any("images that its file does not name" in caption.value for caption in app.caption)
     # Whoever has the link sees it; whoever has not does not.
