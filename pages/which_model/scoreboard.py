@@ -178,7 +178,7 @@ def _draw_board(all_entries: Sequence[Entry]) -> None:
         left, right = st.columns([3, 1], gap="medium")
     with right:
         titles = {key: entry.title for key, entry in entries.items()}
-        key = widgets.select(BoardControls.key("model"), "Model", titles)
+        key = widgets.select(BoardControls.key("model"), "Model in detail", titles)
         draw_model(entries[key], known)
     listed = list(entries.values())
     with left:

@@ -153,9 +153,12 @@ class Chart:
             place = {"xref": "x", "yref": "y domain", "x": x, "y": y, "xanchor": "left", "yanchor": anchor}
             self.note(**{**place, **note})
 
-    def hline(self, y: float, line: Parts) -> None:
-        """Add a line over the whole width."""
+    def hline(self, y: float, line: Parts, text: str = "") -> None:
+        """Add a line over the whole width, with a label below its right end."""
         self.shape(type="line", xref="x domain", yref="y", x0=0, x1=1, y0=y, y1=y, line=line)
+        if text:
+            font = {"color": line["color"], "size": 13}
+            self.note(text=text, xref="x domain", x=1, y=y, xanchor="right", yanchor="top", font=font)
 
 
 def _escape(node: Any) -> Any:

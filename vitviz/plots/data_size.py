@@ -9,6 +9,7 @@ from vitviz.analysis.data_size import Curve, Lines
 from vitviz.plots.chart import Chart
 from vitviz.plots.theme import FAMILIES, PALETTES, VARIANTS, Mode, family_colors
 from vitviz.plots.theme import SYMBOLS as SHAPES
+from vitviz.text import percent
 
 ORDER = ("cnn", "hybrid", "swin", "vit", "deit")
 COLOURS = FAMILIES | {"patch_2": VARIANTS[1], "patch_4": FAMILIES["vit"], "patch_8": VARIANTS[2]}
@@ -46,7 +47,8 @@ def size_figure(
         own: points of the user's runs, drawn as stars.
     """
     figure = Chart(mode)
-    figure.hline(100 * chance, {"color": PALETTES[mode].muted, "width": 1, "dash": "dot"})
+    line = {"color": PALETTES[mode].muted, "width": 1, "dash": "dot"}
+    figure.hline(100 * chance, line, f"chance {percent(chance, 0)}")
     for curve in curves:
         _over_sizes(figure, curve, sizes)
     for point in own_points:
@@ -125,7 +127,8 @@ def time_figure(lines: Lines, chance: float, mode: Mode = "light") -> Chart:
         chance: accuracy of guessing, in [0, 1].
     """
     figure = Chart(mode)
-    figure.hline(100 * chance, {"color": PALETTES[mode].muted, "width": 1, "dash": "dot"})
+    line = {"color": PALETTES[mode].muted, "width": 1, "dash": "dot"}
+    figure.hline(100 * chance, line, f"chance {percent(chance, 0)}")
     for name, (title, (seconds, accuracy)) in lines.items():
         figure.curve(title, seconds.round(1), 100 * accuracy, _style(name), "%{x:,} s: %{y:.1f} %")
     longest = max((float(line[0, -1]) for _, line in lines.values()), default=1.0)

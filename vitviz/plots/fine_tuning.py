@@ -147,7 +147,8 @@ def image_count_figure(
     The vertical axis is logarithmic in the error rate, so that halving the mistakes is the same step everywhere.
     """
     figure = Chart(mode)
-    figure.hline(100 * (1 - chance), {"color": theme.PALETTES[mode].muted, "width": 1, "dash": "dot"})
+    line = {"color": theme.PALETTES[mode].muted, "width": 1, "dash": "dot"}
+    figure.hline(100 * (1 - chance), line, f"chance {percent(chance, 0)}")
     for curve in curves:
         mean, high, low = (
             (100 * (1 - shares)).clip(FEWEST_WRONG) for shares in (curve.mean, curve.low, curve.high)

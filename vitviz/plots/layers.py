@@ -232,7 +232,7 @@ def over_depth_figure(
                 times * line.head_value,
                 {"color": color, "width": 1.5, "dash": ("dash", "dashdot")[line.model]},
             )
-    figure.hline(times * chance, {"color": palette.muted, "width": 1, "dash": "dot"})
+    figure.hline(times * chance, {"color": palette.muted, "width": 1, "dash": "dot"}, "chance")
     return figure.with_legend(
         HEIGHT_PX,
         xaxis={

@@ -239,7 +239,10 @@ def _describe_accuracies(run: Run, log: runs.RunLog, status: Status) -> str:
     missed = f" {least} not reached yet." if status.active else f" {least} not reached."
     reached = f" Reached {', '.join(reached_levels)}." if reached_levels else missed
     precision = f" Precision: {status.precision}." if status.precision else ""
-    return " ".join(filter(None, (describe_test(log), best_text))) + reached + precision
+    train = run.config().train
+    is_soft = train.label_smoothing or train.mixup_alpha or train.cutmix_alpha
+    labels = " The training loss is computed with soft labels, the validation loss is not." if is_soft else ""
+    return " ".join(filter(None, (describe_test(log), best_text))) + reached + precision + labels
 
 
 def _list_changes(run: Run, log: runs.RunLog) -> list[tuple[int, str, float, float]]:
