@@ -32,6 +32,7 @@ def photo() -> bytes:
 
 def test_a_deep_link_shows_what_it_says(visit):
     page = visit("attention_distance?model=preset:vit_tiny_16&image=sample:coffee&pin=0.100,0.900&crop=0")
+    expect(page).to_have_title("Attention distance · vitviz")
     expect(page.get_by_text("A cup of coffee").first).to_be_visible()
     said = {
         "model": "preset:vit_tiny_16",

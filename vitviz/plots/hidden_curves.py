@@ -37,7 +37,8 @@ def conceal(figure: Chart) -> Chart:
         )
     else:
         _add_band(hidden, *find_range(traces))
-    hidden.layout(**{**figure.parts, "showlegend": True, "annotations": []})
+    notes = [note for note in figure.parts.get("annotations", ()) if note.get("xref") == "x domain"]  # of levels
+    hidden.layout(**{**figure.parts, "showlegend": True, "annotations": notes})
     return hidden
 
 
