@@ -37,7 +37,7 @@ def conceal(figure: Chart) -> Chart:
         )
     else:
         _add_band(hidden, *find_range(traces))
-    notes = [note for note in figure.parts.get("annotations", ()) if note.get("xref") == "x domain"]  # of levels
+    notes = [note for note in figure.parts.get("annotations", ()) if note.get("xref") == "x domain"]
     hidden.layout(**{**figure.parts, "showlegend": True, "annotations": notes})
     return hidden
 
