@@ -60,7 +60,8 @@ class Prediction:
         guess = self.kind.decode(text)
         if guess is not None:
             verdict = self.judge(guess)
-            draw_verdict(self.key, self.prompt, self.kind, text, verdict, self.right(), self.write)
+            right = self.right()
+            draw_verdict(self.key, self.prompt, self.kind, text, verdict, right=right, write=self.write)
             guessed = self.write(self.kind.format_answer(guess))
             store_answer(f"{self.key} {self.about}", self.write(self.prompt), guessed, verdict)
         return True
@@ -136,7 +137,9 @@ def create_choice(
         measured = answer()
         return as_it_is(f"{kind.describe_verdict(guess, measured)} {measured.words}")
 
-    return Prediction(key, prompt, prompt, kind, judge, lambda: answer().right, question, as_it_is)
+    return Prediction(
+        key, prompt, prompt, kind, judge, right=lambda: answer().right, question=question, write=as_it_is
+    )
 
 
 def read_prediction(key: str, question: Hashable, kind: AnswerKind) -> str:
