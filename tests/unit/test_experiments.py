@@ -1,9 +1,11 @@
 """Experiments: run cell by cell, gone on with, kept as one file, and made again."""
 
+import base64
 import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from vitviz import experiment as shell
@@ -14,6 +16,7 @@ from vitviz.experiments.result_file import (
     Result,
     ResultError,
     describe_provenance,
+    pack_correct,
     read_result,
     write_result,
 )
@@ -85,10 +88,19 @@ def test_a_damaged_file_is_told(tmp_path: Path, damage: str) -> None:
 
 
 def test_results_that_are_too_large_are_not_kept(tmp_path: Path) -> None:
-    rows = tuple({"n": n, "text": "x" * 1000} for n in range(250))
-    with pytest.raises(ResultError, match="255,238 bytes.*200,000"):
+    rows = tuple({"n": n, "text": "x" * 1000} for n in range(500))
+    with pytest.raises(ResultError, match="bytes.*400,000"):
         write_result(Result("large", "Large", "", {}, (), rows), tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_predictions_are_packed() -> None:
+    right = np.arange(359) % 3 > 0
+    packed = pack_correct(right)
+    assert len(packed) == 64
+    images, bits = packed.split()
+    unpacked = np.unpackbits(np.frombuffer(base64.b64decode(bits), np.uint8), count=int(images))
+    assert np.array_equal(unpacked, right)
 
 
 def test_the_shell_measures_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,7 +59,7 @@ def experiment() -> Experiment:
 
 def measure(train: TrainConfig, marks: tuple[int, ...], cell: Cell, folder: Path) -> dict[str, Any]:
     """Train one variant and record its gradient after some updates."""
-    from vitviz.experiments.single_run import prepare_data
+    from vitviz.experiments.single_run import compute_test_logits, prepare_data, score_test
     from vitviz.training.loop import Diverged, Trainer
 
     splits = prepare_data(PREPARATION, train)
@@ -75,8 +75,8 @@ def measure(train: TrainConfig, marks: tuple[int, ...], cell: Cell, folder: Path
             losses.append(round(trainer.evaluate("validation").loss, 4))
     except Diverged as error:
         return {"diverged": str(error), "norms": norms, "losses": losses}
-    test = trainer.evaluate("test", exact=True).accuracy
-    return {"norms": norms, "losses": losses, "test": round(test, 4)}
+    logits = compute_test_logits(trainer.model_config, trainer.weights.state(), splits)["logits"]
+    return {"norms": norms, "losses": losses, **score_test(logits, splits.test)}
 
 
 def _measure_norms(trainer: "Trainer", splits: "TrainingData") -> list[float]:

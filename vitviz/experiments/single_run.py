@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from vitviz.config import ModelConfig, Preparation, TrainConfig
 from vitviz.data.datasets import load_dataset
-from vitviz.experiments.result_file import CURVE_PICTURES
+from vitviz.experiments.result_file import CURVE_PICTURES, pack_correct
 from vitviz.models.zoo import create_model
 from vitviz.training import loop
 from vitviz.training.batches import PreparedImages, TrainingData, make_normaliser, prepare_training_data
@@ -28,7 +28,8 @@ class Trained:
     """The outcome of a training.
 
     Attributes:
-        row: 'test' and 'validation' accuracy, 'curve' of [updates, core-seconds, validation accuracy].
+        row: 'test' and 'validation' accuracy, 'right' (test images, see `pack_correct`), 'curve' of [updates,
+            core-seconds, validation accuracy].
         weights: as they are shown and saved.
         test_logits: (images, classes) on the test images, by name: 'logits', and a DeiT's two heads'.
     """
@@ -76,9 +77,9 @@ def trained(
             curve.append([trainer.step, round(spent, 2), round(reached, 4)])
     validated = trainer.evaluate("validation", exact=True)
     weights = trainer.weights.state()
-    logits = _test_logits(model, weights, splits)
+    logits = compute_test_logits(model, weights, splits)
     row = {
-        "test": _accuracy(logits["logits"], splits.test),
+        **score_test(logits["logits"], splits.test),
         "validation": round(validated.accuracy, 4),
         "training_core_s": round(spent, 2),
         "precision": trainer.precision,
@@ -111,9 +112,9 @@ def train_until_best(
             if waited >= PATIENCE or trainer.finished:
                 break
     at_best = curve[-1 - waited]
-    logits = _test_logits(model, best, splits)
+    logits = compute_test_logits(model, best, splits)
     row = {
-        "test": _accuracy(logits["logits"], splits.test),
+        **score_test(logits["logits"], splits.test),
         "validation": at_best[2],
         "updates": trainer.step,
         "best_update": at_best[0],
@@ -134,10 +135,10 @@ def count_after_best(accuracies: Sequence[float]) -> int:
 
 
 @torch.inference_mode()
-def _test_logits(
+def compute_test_logits(
     config: ModelConfig, weights: Mapping[str, Tensor], splits: TrainingData
 ) -> dict[str, np.ndarray]:
-    """fp32 logits of the test images by the weights that are saved."""
+    """Return fp32 logits of the test images by the weights that are saved."""
     model = create_model(config)
     model.load_state_dict(weights)
     model.eval()
@@ -152,5 +153,7 @@ def _test_logits(
     return {name: torch.cat(values).numpy() for name, values in parts.items()}
 
 
-def _accuracy(logits: np.ndarray, pictures: PreparedImages) -> float:
-    return round(float((logits.argmax(axis=1) == pictures.labels.numpy()).mean()), 4)
+def score_test(logits: np.ndarray, pictures: PreparedImages) -> dict[str, Any]:
+    """Return the test accuracy, and which images are classified correctly."""
+    right = logits.argmax(axis=1) == pictures.labels.numpy()
+    return {"test": round(float(right.mean()), 4), "right": pack_correct(right)}
