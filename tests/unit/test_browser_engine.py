@@ -1,0 +1,44 @@
+"""The browser's engine computes what the models compute: node runs its tests on cases that are written here."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.engine_cases import write_cases
+
+ROOT = Path(__file__).resolve().parents[2]
+OLDEST = 20
+LIMIT_S = 300
+
+
+def node() -> str | None:
+    """Path of a node that is new enough."""
+    path = shutil.which("node")
+    if path is None:
+        return None
+    version = subprocess.run([path, "--version"], capture_output=True, text=True, check=True).stdout
+    return path if int(version.lstrip("v").split(".")[0]) >= OLDEST else None
+
+
+def test_the_engine_computes_what_torch_computes(tmp_path: Path) -> None:
+    path = node()
+    if path is None:
+        pytest.skip(f"node {OLDEST} or newer is not installed")
+    write_cases(tmp_path)
+    ran = subprocess.run(
+        [path, "--test", "tests/engine/"],
+        cwd=ROOT,
+        env={**os.environ, "VITVIZ_CASES": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout[-10_000:] + ran.stderr
+    assert "\n# fail 0" in ran.stdout
+    assert "\n# pass 0" not in ran.stdout

@@ -1,0 +1,32 @@
+// Answer one request to the engine, in a Worker or in the page itself.
+
+import { forward } from './forward.js';
+import { openModel } from './weights.js';
+
+const models = new Map(); // by the key that the page gave
+
+/** {load: key, bytes, step}: read a model. {drop: key}: forget it. {run: key, pixels, record, …}: run it on an image. */
+export function answer(request) {
+  if (request.load !== undefined) {
+    const model = openModel(request.bytes, request.step);
+    models.set(request.load, model);
+    const { config, preparation, classes, step } = model;
+    return { reply: { config, preparation, classes, step }, transfer: [] };
+  }
+  if (request.drop !== undefined) return { reply: models.delete(request.drop), transfer: [] };
+  const model = models.get(request.run);
+  if (!model) throw new Error('The engine does not hold this model.');
+  const { tensors } = forward(model, request.pixels, request);
+  return { reply: tensors, transfer: transferable(tensors) };
+}
+
+/** Give each tensor a buffer of its own, if it is a part of a larger one or shared, and list the buffers. */
+function transferable(tensors) {
+  const buffers = new Set();
+  for (const part of Object.values(tensors)) {
+    if (part.data.byteLength !== part.data.buffer.byteLength || buffers.has(part.data.buffer))
+      part.data = part.data.slice();
+    buffers.add(part.data.buffer);
+  }
+  return [...buffers];
+}
