@@ -1,0 +1,45 @@
+// Records by name, and runs of which only the newest waits.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createRecord, newestOnly } from '../../vitviz/browser/engine/client.js';
+
+test('a record requests each name once, and what it holds not at all', async () => {
+  const requested = [];
+  const fetchNamed = async (name) => {
+    requested.push(name);
+    return { [name]: { shape: [1], data: new Float32Array(1) } };
+  };
+  const held = { shape: [2], data: new Float32Array(2) };
+  const record = createRecord(fetchNamed, { logits: held });
+  assert.equal(await record.get('logits'), held);
+  const [first, second] = await Promise.all([record.get('blocks.0.attn'), record.get('blocks.0.attn')]);
+  assert.equal(first, second);
+  assert.deepEqual(requested, ['blocks.0.attn']);
+});
+
+test('while one run is under way, only the newest of the later calls waits', async () => {
+  const done = [];
+  let release;
+  const call = newestOnly(async (value) => {
+    if (value === 1) await new Promise((resolve) => (release = resolve));
+    done.push(value);
+  });
+  const first = call(1);
+  call(2);
+  call(3);
+  release();
+  await first;
+  assert.deepEqual(done, [1, 3]);
+});
+
+test('a run that fails leaves the next one working', async () => {
+  const done = [];
+  const call = newestOnly(async (value) => {
+    if (value === 1) throw new Error('spoilt');
+    done.push(value);
+  });
+  await assert.rejects(call(1), /spoilt/);
+  await call(2);
+  assert.deepEqual(done, [2]);
+});
