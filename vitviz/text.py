@@ -34,9 +34,9 @@ def signed(number: float, digits: int = 2) -> str:
     return text.removeprefix("-") if not float(text) else text.replace("-", "\N{MINUS SIGN}")
 
 
-def gained(difference: float) -> str:
+def gained(difference: float, digits: int = 1) -> str:
     """Return a difference with its sign: '+1.2', '−0.6'; 0 has none."""
-    text = signed(difference, 1)
+    text = signed(difference, digits)
     return f"+{text}" if float(text.replace("\N{MINUS SIGN}", "-")) > 0 else text
 
 

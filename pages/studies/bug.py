@@ -14,8 +14,8 @@ from vitviz.analysis.race import format_epochs
 from vitviz.data.datasets import available_titles, data_title
 from vitviz.experiments import bugs
 from vitviz.experiments.bugs import BUGS, FIXED
-from vitviz.experiments.result_file import Result, Row, describe_recipe, read_result_if_any
-from vitviz.lessons.experiment_measures import BugCost, measure_bug_gain, select_bug_rows
+from vitviz.experiments.result_file import TEST_IMAGES, Result, Row, describe_recipe, read_result_if_any
+from vitviz.lessons.experiment_measures import BugCost, compare_bug, select_bug_rows
 from vitviz.lessons.lesson import Question
 from vitviz.models import parameter_count
 from vitviz.plots.theme import Mode
@@ -48,9 +48,10 @@ def build(_mode: Mode, name: str, dataset: str) -> View:
 def load_pair(stored: Result, name: str) -> tuple[list[Variant], list[Row]]:
     """Load the variants without and with a bug and their rows; fewer if one was not measured."""
     epochs, sides, rows = float(stored.settings["epochs"]), [], []
+    images = TEST_IMAGES[stored.settings["dataset"]]
     for key, title in ((f"{FIXED}:{BUGS[name].family}", "Without the bug"), (name, "With the bug")):
         if side_rows := select_bug_rows(stored, key):
-            sides.append(create_variant(key, title, side_rows, epochs))
+            sides.append(create_variant(key, title, side_rows, epochs, images))
             rows += side_rows
     return sides, rows
 
@@ -74,7 +75,7 @@ def write_question(name: str, dataset: str) -> Question:
     )
 
 
-DIFFERENCES = ("Difference, points", "Lowest", "Highest")
+DIFFERENCES = ("Difference, points", "From", "To")  # its 95 % interval
 _WRITTEN = dict.fromkeys(("Without the bug", "With the bug"), percent) | dict.fromkeys(DIFFERENCES, gained)
 
 
@@ -83,22 +84,18 @@ def build_columns(stored: Result) -> dict[str, list[object]]:
     rows = []
     for name, bug in BUGS.items():
         sides, _ = load_pair(stored, name)
-        cost = measure_bug_gain(stored, name)
+        cost = compare_bug(stored, name)
         if len(sides) == 2 and cost is not None:
-            agreement = "yes" if cost.clear else "one seed" if len(cost.points) == 1 else "no"
             ends = (sides[0].mean, sides[1].mean)
-            rows.append(
-                (bug.title, *ends, cost.mean, min(cost.points), max(cost.points), len(cost.points), agreement)
-            )
+            outcome = cost.outcome or cost.reason
+            rows.append((bug.title, *ends, cost.estimate, cost.low, cost.high, cost.seeds, outcome))
     heads = (
         "Bug",
         "Without the bug",
         "With the bug",
-        "Difference, points",
-        "Lowest",
-        "Highest",
+        *DIFFERENCES,
         "Seeds",
-        "All seeds agree",
+        "Verdict",
     )
     return {head: [row[place] for row in rows] for place, head in enumerate(heads)}
 

@@ -212,6 +212,7 @@ def _average_variant(title: str, members: Sequence[Run]) -> Variant:
         test=tested,
         seconds=tuple(member.status().seconds for member in members),
         parameters=sum(parameter_count.parameters(members[0].config().model).values()),
+        images=max((int(log.test["images"]) for log in logs.values() if log.test is not None), default=0),
         diverged=sum(any(event.get("event") == "diverged" for event in log.events) for log in logs.values()),
         family=members[0].config().model.family,
     )

@@ -70,7 +70,10 @@ def _build_race_view(name: str) -> View:
     )
     return View(
         Race(
-            [Variant(racer.name, racer.title, racer.curve, {}, (), 0) for racer in racers],
+            [
+                Variant(racer.name, racer.title, racer.curve, {}, (), parameters=0, images=0)
+                for racer in racers
+            ],
             1 / len(classes),
             epochs,
             racers=racers,

@@ -10,7 +10,7 @@ from vitviz.analysis.one_change import describe_bug
 from vitviz.data.datasets import data_title
 from vitviz.experiments.bugs import BUGS, SEEDS, Bug
 from vitviz.experiments.result_file import Result, describe_recipe, read_result_if_any
-from vitviz.lessons.experiment_measures import measure_bug_gain
+from vitviz.lessons.experiment_measures import compare_bug
 from vitviz.plots.theme import Mode
 
 LINE = "experiments.line"  # taken for the bug, counted from 0
@@ -22,7 +22,7 @@ def build(_mode: Mode, puzzle: int) -> View:
     measured = [
         stored
         for dataset in SEEDS
-        if (stored := read_result_if_any(f"one_slip_{dataset}")) and measure_bug_gain(stored, name)
+        if (stored := read_result_if_any(f"one_slip_{dataset}")) and compare_bug(stored, name)
     ]
     measured.sort(key=lambda stored: _rank_separation(stored, name), reverse=True)
     pairs = [(stored, *bug_study.load_pair(stored, name)) for stored in measured]
@@ -48,9 +48,9 @@ def build(_mode: Mode, puzzle: int) -> View:
 
 
 def _rank_separation(stored: Result, name: str) -> tuple[bool, float]:
-    """Return a sort key: first whether all seeds agree on a bug, then the size of its effect in points."""
-    gain = measure_bug_gain(stored, name)
-    return (False, 0.0) if gain is None else (gain.clear, abs(gain.mean))
+    """Return a sort key: first whether a difference is shown, then its size in points."""
+    verdict = compare_bug(stored, name)
+    return (False, 0.0) if verdict is None else (verdict.shown, abs(verdict.estimate))
 
 
 def describe_prediction(bug: Bug, line: int) -> str:

@@ -14,7 +14,7 @@ from pages.controls import widgets
 from pages.frame.page import Formatters
 from pages.questions.prediction_gate import Prediction
 from vitviz.analysis.data_size import Curve
-from vitviz.analysis.one_change import Variant, compute_gain
+from vitviz.analysis.one_change import Variant, compare_variants
 from vitviz.analysis.race import Racer
 from vitviz.csv_table import Columns
 from vitviz.experiments.result_file import Result, Row
@@ -214,10 +214,12 @@ def create_seed_columns(tests: Sequence[Sequence[float]]) -> Columns:
 def create_variant_columns(variants: Sequence[Variant], base: str) -> Columns:
     """Return accuracies, difference to the base (by name), seeds and training time of each variant."""
     base_variant = next((variant for variant in variants if variant.name == base), None)
-    gains = [None if base_variant is None else compute_gain(variant, base_variant) for variant in variants]
+    verdicts = [
+        None if base_variant is None else compare_variants(variant, base_variant) for variant in variants
+    ]
     return {
         **create_seed_columns([[*variant.test.values()] for variant in variants]),
-        DIFFERENCE: [None if gain is None else gain.mean for gain in gains],
+        DIFFERENCE: [None if verdict is None else verdict.estimate for verdict in verdicts],
         "Training, s on one core": [
             fmean(variant.seconds) if variant.seconds else None for variant in variants
         ],

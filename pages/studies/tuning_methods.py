@@ -19,7 +19,7 @@ from pages.studies.study import (
 )
 from vitviz.analysis.one_change import Variant, create_variant, describe_hyperparameter
 from vitviz.csv_table import Columns
-from vitviz.experiments.result_file import Result, read_result, read_result_if_any
+from vitviz.experiments.result_file import TEST_IMAGES, Result, read_result, read_result_if_any
 from vitviz.experiments.tuning_methods import LARGER, NAME, PLAN, USUAL, WAYS
 from vitviz.plots.theme import Mode
 from vitviz.text import gained, percent, plural
@@ -78,7 +78,9 @@ def load_variants(stored: Result, source: str, pictures: int) -> list[Variant]:
     for name, way in WAYS.items():
         rows = list(stored.where(source=source, a_class=pictures, way=name))
         if rows:
-            variants.append(create_variant(name, way.title, rows, count_epochs(stored, pictures)))
+            variants.append(
+                create_variant(name, way.title, rows, count_epochs(stored, pictures), TEST_IMAGES["digits"])
+            )
     return variants
 
 

@@ -35,6 +35,7 @@ SMALLEST = {
     "similarity_grid": "--repeats 1",
     "time_to_accuracy": "--small",
     "train_step": "--small --threads 1",
+    "verdicts": "--experiments 2 --out {out}/table.md",
     "window_cost": "--small",
 }
 IN_BROWSER = {

@@ -219,10 +219,10 @@ def dots(app: AppTest, key: str) -> list[int]:
 
 def test_a_knob_s_values_wait_for_a_guess(open_app: OpenApp) -> None:
     app = open_app(STUDIES, **DIGITS, studies__study="hyperparameter", experiments__knob="optimizer")
-    assert "Best of" not in text(app)
+    assert "Highest mean of" not in text(app)
     row = app.main.button_group(key="experiments.knob_guess.row")
     named = [option.replace("\\", "") for option in row.options]
-    assert named == ["AdamW", "Adam (L2)", "SGD", "Muon", "Skip"]
+    assert named == ["AdamW", "Adam (L2)", "SGD", "Muon", "No difference shown", "Skip"]
     row.set_value("2").run()
     assert not app.exception and said(app, "experiments.knob_guess") == "2"
     answered = app.main.button_group(key="experiments.knob_guess.answer")
@@ -231,7 +231,7 @@ def test_a_knob_s_values_wait_for_a_guess(open_app: OpenApp) -> None:
     marks = [option.content_icon for option in answered.proto.options]
     assert marks == ["", ":material/check:", ":material/close:", "", ""]
     assert len(racers(app, "studies.hyperparameter.race")) == 4
-    assert "SGD. Measured: Adam (L2)" in text(app) and "Best of 4" in text(app)
+    assert "SGD. Measured: Adam (L2)" in text(app) and "Highest mean of 4" in text(app)
     app.main.selectbox(key="experiments.knob").set_value("depth").run()
     assert "Lowest of all" in racers(app, "studies.hyperparameter.race"), "another knob is another question"
     app.main.button_group(key="experiments.knob_guess.row").set_value("shown").run()
@@ -245,7 +245,7 @@ def test_a_slip_s_cost_waits_for_a_guess(open_app: OpenApp) -> None:
     assert dots(app, "studies.bug.race") == [5, 0]
     app.main.button_group(key="experiments.slip_guess.row").set_value("2").run()
     assert dots(app, "studies.bug.race") == [5, 5]
-    assert re.search(r"more than 2 points.*at most 2 points", text(app)), text(app)
+    assert re.search(r"Your prediction: raises it.*(no difference shown|lowers it)", text(app)), text(app)
     app.main.button_group(key="experiments.slip_set").set_value("shapes").run()
     assert dots(app, "studies.bug.race") == [3, 0], "another dataset is another question"
 

@@ -18,7 +18,7 @@ from vitviz.analysis.norms import Norms, select_norms
 from vitviz.analysis.norms import describe_gradient_shares as gradients_said
 from vitviz.analysis.one_change import (
     Variant,
-    compute_gain,
+    compare_variants,
     create_variant,
     describe_bug,
     describe_hyperparameter,
@@ -49,7 +49,7 @@ def row(seed: int, test: float | None, **more: Any) -> Row:
 
 
 def of(name: str, *tests: float | None) -> Variant:
-    return create_variant(name, name, [row(seed, test) for seed, test in enumerate(tests)], 4.0)
+    return create_variant(name, name, [row(seed, test) for seed, test in enumerate(tests)], 4.0, 2_000)
 
 
 # ---------------------------------------------------------------- what the numbers say
@@ -63,25 +63,27 @@ def test_a_variant_is_its_seeds() -> None:
     assert of("b", None).summary == "1 diverged · 1,234 parameters" and of("b", None).curve.shape == (2, 0)
 
 
-def test_gains_are_paired_by_seed() -> None:
-    found = compute_gain(of("a", 0.90, 0.95), of("b", 0.92, 0.96, 0.5))
-    assert found is not None and found.points == pytest.approx((-2.0, -1.0)) and found.clear
-    assert found.summary == "−1.5 points (−2.0 to −1.0 over 2 seeds)"
-    mixed = compute_gain(of("a", 0.90, 0.97), of("b", 0.92, 0.96))
-    assert mixed is not None and not mixed.clear
-    assert compute_gain(of("a", None), of("b", 0.9)) is None
-    one = compute_gain(of("a", 0.95), of("b", 0.9))
-    assert one is not None and not one.clear and one.summary == "+5.0 points (one seed)"
+def test_differences_are_paired_by_seed() -> None:
+    verdict = compare_variants(of("a", 0.90, 0.95), of("b", 0.92, 0.96, 0.5))
+    assert verdict is not None and verdict.estimate == pytest.approx(-1.5) and verdict.seeds == 2
+    assert verdict.outcome == "no difference shown", "two seeds of the same sign"
+    assert compare_variants(of("a", None), of("b", 0.9)) is None
+    alone = compare_variants(of("a", 0.95), of("b", 0.9))
+    assert (
+        alone is not None and alone.describe() == "no verdict (one seed), +5.0 points (1 seed, 2,000 images)"
+    )
 
 
-def test_a_slip_may_cost_bring_or_do_nothing_that_the_seeds_agree_on() -> None:
-    assert "costs 2.0 points" in describe_bug(of("s", 0.90, 0.92), of("m", 0.92, 0.94))
-    assert "adds 2.0 points" in describe_bug(of("s", 0.94, 0.96), of("m", 0.92, 0.94))
-    assert "no consistent difference" in describe_bug(of("s", 0.94, 0.92), of("m", 0.92, 0.94))
+def test_a_bug_may_cost_bring_or_show_no_difference() -> None:
+    assert "lower, −12.0 points" in describe_bug(of("s", 0.80, 0.82, 0.81), of("m", 0.92, 0.94, 0.93))
+    assert "higher, +12.0 points" in describe_bug(of("s", 0.92, 0.94, 0.93), of("m", 0.80, 0.82, 0.81))
+    assert "no difference shown" in describe_bug(of("s", 0.94, 0.92), of("m", 0.92, 0.94))
     assert "%" not in describe_bug(of("s"), of("m", 0.92))
-    assert "makes no difference" in describe_bug(of("s", 0.9, 0.8), of("m", 0.9, 0.8))
-    one = describe_bug(of("s", 0.9196), of("m", 0.9404)).replace("\N{NO-BREAK SPACE}", " ")
-    assert "costs 2.1 points" in one and "94.04 % without it, 91.96 % with it" in one and "(one seed)" in one
+    alone = describe_bug(of("s", 0.9196), of("m", 0.9404)).replace("\N{NO-BREAK SPACE}", " ")
+    assert alone == (
+        "Test accuracy with the bug: no verdict (one seed), −2.1 points (1 seed, 2,000 images);"
+        " 94.04 % without it, 91.96 % with it."
+    )
 
 
 def test_a_slip_that_diverges_is_said_to_and_what_is_compared_has_both() -> None:
@@ -91,28 +93,28 @@ def test_a_slip_that_diverges_is_said_to_and_what_is_compared_has_both() -> None
     assert said.endswith(" 1 run with the bug diverged.")
 
 
-def test_a_knob_s_ends_are_held_against_the_base() -> None:
-    found = [of("1", 0.90, 0.91), of("2", 0.95, 0.96), of("4", 0.97, 0.95), of("8", None, None)]
-    said = describe_hyperparameter(found, "2").replace("\N{NO-BREAK SPACE}", " ")
-    assert said.startswith("Best of 3 options: '4' with 96.00 %; worst: '1' with 90.50 %.")
+def test_a_hyperparameter_s_ends_are_compared_with_the_base() -> None:
+    variants = [of("1", 0.90, 0.91), of("2", 0.95, 0.96), of("4", 0.97, 0.95), of("8", None, None)]
+    text = describe_hyperparameter(variants, "2").replace("\N{NO-BREAK SPACE}", " ")
+    assert text.startswith("Highest mean of 3 options: '4' with 96.00 %; lowest: '1' with 90.50 %.")
+    assert "'4' compared with '2': no difference shown, +0.5 points (95 % interval −" in text
     assert (
-        "'4' compared with '2': +0.5 points (−1.0 to 2.0 over 2 seeds), not consistent across seeds" in said
+        "'1' compared with '2': lower, −5.0 points (95 % interval −6.8 to −3.2; 2 seeds, 2,000 images)."
+        in text
     )
-    assert "'1' compared with '2': −5.0 points (−5.0 to −5.0 over 2 seeds), consistent across seeds" in said
-    assert said.endswith("Diverged: 8.")
-    assert describe_hyperparameter(found[:1], "2") == ""
-    assert describe_hyperparameter([found[0], found[3]], "2") == "Diverged: 8."
-    assert describe_hyperparameter([*found[:2], found[3]], "none of them").endswith("Diverged: 8.")
-    alone = describe_hyperparameter([of("1", 0.83), of("3", 0.866)], "2").replace("\N{NO-BREAK SPACE}", " ")
-    assert "'3' compared with '1': +3.6 points (one seed)" in alone, "without the base"
+    assert text.endswith("Diverged: 8.")
+    assert describe_hyperparameter(variants[:1], "2") == ""
+    assert describe_hyperparameter([variants[0], variants[3]], "2") == "Diverged: 8."
+    assert describe_hyperparameter([*variants[:2], variants[3]], "none of them").endswith("Diverged: 8.")
+    alone = describe_hyperparameter([of("1", 0.83), of("3", 0.866)], "2")
+    assert "'3' compared with '1': no verdict (one seed), +3.6 points" in alone, "without the base"
 
 
 def test_values_that_are_level_are_named_together() -> None:
-    found = [of("1", 0.90), of("2", 0.95), of("4", 0.95)]
-    said = describe_hyperparameter(found, "1").replace("\N{NO-BREAK SPACE}", " ")
-    assert said.startswith("Best of 3 options: '2' and '4' with 95.00 %; worst: '1' with 90.00 %.")
-    assert "'4' compared with '1': +5.0 points (one seed)" in said
-    assert "consistent" not in said
+    text = describe_hyperparameter([of("1", 0.90), of("2", 0.95), of("4", 0.95)], "1").replace(
+        "\N{NO-BREAK SPACE}", " "
+    )
+    assert text.startswith("Highest mean of 3 options: '2' and '4' with 95.00 %; lowest: '1' with 90.00 %.")
     level = describe_hyperparameter([of("1", 0.9), of("2", 0.9)], "1").replace("\N{NO-BREAK SPACE}", " ")
     assert re.findall(r"[\d.]+\d|\d", level) == ["2", "90.00"]
 
@@ -303,11 +305,11 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> Result:
     turned = [row(s, 0.9 + s / 100, knob="base", value=None) for s in (0, 1)]
     turned += [row(s, 0.95 + s / 100, knob="num_heads", value=8) for s in (0, 1)]
     wrong = [row(s, 0.9, slip="mended", family="vit") for s in (0, 1)]
-    wrong += [row(s, 0.8, slip="softmax", family="vit") for s in (0, 1)]
+    wrong += [row(s, 0.6, slip="softmax", family="vit") for s in (0, 1)]
     norms = [{"variant": name, "norms": [[1.0, 2.0 + i]]} for i, name in enumerate(gradients.VARIANTS)]
     files = {
         "one_knob_digits": Result("k", "K", "python", {"epochs": 4}, (), tuple(turned)),
-        "one_slip_digits": Result("s", "S", "python", {"epochs": 4}, (), tuple(wrong)),
+        "one_slip_digits": Result("s", "S", "python", {"epochs": 4, "dataset": "digits"}, (), tuple(wrong)),
         gradients.NAME: Result("g", "G", "python", {"marks": [10]}, (), tuple(norms)),
     }
     monkeypatch.setattr(experiment_measures, "read_result_if_any", files.__getitem__)
@@ -317,9 +319,10 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> Result:
 def test_predictions_are_answered_from_the_files(kept: Result) -> None:
     at: Any = None
     best = experiment_measures.BestHyperparameterValue("num_heads")
-    assert best.get_answer_kind(at).options == ("4", "8") and best.measure_answer(at).value == 1  # type: ignore[union-attr]
+    assert best.get_answer_kind(at).options == ("4", "8", "No difference shown")  # type: ignore[union-attr]
+    assert best.measure_answer(at).value == 1
     assert experiment_measures.BugCost("softmax").measure_answer(at).value == 0
-    assert "consistent across seeds" in experiment_measures.BugCost("softmax").measure_answer(at).words
+    assert "lower, −30.0 points" in experiment_measures.BugCost("softmax").measure_answer(at).words
     assert experiment_measures.WeakestGradient().measure_answer(at).value == len(gradients.VARIANTS) - 1
     assert set(experiment_measures.select_hyperparameter_rows(kept, "num_heads")) == {4, 8}
     with pytest.raises(ValueError, match="expected knob to be one of"):
@@ -328,10 +331,10 @@ def test_predictions_are_answered_from_the_files(kept: Result) -> None:
         experiment_measures.BugCost("typo")
 
 
-def test_level_values_are_all_best_and_seeds_that_disagree_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_leaders_are_right_and_no_difference_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     at: Any = None
 
-    def knob(values: dict[str, tuple[float, float]]) -> MeasuredAnswer:
+    def measure(values: dict[str, tuple[float, float]]) -> MeasuredAnswer:
         base, *others = values.items()
         rows = [row(s, base[1][s], knob="base", value=None) for s in (0, 1)]
         rows += [row(s, tests[s], knob="activation", value=value) for value, tests in others for s in (0, 1)]
@@ -339,21 +342,18 @@ def test_level_values_are_all_best_and_seeds_that_disagree_are_told(monkeypatch:
         monkeypatch.setattr(experiment_measures, "read_result_if_any", lambda name: file)
         return experiment_measures.BestHyperparameterValue("activation").measure_answer(at)
 
-    level = knob({"gelu": (0.9, 0.8), "relu": (0.91, 0.93), "silu": (0.93, 0.91)})
-    assert level.right == (1, 2) and "ReLU and SiLU are tied" in level.words
-    unsure = knob({"gelu": (0.9, 0.9), "relu": (0.88, 0.91), "silu": (0.7, 0.7)})
-    assert unsure.right == (0,) and unsure.words.endswith(
-        "'GELU' compared with 'ReLU': +0.5 points (−1.0 to 2.0 over 2 seeds), not consistent across seeds."
-    )
+    level = measure({"gelu": (0.5, 0.5), "relu": (0.91, 0.93), "silu": (0.93, 0.91)})
+    assert level.right == (1, 2) and "No difference between 2 of them is shown" in level.words
+    unsure = measure({"gelu": (0.9, 0.9), "relu": (0.88, 0.91), "silu": (0.89, 0.9)})
+    assert unsure.right == (3,) and unsure.words.endswith("the highest and the others is shown.")
+    clear = measure({"gelu": (0.9, 0.9), "relu": (0.3, 0.3), "silu": (0.4, 0.4)})
+    assert clear.right == (0,)
     rows = [row(s, 0.9, slip="mended", family="vit") for s in (0, 1)]
     rows += [row(s, test, slip="softmax", family="vit") for s, test in enumerate((0.9, 0.3))]
-    file = Result("s", "S", "python", {"epochs": 4}, (), tuple(rows))
+    file = Result("s", "S", "python", {"epochs": 4, "dataset": "digits"}, (), tuple(rows))
     monkeypatch.setattr(experiment_measures, "read_result_if_any", lambda name: file)
-    assert (
-        experiment_measures.BugCost("softmax")
-        .measure_answer(at)
-        .words.endswith("seeds), not consistent across seeds.")
-    )
+    bug = experiment_measures.BugCost("softmax").measure_answer(at)
+    assert bug.value == 1 and "no difference shown" in bug.words
 
 
 def test_a_run_on_a_part_of_the_pictures_says_so() -> None:

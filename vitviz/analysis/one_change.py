@@ -1,14 +1,16 @@
 """Measure and describe the effect of one change of a model or its recipe, over seeds."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import mean
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.text import gained, percent, plural, signed
+from vitviz.analysis.verdict import Verdict, compare, compare_family
+from vitviz.experiments.result_file import unpack_correct
+from vitviz.text import percent, plural
 
 Row = Mapping[str, Any]
 FloatArray = NDArray[np.float64]
@@ -22,6 +24,8 @@ class Variant:
     Attributes:
         curve: (2, n) epochs and mean validation accuracy.
         test: test accuracy by seed; a training that diverged or has not finished has none.
+        right: which test images are classified correctly, by seed; a live run stores none.
+        images: of the test set.
         seconds: of training, one a seed.
     """
 
@@ -31,6 +35,8 @@ class Variant:
     test: Mapping[int, float]
     seconds: tuple[float, ...]
     parameters: int
+    images: int
+    right: Mapping[int, NDArray[np.bool_]] = field(default_factory=dict)
     diverged: int = 0
     family: str = "vit"
 
@@ -52,12 +58,13 @@ class Variant:
         return " · ".join([*parts, f"{self.parameters:,} parameters"] if parts else parts)
 
 
-def create_variant(name: str, title: str, rows: Sequence[Row], epochs: float) -> Variant:
+def create_variant(name: str, title: str, rows: Sequence[Row], epochs: float, images: int) -> Variant:
     """Return one variant from its stored rows, one a seed.
 
     Args:
         rows: each with 'seed', 'parameters', and 'test', 'training_core_s' and 'curve', or 'diverged'.
         epochs: of every training.
+        images: of the test set.
     """
     whole = [np.array(row["curve"], np.float64).reshape(-1, CURVE_POINTS) for row in rows if "test" in row]
     curve = np.empty((2, 0))
@@ -73,63 +80,30 @@ def create_variant(name: str, title: str, rows: Sequence[Row], epochs: float) ->
         test={int(row["seed"]): float(row["test"]) for row in rows if "test" in row},
         seconds=tuple(float(row["training_core_s"]) for row in rows if "training_core_s" in row),
         parameters=int(rows[0]["parameters"]) if rows else 0,
+        images=images,
+        right={int(row["seed"]): unpack_correct(row["right"]) for row in rows if "right" in row},
         diverged=sum("diverged" in row for row in rows),
     )
 
 
-@dataclass(frozen=True)
-class Gain:
-    """The difference of two variants in percentage points of test accuracy, seed by seed."""
-
-    points: tuple[float, ...]
-
-    @property
-    def mean(self) -> float:
-        """Mean over the seeds that both have."""
-        return mean(self.points)
-
-    @property
-    def clear(self) -> bool:
-        """True if all of several seeds have a difference of the same sign, rounded as it is written."""
-        written = [round(point, 1) for point in self.points]
-        return len(written) > 1 and (min(written) > 0 or max(written) < 0)
-
-    @property
-    def spread(self) -> str:
-        """'−4.2 to −2.0 over 3 seeds'."""
-        span = f"{signed(min(self.points), 1)} to {signed(max(self.points), 1)} over"
-        return "one seed" if len(self.points) == 1 else f"{span} {plural(len(self.points), 'seed')}"
-
-    @property
-    def summary(self) -> str:
-        """'−3.1 points (−4.2 to −2.0 over 3 seeds)'."""
-        return f"{_format_points(self.mean)} ({self.spread})"
-
-    @property
-    def certainty(self) -> str:
-        """Agreement of the seeds in words."""
-        if len(self.points) == 1:
-            return "not repeated with another seed"
-        if not any(self.points):
-            return "identical in every seed"
-        return "consistent across seeds" if self.clear else "not consistent across seeds"
-
-
-def compute_gain(changed: Variant, base: Variant) -> Gain | None:
-    """Return the effect of a change, paired by seed; None if no seed has both."""
-    seeds = sorted(changed.test.keys() & base.test.keys())
-    return Gain(tuple(100 * (changed.test[seed] - base.test[seed]) for seed in seeds)) if seeds else None
+def compare_variants(changed: Variant, base: Variant, chance: float | None = None) -> Verdict | None:
+    """Return the effect of a change on test accuracy, paired by seed; None if no seed has both."""
+    if not changed.test.keys() & base.test.keys():
+        return None
+    return compare(
+        changed.test, base.test, images=changed.images, right=(changed.right, base.right), chance=chance
+    )
 
 
 def describe_bug(with_bug: Variant, without_bug: Variant) -> str:
-    """Describe the cost of a bug in test accuracy, and the agreement of the seeds."""
-    gain = compute_gain(with_bug, without_bug)
+    """Describe the change of test accuracy with a bug, and the runs that diverged."""
+    verdict = compare_variants(with_bug, without_bug)
     diverged = "".join(
         f" {plural(variant.diverged, 'run')} {preposition} the bug diverged."
         for variant, preposition in ((with_bug, "with"), (without_bug, "without"))
         if variant.diverged
     )
-    if gain is None:
+    if verdict is None:
         return diverged.strip() or "No run has finished."
     pairs = [
         (without_bug.test[seed], with_bug.test[seed])
@@ -137,17 +111,13 @@ def describe_bug(with_bug: Variant, without_bug: Variant) -> str:
     ]
     without, with_it = (mean(side) for side in zip(*pairs, strict=True))
     ends = f"{percent(without, 2)} without it, {percent(with_it, 2)} with it"
-    if not any(gain.points):
-        return f"The bug makes no difference ({gain.spread}, {gain.certainty}): {ends}.{diverged}"
-    if not gain.clear and len(gain.points) > 1:
-        return f"The bug makes no consistent difference across seeds: {ends}; {gain.summary}.{diverged}"
-    effect = "costs" if gain.mean < 0 else "unexpectedly adds"
-    seeds = gain.spread if len(gain.points) == 1 else f"{gain.spread}, {gain.certainty}"
-    return f"The bug {effect} {abs(gain.mean):.1f} points ({seeds}): {ends}.{diverged}"
+    return f"Test accuracy with the bug: {verdict.describe()}; {ends}.{diverged}"
 
 
 def describe_hyperparameter(variants: Sequence[Variant], base: str) -> str:
     """Describe the best and the worst value, and their differences from the base value, or from each other without one.
+
+    The comparisons of all values with the base are one family.
 
     Args:
         variants: in the order of the values.
@@ -162,19 +132,17 @@ def describe_hyperparameter(variants: Sequence[Variant], base: str) -> str:
     best, worst = ([variant for variant in finished if variant.mean == end] for end in ends)
     if len(best) == len(finished):
         return f"All {len(finished)} values reach {percent(best[0].mean, 2)}. {diverged}".rstrip()
-    text = f"Best of {len(finished)} options: {_name_level(best)}; worst: {_name_level(worst)}."
+    text = f"Highest mean of {len(finished)} options: {_name_level(best)}; lowest: {_name_level(worst)}."
     reference = next((variant for variant in finished if variant.name == base), worst[0])
-    for variant in (*best, *worst):
-        gain = None if variant is reference else compute_gain(variant, reference)
-        if gain is not None:
-            text += f" '{variant.title}' compared with '{reference.title}': {gain.summary}, {gain.certainty}."
+    others = [variant for variant in finished if variant is not reference]
+    paired = [(variant, verdict) for variant in others if (verdict := compare_variants(variant, reference))]
+    family = compare_family([verdict for _, verdict in paired])
+    for (variant, _), verdict in zip(paired, family, strict=True):
+        if variant in best or variant in worst:
+            text += f" '{variant.title}' compared with '{reference.title}': {verdict.describe()}."
     return f"{text} {diverged}".rstrip()
 
 
 def _name_level(level: Sequence[Variant]) -> str:
     titles = " and ".join(f"'{variant.title}'" for variant in level)
     return f"{titles} with {percent(level[0].mean, 2)}"
-
-
-def _format_points(difference: float) -> str:
-    return f"{gained(difference)} points"

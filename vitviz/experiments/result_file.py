@@ -18,6 +18,7 @@ CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
 RESULTS = CHECKPOINTS / "results"
 MOST_BYTES = 400_000
 CURVE_PICTURES = 1000  # of validation at most, behind a point of a curve
+TEST_IMAGES = {"digits": 359, "shapes": 2_000, "mnist": 10_000, "cifar10": 10_000}
 
 Row = Mapping[str, Any]  # plain JSON values; the cell's own, and what was measured of it
 
@@ -161,6 +162,22 @@ def describe_recipe(stored: Result, rows: Sequence[Row]) -> str:
 def pack_correct(right: NDArray[np.bool_]) -> str:
     """Return which images are classified correctly as text: their number, and one bit an image in base64."""
     return f"{len(right)} {base64.b64encode(np.packbits(right).tobytes()).decode('ascii')}"
+
+
+def unpack_correct(text: str) -> NDArray[np.bool_]:
+    """Return which images are classified correctly, see `pack_correct`.
+
+    Raises:
+        ResultError: if the text is damaged.
+    """
+    try:
+        images, bits = text.split(" ")
+        packed = np.frombuffer(base64.b64decode(bits, validate=True), np.uint8)
+        if len(packed) != -(-int(images) // 8):
+            raise ValueError(f"{images} images in {len(packed)} bytes")
+        return np.unpackbits(packed, count=int(images)).astype(bool)
+    except ValueError as error:
+        raise ResultError(f"the predictions are damaged: {error}") from error
 
 
 def _compact(document: Any) -> str:

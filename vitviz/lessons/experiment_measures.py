@@ -8,8 +8,9 @@ from typing import Annotated
 
 from vitviz.analysis.data_size import find_leads, group_curves
 from vitviz.analysis.norms import format_share, select_norms
-from vitviz.analysis.one_change import Gain, Variant, compute_gain, create_variant
+from vitviz.analysis.one_change import Variant, compare_variants, create_variant
 from vitviz.analysis.transfer import describe_lead, group_method_curves
+from vitviz.analysis.verdict import Verdict, find_leaders
 from vitviz.experiments.bugs import BUGS, FIXED
 from vitviz.experiments.conv_attention import NAME as CONV_ATTENTION
 from vitviz.experiments.conv_attention import TITLES as CONV_TITLES
@@ -17,17 +18,14 @@ from vitviz.experiments.data_size import GRIDS, TITLES
 from vitviz.experiments.gradients import NAME as GRADIENTS
 from vitviz.experiments.gradients import VARIANTS
 from vitviz.experiments.hyperparameters import BASES, HYPERPARAMETERS, Hyperparameter
-from vitviz.experiments.result_file import Result, Row, read_result_if_any
+from vitviz.experiments.result_file import TEST_IMAGES, Result, Row, read_result_if_any
 from vitviz.experiments.transfer_plan import PLAN_OF
 from vitviz.lessons.question_kinds import AnswerKind, Choose, MeasuredAnswer, QuestionSubject, StoredMeasure
-from vitviz.text import join_words, percent, plural
+from vitviz.text import percent, plural
 
-MIN_EFFECT_POINTS = 2.0  # of accuracy
-COST_OPTIONS = (
-    "lowers it by more than 2 points",
-    "changes it by at most 2 points",
-    "raises it by more than 2 points",
-)
+NO_DIFFERENCE = "No difference shown"
+COST_OPTIONS = ("lowers it", "no difference shown", "raises it")
+OUTCOMES = ("lower", "no difference shown", "higher")  # in the order of `COST_OPTIONS`
 EARLY_UPDATES = 10  # after which the gradients are compared
 COMPARED_MODELS = ("written", "control", "cnn")
 KIND = Choose(tuple(CONV_TITLES[name] for name in COMPARED_MODELS))
@@ -55,7 +53,7 @@ def list_hyperparameter_variants(stored: Result, knob: Hyperparameter) -> list[V
     epochs = float(stored.settings["epochs"])
     rows = select_hyperparameter_rows(stored, knob.name)
     return [
-        create_variant(f"{setting}", knob.label(setting), rows[setting], epochs)
+        create_variant(f"{setting}", knob.label(setting), rows[setting], epochs, TEST_IMAGES["digits"])
         for setting in knob.values
         if setting in rows
     ]
@@ -67,14 +65,14 @@ def select_bug_rows(stored: Result, slip: str) -> list[Row]:
     return [row for row in stored.rows if row["slip"] == kind and (not family or row["family"] == family)]
 
 
-def measure_bug_gain(stored: Result, slip: str) -> Gain | None:
+def compare_bug(stored: Result, slip: str) -> Verdict | None:
     """Return the change in accuracy with a bug, seed by seed; None if it was not measured."""
-    epochs = float(stored.settings["epochs"])
-    sides = [
-        create_variant(name, name, select_bug_rows(stored, name), epochs)
+    epochs, images = float(stored.settings["epochs"]), TEST_IMAGES[stored.settings["dataset"]]
+    with_bug, without = (
+        create_variant(name, name, select_bug_rows(stored, name), epochs, images)
         for name in (slip, f"{FIXED}:{BUGS[slip].family}")
-    ]
-    return compute_gain(*sides)
+    )
+    return compare_variants(with_bug, without)
 
 
 @dataclass(frozen=True)
@@ -84,17 +82,19 @@ class BestHyperparameterValue(StoredMeasure):
     knob: Annotated[str, HYPERPARAMETERS]
 
     def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
-        return Choose(tuple(entry.title for entry in self._finished_variants()))
+        return Choose((*(entry.title for entry in self._finished_variants()), NO_DIFFERENCE))
 
     def find_answer(self) -> MeasuredAnswer | None:
         finished = self._finished_variants()
         if len(finished) < 2:
             return None
-        means = [entry.mean for entry in finished]
-        best, *ties = (index for index, accuracy in enumerate(means) if accuracy == max(means))
         numbers = ", ".join(f"{entry.title}: {percent(entry.mean)}" for entry in finished)
-        sentence = f"Mean test accuracy: {numbers}.{_describe_lead(finished)}"
-        return MeasuredAnswer(best, sentence, level=tuple(ties))
+        leaders = find_leaders(
+            {entry.name: entry.test for entry in finished},
+            images=TEST_IMAGES["digits"],
+            right={entry.name: entry.right for entry in finished},
+        )
+        return answer_leaders([entry.name for entry in finished], leaders, f"Mean test accuracy: {numbers}.")
 
     def _finished_variants(self) -> list[Variant]:
         stored = read_result_if_any("one_knob_digits")
@@ -104,19 +104,26 @@ class BestHyperparameterValue(StoredMeasure):
         return [entry for entry in variants if entry.test]
 
 
-def _describe_lead(finished: Sequence[Variant]) -> str:
-    best, second, *_ = sorted(finished, key=lambda entry: -entry.mean)
-    if best.mean == second.mean:
-        ties = [entry.title for entry in finished if entry.mean == best.mean]
-        return f" {join_words(ties)} are tied, and each counts as correct."
-    lead = compute_gain(best, second)
-    text = f"'{best.title}' compared with '{second.title}'"
-    return "" if lead is None else f" {text}: {lead.summary}, {lead.certainty}."
+def answer_leaders(names: Sequence[str], leaders: Sequence[str], numbers: str) -> MeasuredAnswer:
+    """Return the answer of 'Which is most accurate?': every leader, or the last option where all of them lead.
+
+    Args:
+        names: of the options before 'No difference shown'.
+        leaders: those that are not shown to be lower than the highest mean, see `find_leaders`.
+        numbers: the sentence of the accuracies.
+    """
+    if len(leaders) == len(names):
+        return MeasuredAnswer(
+            len(names), f"{numbers} No difference between the highest and the others is shown."
+        )
+    first, *level = (names.index(name) for name in leaders)
+    tied = f" No difference between {len(leaders)} of them is shown; each counts as correct." if level else ""
+    return MeasuredAnswer(first, f"{numbers}{tied}", level=tuple(level))
 
 
 @dataclass(frozen=True)
 class BugCost(StoredMeasure):
-    """The effect of a bug on test accuracy: more than two points lower, more than two higher, or neither."""
+    """The effect of a bug on test accuracy: lower, higher, or no difference shown."""
 
     kind = Choose(COST_OPTIONS)
     slip: Annotated[str, BUGS]
@@ -124,11 +131,11 @@ class BugCost(StoredMeasure):
 
     def find_answer(self) -> MeasuredAnswer | None:
         stored = read_result_if_any(f"one_slip_{self.dataset}")
-        change = None if stored is None else measure_bug_gain(stored, self.slip)
+        change = None if stored is None else compare_bug(stored, self.slip)
         if change is None:
             return None
-        option = 0 if change.mean < -MIN_EFFECT_POINTS else 2 if change.mean > MIN_EFFECT_POINTS else 1
-        return MeasuredAnswer(option, f"Mean change with the bug: {change.summary}, {change.certainty}.")
+        option = None if change.outcome is None else OUTCOMES.index(change.outcome)
+        return MeasuredAnswer(option, f"Test accuracy with the bug: {change.describe()}.")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,210 @@
+"""Compare two recipes or models: estimate, 95 % interval and a verdict that is as strong as the measurements."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import sqrt
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from vitviz.text import gained, plural
+
+FloatArray = NDArray[np.float64]
+Outcome = Literal["higher", "lower", "no difference shown"]
+ERROR_RATE = 0.05  # of false verdicts, over all comparisons that one figure names
+LEAST_IMAGES = 30
+LEAST_ERRORS = 5  # test images, at the least, that one of the two must misclassify on average
+FLOOR_ERRORS = 3.0  # standard errors above chance up to which an accuracy is at the floor
+ONE_SEED = "one seed"
+AT_FLOOR = "both are at chance"
+AT_CEILING = "both are at the ceiling"
+FEW_IMAGES = "too few images"
+UNEQUAL = "unequal budgets"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The difference of two measurements, and what it shows.
+
+    Attributes:
+        estimate: mean difference, first minus second; of accuracies in percentage points.
+        reason: why there is no verdict; '' where there is one.
+        seeds: pairs of trainings; 0 where two models are compared as they are, over images alone.
+        images: on which both were measured.
+        variances: of the estimate by seeds, by images, and the least of both together.
+        low, high: its 95 % interval; None where none can be given.
+        outcome: None where nothing can be concluded.
+    """
+
+    estimate: float
+    reason: str
+    seeds: int
+    images: int
+    variances: tuple[float, float, float]
+    low: float | None = None
+    high: float | None = None
+    outcome: Outcome | None = None
+
+    @property
+    def shown(self) -> bool:
+        """True if a difference is shown."""
+        return self.outcome in ("higher", "lower")
+
+    @property
+    def sample(self) -> str:
+        """'10 seeds, 359 images'."""
+        images = plural(self.images, "image")
+        return f"{plural(self.seeds, 'seed')}, {images}" if self.seeds else images
+
+    def describe(self, unit: str = "points", digits: int = 1) -> str:
+        """Return 'higher, +1.2 points (95 % interval +0.3 to +2.1; 10 seeds, 359 images)'."""
+        outcome = self.outcome or f"no verdict ({self.reason})"
+        inside = self.sample
+        if self.low is not None and self.high is not None:
+            ends = " to ".join(gained(end, digits) for end in (self.low, self.high))
+            inside = f"95\N{NO-BREAK SPACE}% interval {ends}; {self.sample}"
+        return f"{outcome}, {gained(self.estimate, digits)} {unit} ({inside})"
+
+
+def compare(
+    first: Mapping[int, float],
+    second: Mapping[int, float],
+    *,
+    images: int,
+    right: tuple[Mapping[int, NDArray[np.bool_]], Mapping[int, NDArray[np.bool_]]] | None = None,
+    chance: float | None = None,
+    reason: str = "",
+) -> Verdict:
+    """Compare two recipes by test accuracy, paired by seed and measured on the same images.
+
+    The variance of the mean difference has two parts. The seeds' is their variance over their number. The images' is
+    of all seeds' mean and does not shrink with more of them; it comes from the images on which the two differ,
+    or without stored predictions from the binomial bound. Each part has its own quantile (Banerjee 1961): degrees of
+    freedom after Satterthwaite give 12 % false verdicts with two seeds.
+
+    Args:
+        first, second: accuracy from 0 to 1, by seed.
+        right: which images each classifies correctly, by seed; None: not stored.
+        chance: accuracy of guessing, for the floor; None: not an accuracy that has one.
+        reason: why the two cannot be compared, such as `UNEQUAL`; there is no verdict then.
+
+    Raises:
+        ValueError: if no seed has both.
+    """
+    seeds = sorted(first.keys() & second.keys())
+    if not seeds:
+        raise ValueError("no seed has both measurements")
+    ends = np.array([[side[seed] for seed in seeds] for side in (first, second)], np.float64)
+    differences = 100 * (ends[0] - ends[1])
+    means = ends.mean(axis=1)
+    of_images = least = 100.0**2 * float(np.sum(means * (1 - means))) / images
+    if right is not None and all(seed in side for side in right for seed in seeds):
+        of_images, least = _measure_image_variances(
+            *(np.stack([side[seed] for seed in seeds]) for side in right)
+        )
+    of_seeds = float(np.var(differences, ddof=1)) / len(seeds) if len(seeds) > 1 else 0.0
+    reason = reason or _find_reason(means, len(seeds), images, chance)
+    verdict = Verdict(
+        estimate=float(differences.mean()),
+        reason=reason,
+        seeds=len(seeds),
+        images=images,
+        variances=(of_seeds, of_images, least),
+    )
+    return verdict if len(seeds) == 1 else _decide(verdict, ERROR_RATE)
+
+
+def compare_family(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Return the verdicts of comparisons that stand side by side: at most 5 % of such figures hold a false one.
+
+    After Holm, the clearest of k is tested at 5 % / k, the next one at 5 % / (k - 1), until one shows no difference.
+    Intervals have the confidence of their test. Comparisons without a verdict are no tests.
+    """
+    tested = sorted(
+        (index for index, verdict in enumerate(verdicts) if verdict.outcome is not None),
+        key=lambda index: _p_value(verdicts[index]),
+    )
+    family, rate, stopped = list(verdicts), ERROR_RATE, False
+    for done, index in enumerate(tested):
+        if not stopped:
+            rate = ERROR_RATE / (len(tested) - done)
+        family[index] = _decide(verdicts[index], rate)
+        stopped = stopped or not family[index].shown
+    return family
+
+
+def find_leaders(sides: Mapping[str, Mapping[int, float]], **settings: Any) -> tuple[str, ...]:
+    """Return the names that are not shown to be lower than the highest mean, in their order.
+
+    Args:
+        sides: accuracy by seed, by name.
+        settings: of `compare`; 'right' by name and seed.
+    """
+    right = settings.pop("right", None)
+    pairs = list(combinations(sides, 2))  # whichever is the highest, all pairs could have been named
+    verdicts = compare_family(
+        [
+            compare(sides[a], sides[b], right=None if right is None else (right[a], right[b]), **settings)
+            for a, b in pairs
+        ]
+    )
+    best = max(sides, key=lambda name: np.mean([*sides[name].values()]))
+    lower = {
+        b if verdict.outcome == "higher" else a
+        for (a, b), verdict in zip(pairs, verdicts, strict=True)
+        if best in (a, b) and verdict.shown
+    }
+    return tuple(name for name in sides if name not in lower)
+
+
+def _measure_image_variances(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> tuple[float, float]:
+    """Return the variance by images of the mean difference: without, and with, the seeds' noise in each image.
+
+    Args:
+        first, second: (seeds, images), True where an image is classified correctly.
+    """
+    differences = 100.0 * (first.astype(np.float64) - second)  # 0 where the two agree
+    seeds, images = differences.shape
+    whole = float(differences.mean(axis=0).var(ddof=1)) / images
+    noise = float(differences.var(axis=0, ddof=1).mean()) / seeds / images if seeds > 1 else 0.0
+    return max(whole - noise, 0.0), whole
+
+
+def _find_reason(means: FloatArray, seeds: int, images: int, chance: float | None) -> str:
+    if images < LEAST_IMAGES:
+        return FEW_IMAGES
+    if chance is not None and means.max() <= chance + FLOOR_ERRORS * sqrt(chance * (1 - chance) / images):
+        return AT_FLOOR
+    if images * (1 - means.min()) < LEAST_ERRORS:
+        return AT_CEILING
+    return ONE_SEED if seeds == 1 else ""
+
+
+def _half_width(verdict: Verdict, rate: float) -> float:
+    """Return half of the interval that misses the true difference at most at this rate."""
+    of_seeds, of_images, least = verdict.variances
+    normal = float(stdtrit(max(verdict.images - 1, 1), 1 - rate / 2))
+    spread = float(stdtrit(verdict.seeds - 1, 1 - rate / 2)) if verdict.seeds > 1 else 0.0
+    return sqrt(max(spread**2 * of_seeds + normal**2 * of_images, normal**2 * least))
+
+
+def _decide(verdict: Verdict, rate: float) -> Verdict:
+    half = _half_width(verdict, rate)
+    low, high = verdict.estimate - half, verdict.estimate + half
+    outcome: Outcome = "higher" if low > 0 else "lower" if high < 0 else "no difference shown"
+    return replace(verdict, low=low, high=high, outcome=None if verdict.reason else outcome)
+
+
+def _p_value(verdict: Verdict) -> float:
+    """Return the least rate at which the interval excludes 0, to one part in a thousand."""
+    low, high = 1e-12, 1.0
+    while high > 1.001 * low:
+        middle = sqrt(low * high)
+        if _half_width(verdict, middle) < abs(verdict.estimate):
+            high = middle
+        else:
+            low = middle
+    return high
