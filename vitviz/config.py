@@ -5,11 +5,11 @@ Every config is hashable (it can key a cache), checked once when it is made, and
 
 import re
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from math import floor
 from typing import Any, ClassVar, Literal
 
-from vitviz.config_fields import Condition, Setting, check_fields, declare, list_settings
+from vitviz.config_fields import Condition, Setting, as_fields, check_fields, declare, list_settings
 from vitviz.config_models import (
     Activation,
     AttentionScale,
@@ -310,7 +310,7 @@ def name_fields(message: str) -> str:
 
 def to_dict(config: Config) -> dict[str, Any]:
     """Return the config as plain JSON values, with its 'kind'."""
-    return {"kind": config.kind, **asdict(config)}
+    return {"kind": config.kind, **as_fields(config)}
 
 
 def from_dict(values: dict[str, Any]) -> Config:

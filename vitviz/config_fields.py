@@ -111,6 +111,28 @@ def declare(default: Any, label: str, help: str = "", within: str = "", **more: 
     return field(default=default, metadata={"setting": Setting(label, help, within, **more)})
 
 
+def later(default: Any, label: str, within: str = "") -> Any:
+    """Return a field as `declare` does that `as_fields` leaves out at its default: what was written before holds."""
+    setting = Setting(label, within=within)
+    return field(default=default, metadata={"setting": setting, "later": True})
+
+
+def as_fields(config: Any) -> dict[str, Any]:
+    """Return a config's values by name, without fields of `later` at their defaults."""
+    values = {each.name: getattr(config, each.name) for each in fields(config)}
+    return {
+        each.name: values[each.name]
+        for each in fields(config)
+        if not each.metadata.get("later") or values[each.name] != each.default
+    }
+
+
+def describe(config: Any) -> str:
+    """Return a config as Python writes it: what digests of opened models are made of."""
+    values = ", ".join(f"{name}={value!r}" for name, value in as_fields(config).items())
+    return f"{type(config).__name__}({values})"
+
+
 def _read_settings(config_class: Any) -> dict[str, Setting]:
     """Return the settings of a config's class by name."""
     hints, settings = get_type_hints(config_class), {}

@@ -8,10 +8,10 @@ from functools import partial
 from math import inf
 from typing import ClassVar, Literal
 
-from vitviz.config_fields import Condition, check_fields, declare
+from vitviz.config_fields import Condition, check_fields, declare, describe, later
 
 Positions = Literal["none", "sincos_1d", "sincos_2d_sum", "sincos_2d_concat", "learned", "pixels", "rotary"]
-Readout = Literal["cls", "mean", "first_patch", "cls_mean"]
+Readout = Literal["cls", "mean", "first_patch", "cls_mean", "map"]
 Activation = Literal["gelu", "gelu_tanh", "quick_gelu", "relu", "silu"]
 AttentionScale = Literal["head", "width", "none"]
 Embed = Literal["conv", "unfold", "reshape"]
@@ -41,7 +41,7 @@ def mlp_width(dim: int, ratio: float) -> int:
     return int(dim * ratio + 1e-6)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ViTConfig:
     """Shape of a Vision Transformer (Dosovitskiy et al. 2021) or a DeiT (Touvron et al. 2021); in pixels."""
 
@@ -73,7 +73,7 @@ class ViTConfig:
         "Factor of q·k; lecture D uses 1/√D.",
         options={"head": "1/√d (head width)", "width": "1/√D (model width)", "none": "none"},
     )
-    norm: Literal["pre", "post"] = declare(
+    norm: Literal["pre", "post", "res_post"] = declare(  # 'res_post': LN of the sublayer's output (Swin V2)
         "pre",
         "LayerNorm",
         "LayerNorm before or after each sublayer.",
@@ -167,6 +167,21 @@ class ViTConfig:
         step=10.0,
         only=Condition("positions", ("rotary",), "only 2-D rotary positions have a base"),
     )
+    # Added after files and links were written without them: `as_fields` leaves them out at their defaults.
+    rotary_beside: bool = later(False, "Rotary positions beside the table")  # EVA-02, PE
+    rope_type: Literal["dinov3", "cat", "mixed"] = later("dinov3", "Angles of rotary positions")
+    rope_interleaved: bool = later(False, "Rotary pairs of neighbouring values")
+    rope_columns_first: bool = later(False, "Rotary columns before rows")
+    rope_offset: float = later(0.0, "Offset of rotary positions")  # of the first row and column
+    rope_reference: int = later(0, "Grid side of rotary positions", within="[0, inf)")  # 0: the image's own
+    norm_layer: Literal["layer", "rms"] = later("layer", "Type of the norms")  # AIMv2: RMSNorm
+    attn_norm: bool = later(False, "Norm of the concatenated heads")  # sub-LN: EVA-02, BEiT-3
+    mlp_norm: bool = later(False, "Norm of the hidden units")
+    patch_norm: bool = later(False, "Norm after the patch embedding")  # AIMv2
+    pool_prefix: bool = later(False, "Prefix tokens in attention pooling")
+    pool_heads: int = later(0, "Heads of attention pooling", within="[0, inf)")  # 0: num_heads
+    pool_activation: Activation = later("gelu", "Activation of attention pooling")
+    pool_ratio: float = later(0.0, "MLP ratio of attention pooling", within="[0, inf)")  # 0: mlp_ratio
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -189,7 +204,7 @@ class ViTConfig:
             self._check_stem()
 
     def _check_variants(self) -> None:
-        if self.positions == "rotary" and self.width_per_head % 4:
+        if self.rotary and self.width_per_head % 4:
             raise ValueError(
                 f"rotary positions need heads whose width 4 divides, received {self.width_per_head}"
             )
@@ -197,6 +212,10 @@ class ViTConfig:
             raise ValueError(f"unread_cls needs a readout of patches, received {self.readout!r}")
         if self.projection and self.num_classes:
             raise ValueError("projection is for a model without classes")
+        if self.rotary_beside and self.positions != "learned":
+            raise ValueError(f"rotary_beside needs positions 'learned', received {self.positions!r}")
+        if self.readout == "map" and self.embed_dim % (self.pool_heads or self.num_heads):
+            raise ValueError(f"pool_heads {self.pool_heads} does not divide embed_dim {self.embed_dim}")
 
     def _check_stem(self) -> None:
         halvings = (self.patch_size - 1).bit_length()
@@ -211,6 +230,9 @@ class ViTConfig:
                 f" received embed {self.embed!r} and embed_bias {self.embed_bias}"
             )
 
+    def __repr__(self) -> str:
+        return describe(self)
+
     @property
     def family(self) -> Family:
         """A ViT, or what an option makes of it: a DeiT, or a hybrid."""
@@ -221,6 +243,21 @@ class ViTConfig:
         """(rows, cols) of patches at the native image size."""
         side = self.image_size // self.patch_size
         return side, side
+
+    @property
+    def rotary(self) -> bool:
+        """True if queries and keys turn by angles of their patch, alone or beside a table."""
+        return self.positions == "rotary" or self.rotary_beside
+
+    @property
+    def centred_rotary(self) -> bool:
+        """True if rotary positions are all that this model has, with DINOv3's angles (`sinusoids.rotary_2d`)."""
+        return self.positions == "rotary" and self.rope_type == "dinov3" and not self.rope_offset
+
+    @property
+    def plain_blocks(self) -> bool:
+        """True if a block is attention and MLP with a LayerNorm each, and nothing more."""
+        return not (self.attn_norm or self.mlp_norm or self.norm == "res_post" or self.norm_layer == "rms")
 
     @property
     def two_heads(self) -> bool:
@@ -240,7 +277,7 @@ class ViTConfig:
         return (*cls, *dist, *(f"reg{i + 1}" for i in range(self.num_registers)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SwinConfig:
     """Shape of a Swin Transformer (Liu et al. 2021); lengths in pixels, window sizes in tokens."""
 
@@ -283,6 +320,9 @@ class SwinConfig:
                 )
         if not 1 <= self.mlp_ratio * self.embed_dim < inf:
             raise ValueError(f"mlp_ratio must give at least one hidden unit, received {self.mlp_ratio!r}")
+
+    def __repr__(self) -> str:
+        return describe(self)
 
     @property
     def stage_widths(self) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 from tqdm import tqdm
 
 from vitviz import checkpoints
@@ -14,6 +14,7 @@ from vitviz.checkpoint_header import CheckpointError, read_header
 from vitviz.models.file_download import NoNetworkError
 from vitviz.models.formats import open_model
 from vitviz.models.formats.checkpoint_settings import check_labels
+from vitviz.models.formats.module_settings import read_module
 from vitviz.models.formats.uploaded_weights import TemporaryFolder, write_upload
 from vitviz.models.hub import fetch_hub_folder, find_hub_folder, is_hub_id, list_hub_folder
 from vitviz.models.loaded_model import LoadedModel
@@ -27,7 +28,7 @@ SHIPPED = (_PACKAGE.parent / "checkpoints", _PACKAGE / "shipped")  # of a checko
 
 
 def load(
-    source: str | Path | nn.Module | LoadedModel,
+    source: str | Path | nn.Module | Mapping[str, Tensor] | LoadedModel,
     *,
     labels: Sequence[str] | None = None,
     step: int | None = None,
@@ -39,7 +40,7 @@ def load(
         source: a safetensors file, a folder or a zipped folder of vitviz, timm, transformers, torchvision, open_clip or
             vit-pytorch; the name of a shipped model ('digits_vit') or of published weights ('deit_tiny_patch16_224',
             which are downloaded once); the id of a model on the hub ('owner/name', or 'owner/name@revision'),
-            downloaded into the hub's own cache; or a live module, whose weights are copied.
+            downloaded into the hub's own cache; a state dict; or a live module, whose weights are copied.
         labels: class names, one per output; None: those of the files.
         step: of a vitviz checkpoint with several moments of its training; None: the last.
         settings: what the files do not state, by timm's names: num_heads, img_size, mean, std, crop_pct,
@@ -60,6 +61,8 @@ def load(
     _check_settings(settings, _SETTINGS)
     if isinstance(source, LoadedModel):
         return _name_classes(source, names)
+    if isinstance(source, Mapping):
+        return open_model(source, settings, labels=names)
     if isinstance(source, nn.Module):
         weights = {name: tensor.detach().cpu().clone() for name, tensor in source.state_dict().items()}
         config = _read_module_config(source) | settings
@@ -151,6 +154,8 @@ def _read_module_config(module: nn.Module) -> dict[str, Any]:
         return dict(config.to_dict())
     stated = getattr(module, "pretrained_cfg", None)
     settings = dict(stated) if isinstance(stated, Mapping) else {}
+    if own := read_module(module):
+        return settings | own
     heads = [part.num_heads for part in module.modules() if isinstance(getattr(part, "num_heads", None), int)]
     if len(set(heads)) == 1:  # a Swin's stages differ, and its bias tables show them
         settings["num_heads"] = heads[0]

@@ -62,12 +62,45 @@ def rotary_2d(rows: int, cols: int, dim: int, base: float = 100.0) -> FloatArray
     Raises:
         ValueError: if 4 does not divide dim.
     """
+    return rotary_angles((rows, cols), dim, base, centred=True)
+
+
+def rotary_angles(
+    grid: tuple[int, int],
+    dim: int,
+    base: float,
+    *,
+    centred: bool,
+    columns_first: bool = False,
+    offset: float = 0.0,
+    reference: int = 0,
+) -> FloatArray:
+    """Return the angles of rotary positions as timm's models have them: (rows * cols, dim / 2), in reading order.
+
+    Args:
+        grid: (rows, cols) of patches.
+        dim: values of a query; 4 divides it.
+        base: of the frequencies, w_k = base^(-4k / dim).
+        centred: True for patch centres in [-1, 1], times 2 pi (`rotary_2d`); False for indices 0, 1, 2, …
+        columns_first: True if the pairs of the column come before those of the row.
+        offset: added to every index, or to centred ones before they are divided by the side.
+        reference: side of the grid to which indices are scaled; 0: none.
+
+    Raises:
+        ValueError: if 4 does not divide dim.
+    """
     if dim % 4:
         raise ValueError(f"dim must be divisible by 4, received {dim}")
-    omega = 2 * np.pi * base ** (-np.arange(dim // 4) / (dim // 4))
-    y, x = np.divmod(np.arange(rows * cols), cols)
-    centres = (2 * (y + 0.5) / rows - 1, 2 * (x + 0.5) / cols - 1)
-    return np.concatenate([centre[:, None] * omega for centre in centres], axis=1)
+    omega = base ** (-np.arange(dim // 4) / (dim // 4))
+    indices = np.divmod(np.arange(grid[0] * grid[1]), grid[1])
+    axes = []
+    for index, side in zip(indices, grid, strict=True):
+        if centred:
+            places = 2 * np.pi * (2 * (index + 0.5 + offset) / side - 1)
+        else:
+            places = (index + offset) * (reference / side if reference else 1)
+        axes.append(places[:, None] * omega)
+    return np.concatenate(axes[::-1] if columns_first else axes, axis=1)
 
 
 def sincos_1d_slip(length: int, dim: int, base: float = 10000.0) -> FloatArray:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
+from unittest.mock import patch
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 FORWARD = {"atol": 1e-5, "rtol": 1e-5}
@@ -53,3 +56,26 @@ def check_gradients(
     assert received.keys() == expected.keys()
     for name, gradient in received.items():
         torch.testing.assert_close(gradient, expected[name], **GRADIENT, msg=lambda m, n=name: f"{n}: {m}")
+
+
+def attention_of(forward: Callable[[Tensor], Tensor], x: Tensor) -> tuple[Tensor, list[Tensor]]:
+    """What a model gives, and every attention that it computes, by torch's own functions."""
+    seen: list[Tensor] = []
+    softmax = F.softmax
+
+    def watched_softmax(scores: Tensor, dim: int | None = None, **rest: Any) -> Tensor:
+        seen.append(softmax(scores, dim=dim, **rest))
+        return seen[-1]
+
+    def watched_sdpa(
+        q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, *_: Any, **rest: Any
+    ) -> Tensor:
+        scores = q @ k.mT * (rest.get("scale") or q.shape[-1] ** -0.5)
+        seen.append(torch.softmax(scores if attn_mask is None else scores + attn_mask, dim=-1))
+        return seen[-1] @ v
+
+    with (
+        patch.object(F, "softmax", watched_softmax),
+        patch.object(F, "scaled_dot_product_attention", watched_sdpa),
+    ):
+        return forward(x), seen

@@ -13,17 +13,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import parity_peers as peers
 import pytest
 import torch
-import torch.nn.functional as F
-from parity_compare import shake
+from parity_compare import attention_of, shake
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from vitviz.models.formats import open_model
+from vitviz.models.formats.module_settings import read_module
 from vitviz.models.parameter_count import parameters
 from vitviz.models.pretrained_list import PretrainedError
 from vitviz.torchvision_fix import import_torchvision
@@ -40,29 +39,6 @@ class Peer:
     folder: Path
     side: int
     features: Callable[[Tensor], Tensor]
-
-
-def attention_of(forward: Callable[[Tensor], Tensor], x: Tensor) -> tuple[Tensor, list[Tensor]]:
-    """What a model gives, and every attention that it computes, by torch's own functions."""
-    seen: list[Tensor] = []
-    softmax = F.softmax
-
-    def watched_softmax(scores: Tensor, dim: int | None = None, **rest: Any) -> Tensor:
-        seen.append(softmax(scores, dim=dim, **rest))
-        return seen[-1]
-
-    def watched_sdpa(
-        q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, *_: Any, **rest: Any
-    ) -> Tensor:
-        scores = q @ k.mT * (rest.get("scale") or q.shape[-1] ** -0.5)
-        seen.append(torch.softmax(scores if attn_mask is None else scores + attn_mask, dim=-1))
-        return seen[-1] @ v
-
-    with (
-        patch.object(F, "softmax", watched_softmax),
-        patch.object(F, "scaled_dot_product_attention", watched_sdpa),
-    ):
-        return forward(x), seen
 
 
 def written(model: nn.Module, folder: Path, config: dict[str, Any] | None = None, prefix: str = "") -> None:
@@ -128,6 +104,71 @@ def timm_swiglu(draw: Draw, folder: Path) -> Peer:
 def timm_clip(draw: Draw, folder: Path) -> Peer:
     return timm_vit(
         draw, folder, pre_norm=True, norm_layer=nn.LayerNorm, global_pool="token", class_token=True
+    )
+
+
+def timm_eva(draw: Draw, folder: Path) -> Peer:
+    """EVA-02, PE, DINOv3 and their relatives: rotary positions of every kind, norms inside, attention pooling."""
+    import_torchvision()
+    eva, layers = (importlib.import_module(f"timm.{name}") for name in ("models.eva", "layers"))
+    shape, has_cls = vit_shape(draw), draw.choice([True, False])
+    side = shape["patch"] * shape["grid"]
+    kind = draw.choice(["eva", "rope"])
+    rope_type = draw.choice(["cat", "dinov3", "mixed"])
+    pools = ["token", "avg", "map"] if has_cls else ["avg", "map"]
+    model = eva.Eva(
+        img_size=side,
+        patch_size=shape["patch"],
+        embed_dim=shape["width"],
+        depth=shape["depth"],
+        num_heads=shape["heads"],
+        mlp_ratio=shape["ratio"],
+        num_classes=shape["classes"],
+        class_token=has_cls,
+        num_reg_tokens=draw.choice([0, 2]),
+        global_pool=draw.choice(pools),
+        attn_type=kind,
+        qkv_fused=draw.choice([True, False]),
+        qkv_bias=draw.choice([True, False]),
+        qk_norm=draw.choice([True, False]),
+        swiglu_mlp=draw.choice([True, False]),
+        scale_mlp=draw.choice([True, False]),
+        scale_attn_inner=draw.choice([True, False]),
+        init_values=draw.choice([None, 0.1]),
+        norm_layer=draw.choice([layers.LayerNorm, layers.RmsNorm]),
+        use_abs_pos_emb=draw.choice([True, False]),
+        use_rot_pos_emb=True,
+        rope_type=rope_type,
+        rope_temperature=draw.choice([10.0, 100.0]),
+        rope_grid_offset=draw.choice([0.0, 1.0]),
+        rope_grid_indexing=draw.choice(["ij", "xy"]),
+        rope_rotate_half=rope_type != "mixed" and draw.choice([True, False]),
+        ref_feat_shape=draw.choice([None, (7, 7)]),
+    )
+    shake(model, draw.randrange(99))
+    written(model, folder, read_module(model))
+    return Peer(model, folder, side, model)
+
+
+def timm_siglip(draw: Draw, folder: Path) -> Peer:
+    peer = timm_vit(draw, folder, class_token=False, global_pool="map")
+    written(peer.model, folder, read_module(peer.model))
+    return peer
+
+
+def timm_aimv2(draw: Draw, folder: Path) -> Peer:
+    layers = importlib.import_module("timm.layers")
+    return timm_vit(
+        draw,
+        folder,
+        class_token=False,
+        global_pool="avg",
+        norm_layer=layers.RmsNorm,
+        embed_norm_layer=layers.RmsNorm,
+        qkv_bias=False,
+        proj_bias=False,
+        mlp_layer=layers.SwiGLU,
+        act_layer=nn.SiLU,
     )
 
 
@@ -337,6 +378,9 @@ FAMILIES: dict[str, Callable[[Draw, Path], Peer]] = {
         timm_vit,
         timm_vit_prefixed,
         timm_swiglu,
+        timm_eva,
+        timm_siglip,
+        timm_aimv2,
         timm_clip,
         timm_deit,
         timm_swin,
@@ -405,7 +449,9 @@ def test_timms_own_folder_states_the_preparation(tmp_path: Path) -> None:
     preparation = opened.preparation
     assert (preparation.mean, preparation.std) == ((0.5,) * 3, (0.5,) * 3)
     assert (preparation.crop_fraction, preparation.interpolation) == (0.9, "bicubic")
-    assert opened.notes == ("The file does not state its number of heads: assuming 3 heads of 64 values.",)
+    assert (
+        opened.config.num_heads == 3 and opened.notes == ()
+    )  # timm's own number, by the architecture's name
 
 
 def test_transformers_image_processors_state_the_preparation(tmp_path: Path) -> None:

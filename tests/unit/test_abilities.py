@@ -66,6 +66,13 @@ def test_a_plain_vit_lacks_windows_and_a_teacher_alone() -> None:
         (ViTConfig(positions="none"), {"learned_positions", "distillation"}),
         (ViTConfig(num_classes=0), {"class_head", "logit_shares", "distillation"}),
         (ViTConfig(residual=False), {"blocks", "logit_shares", "rollout", "distillation"}),
+        (ViTConfig(mlp_norm=True), {"blocks", "logit_shares", "distillation"}),
+        (ViTConfig(norm="res_post"), {"blocks", "logit_shares", "distillation"}),
+        (ViTConfig(norm_layer="rms"), {"blocks", "logit_shares", "logit_lens", "distillation"}),
+        (
+            ViTConfig(readout="map"),
+            {"cls_readout", "logit_lens", "logit_shares", "prefix", "distillation"},
+        ),
         (ViTConfig(embed="reshape"), {*OF_PATCHES, "distillation"}),
         (ViTConfig(num_classes=0, distilled=True), {"class_head", "logit_shares", "distillation"}),
     ],

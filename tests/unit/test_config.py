@@ -240,3 +240,12 @@ def test_absurd_numbers_are_refused_before_anything_is_made_of_them(absurd: dict
         ValueError, match=r"num_registers must be an integer in \[0, 9\]|at least one hidden unit"
     ):
         ViTConfig(**absurd)
+
+
+def test_a_later_field_is_written_only_where_it_differs() -> None:
+    """Files, links and digests of before name no field that was added after them."""
+    assert "mlp_norm" not in to_dict(ViTConfig()) and "mlp_norm" not in repr(ViTConfig())
+    config = ViTConfig(mlp_norm=True, rotary_beside=True, rope_type="cat")
+    assert to_dict(config)["mlp_norm"] is True and "rope_type='cat'" in repr(config)
+    assert from_dict(to_dict(config)) == config and from_dict(to_dict(ViTConfig())) == ViTConfig()
+    assert repr(ViTConfig()).endswith("projection=0, rope_theta=100.0)")

@@ -7,7 +7,9 @@ import pytest
 import torch
 
 from vitviz import sinusoids
+from vitviz.config import ViTConfig
 from vitviz.models import layers
+from vitviz.models.rotary_positions import RotaryPositions
 from vitviz.sinusoids import sincos_1d, sincos_2d_concat, sincos_2d_sum
 
 
@@ -68,7 +70,8 @@ def test_rotary_positions_are_a_product_of_complex_numbers(
     rows, cols = grid
     rng, half, quarter = np.random.default_rng(0), dim // 2, dim // 4
     q, k = rng.standard_normal((2, dim))
-    turn = layers.rotary_angles(grid, dim, base, torch.device("cpu"))
+    config = ViTConfig(embed_dim=dim, num_heads=1, positions="rotary", rope_theta=base)
+    turn = RotaryPositions(config)(grid, torch.device("cpu"))[0]
     tiled = [torch.from_numpy(np.tile(v, (rows * cols, 1))[None, None]).float() for v in (q, k)]
     scores = layers.rotate(tiled[0], turn)[0, 0] @ layers.rotate(tiled[1], turn)[0, 0].T
     pairs = (q[:half] + 1j * q[half:]) * np.conj(k[:half] + 1j * k[half:])

@@ -119,7 +119,7 @@ def readout_row(matrix: FloatArray, prefix: tuple[str, ...], readout: str) -> Fl
         ValueError: if the readout is unknown.
     """
     first = len(prefix)
-    if readout == "mean":
+    if readout in ("mean", "map"):
         row = matrix[..., first:, :].mean(axis=-2)
     elif readout == "first_patch":
         row = matrix[..., first, :]

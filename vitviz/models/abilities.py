@@ -137,6 +137,8 @@ def _lacks_of_vit(config: ViTConfig) -> dict[str, str]:
         )
     if config.unread_cls:
         lacks["cls_readout"] = REASONS["unread_cls"]
+    if config.readout == "map":
+        lacks |= dict.fromkeys(("cls_readout", "logit_lens", "logit_shares"), REASONS["attention_pool"])
     if config.readout == "cls_mean":
         lacks |= {"cls_readout": REASONS["cls_and_mean"], "logit_lens": REASONS["cls_and_mean"]}
     if not config.distilled:
@@ -147,6 +149,8 @@ def _lacks_of_vit(config: ViTConfig) -> dict[str, str]:
         lacks["learned_positions"] = REASONS["no_table"]
     if config.positions == "rotary":
         lacks |= dict.fromkeys(("positions", "learned_positions", "larger_images"), REASONS["rotary"])
+    if config.patch_norm:
+        lacks["embedding"] = REASONS["normed_tokens"]
     if config.patch_norms:
         lacks["embedding"] = REASONS["normed_pixels"]
     if not config.stem:
@@ -162,6 +166,16 @@ def _lacks_of_vit(config: ViTConfig) -> dict[str, str]:
         lacks["whole_record"] = REASONS["large_record"].format(px=config.image_size, megabytes=megabytes)
     if config.embed == "reshape":
         lacks |= dict.fromkeys(_OF_PATCHES, REASONS["rows"])
+    return lacks | _lacks_of_blocks(config)
+
+
+def _lacks_of_blocks(config: ViTConfig) -> dict[str, str]:
+    """Return the features that the norms and the shortcuts of a ViT's blocks rule out."""
+    lacks: dict[str, str] = {}
+    if not config.plain_blocks:
+        lacks |= dict.fromkeys(("blocks", "logit_shares"), REASONS["more_norms"])
+    if config.norm_layer == "rms":
+        lacks["logit_lens"] = REASONS["rms_norm"]
     if not config.residual:
         lacks |= dict.fromkeys(("blocks", "logit_shares", "rollout"), REASONS["no_shortcut"])
     return lacks

@@ -8,7 +8,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from vitviz import sinusoids
 from vitviz.config import ViTConfig
 from vitviz.config_models import mlp_width
 from vitviz.models.fast_layers import attend, can_attend, drawn_from, dropout, linear, softmax
@@ -57,7 +56,8 @@ class PatchEmbed(nn.Module):
         self.embed = config.embed
         if config.patch_norms:
             self.norm_pixels = nn.LayerNorm(config.in_chans * patch_size**2, eps=config.norm_eps)
-            self.norm = nn.LayerNorm(dim, eps=config.norm_eps)
+        normed = config.patch_norms or config.patch_norm
+        self.norm = build_norm(dim, config) if normed else nn.Identity()
         self.normed = config.patch_norms
 
     def forward(self, x: Tensor) -> Tensor:
@@ -66,7 +66,7 @@ class PatchEmbed(nn.Module):
             return self.norm(F.linear(pixels, self.proj.weight.flatten(1), self.proj.bias))  # type: ignore[no-any-return]
         if self.embed == "conv":
             y: Tensor = self.proj(x)
-            return y.flatten(2).mT  # (B, D, rows, cols) -> (B, N, D)
+            return self.norm(y.flatten(2).mT)  # type: ignore[no-any-return]  # (B, D, rows, cols) -> (B, N, D)
         weight = self.proj.weight.flatten(1)
         if self.embed == "reshape":
             return F.linear(x.reshape(len(x), -1, weight.shape[1]), weight, self.proj.bias)
@@ -98,22 +98,26 @@ class SliceLinear(nn.Module):
         return y if self.bias is None else y + self.bias
 
 
-def rotary_angles(grid: tuple[int, int], per_head: int, theta: float, device: torch.device) -> Rotation:
-    """Return the rotation of every patch's query and key (Siméoni et al. 2025, DINOv3): (N, d_head) each.
+def build_norm(width: int, config: ViTConfig) -> nn.Module:
+    """Return a norm of a ViT's tokens: LayerNorm, or RMSNorm without mean and bias."""
+    kind = nn.RMSNorm if config.norm_layer == "rms" else nn.LayerNorm
+    return kind(width, eps=config.norm_eps)
 
-    `vitviz.sinusoids.rotary_2d` gives the angles.
+
+def rotate(x: Tensor, rotation: Rotation, interleaved: bool = False) -> Tensor:
+    """Rotate the patches' part of (B, heads, P + N, d_head); prefix tokens have no position.
+
+    A pair is made of values k and k + d_head / 2, or interleaved of values 2k and 2k + 1.
     """
-    angles = torch.from_numpy(sinusoids.rotary_2d(*grid, per_head, theta)).float().tile(2).to(device)
-    return angles.cos(), angles.sin()
-
-
-def rotate(x: Tensor, rotation: Rotation) -> Tensor:
-    """Rotate the patches' part of (B, heads, P + N, d_head); prefix tokens have no position."""
     cos, sin = rotation
-    prefix, patches = x[..., : -len(cos), :], x[..., -len(cos) :, :]
-    first, second = patches.chunk(2, dim=-1)
-    turned = patches * cos.to(x.dtype) + torch.cat([-second, first], dim=-1) * sin.to(x.dtype)
-    return torch.cat([prefix, turned], dim=-2)
+    count = cos.shape[-2]
+    prefix, patches = x[..., :-count, :], x[..., -count:, :]
+    if interleaved:
+        crossed = torch.stack([-patches[..., 1::2], patches[..., ::2]], dim=-1).flatten(-2)
+    else:
+        first, second = patches.chunk(2, dim=-1)
+        crossed = torch.cat([-second, first], dim=-1)
+    return torch.cat([prefix, patches * cos.to(x.dtype) + crossed * sin.to(x.dtype)], dim=-2)
 
 
 class Attention(nn.Module):
@@ -130,8 +134,10 @@ class Attention(nn.Module):
             if config.head_input == "all"
             else SliceLinear(dim, config.num_heads, 3, config.qkv_bias)
         )
-        self.q_norm = nn.LayerNorm(per_head, eps=config.norm_eps) if config.qk_norm else None
-        self.k_norm = nn.LayerNorm(per_head, eps=config.norm_eps) if config.qk_norm else None
+        self.q_norm = build_norm(per_head, config) if config.qk_norm else None
+        self.k_norm = build_norm(per_head, config) if config.qk_norm else None
+        self.norm = build_norm(inner, config) if config.attn_norm else nn.Identity()
+        self.interleaved = config.rope_interleaved
         self.attn_drop = config.attention_dropout
         self.proj = nn.Linear(inner, dim) if config.output_projection else nn.Identity()
 
@@ -149,12 +155,12 @@ class Attention(nn.Module):
         inside = head_mask is not None or key_mask is not None or self.attn_drop and self.training
         inside = inside or rotation is not None or self.q_norm is not None
         if not inside and can_attend(qkv) and not record.wants_any(name, (*ATTENTION_PARTS, "heads")):
-            return linear(self.proj, attend(qkv, self.num_heads, self.scale))
+            return linear(self.proj, self.norm(attend(qkv, self.num_heads, self.scale)))
         q, k, v = qkv.view(B, N, 3, self.num_heads, -1).permute(2, 0, 3, 1, 4).unbind(0)  # (B, heads, N, d)
         if self.q_norm is not None and self.k_norm is not None:
             q, k = self.q_norm(q), self.k_norm(k)
         if rotation is not None:
-            q, k = rotate(q, rotation), rotate(k, rotation)
+            q, k = rotate(q, rotation, self.interleaved), rotate(k, rotation, self.interleaved)
         # Scaling q costs N*d products instead of scaling the scores' N*N.
         scores = (q * self.scale) @ k.mT
         if key_mask is not None:
@@ -167,17 +173,26 @@ class Attention(nn.Module):
         if head_mask is not None:
             y = y * head_mask[None, :, None, None]
         y = y.transpose(1, 2).reshape(B, N, -1)
-        return linear(self.proj, record.replace(f"{name}.heads", y))
+        return linear(self.proj, self.norm(record.replace(f"{name}.heads", y)))
 
 
 class Mlp(nn.Module):
     """fc2(activation(fc1(x))), token by token; gated: fc1 gives gate and up, fc2(activation(gate) * up)."""
 
-    def __init__(self, dim: int, hidden: int, activation: str, rate: float, gated: bool = False) -> None:
+    def __init__(
+        self,
+        dim: int,
+        hidden: int,
+        activation: str,
+        rate: float,
+        gated: bool = False,
+        norm: nn.Module | None = None,
+    ) -> None:
         super().__init__()
         self.gated = gated
         self.fc1 = nn.Linear(dim, 2 * hidden if gated else hidden)
         self.act = ACTIVATIONS[activation]()
+        self.norm = norm or nn.Identity()
         self.fc2 = nn.Linear(hidden, dim)
         self.dropout = rate
 
@@ -190,7 +205,7 @@ class Mlp(nn.Module):
         elif not gelu:
             hidden = self.act(hidden)
         record(f"{name}.mlp_hidden", hidden)
-        return linear(self.fc2, dropout(hidden, self.dropout, self.training))
+        return linear(self.fc2, self.norm(dropout(hidden, self.dropout, self.training)))
 
 
 class LayerScale(nn.Module):
@@ -207,21 +222,23 @@ class LayerScale(nn.Module):
 class Block(nn.Module):
     """z' = MSA(LN z) + z, z = MLP(LN z') + z' (ViT paper, eq. 2 and 3); post-norm: LN after each sum.
 
+    With 'res_post' the norm follows the sublayer, before the sum: z' = LN(MSA(z)) + z, z = LN(MLP(z')) + z'.
     Without `residual` nothing is added: z' = MSA(LN z), z = MLP(LN z').
     """
 
     def __init__(self, config: ViTConfig, drop_path_rate: float) -> None:
         super().__init__()
         dim = config.embed_dim
-        self.norm1 = nn.LayerNorm(dim, eps=config.norm_eps)
+        self.norm1 = build_norm(dim, config)
         self.attn = Attention(config)
-        self.norm2 = nn.LayerNorm(dim, eps=config.norm_eps)
+        self.norm2 = build_norm(dim, config)
         hidden = mlp_width(dim, config.mlp_ratio)
-        self.mlp = Mlp(dim, hidden, config.activation, config.dropout, config.gated_mlp)
+        inner_norm = build_norm(hidden, config) if config.mlp_norm else None
+        self.mlp = Mlp(dim, hidden, config.activation, config.dropout, config.gated_mlp, inner_norm)
         scaled = config.layer_scale
         self.ls1 = nn.Identity() if scaled is None else LayerScale(dim, scaled)
         self.ls2 = nn.Identity() if scaled is None else LayerScale(dim, scaled)
-        self.pre_norm = config.norm == "pre"
+        self.norm_place = config.norm
         self.residual = config.residual
         self.dropout = config.dropout
         self.drop_path_rate = drop_path_rate
@@ -241,26 +258,51 @@ class Block(nn.Module):
         rotation: Rotation | None = None,
     ) -> Tensor:
         record(f"{name}.input", x)
-        normed = self.norm1(x) if self.pre_norm else x
-        if self.pre_norm:
-            record(f"{name}.norm1", normed)
-        y = self.attn(normed, record, name, head_mask, key_mask, rotation)
+        y = self.attn(self._norm_at("pre", 1, x, record, name), record, name, head_mask, key_mask, rotation)
         record(f"{name}.attn_out", y)
-        x = self._add(x, y, self.ls1)
-        if not self.pre_norm:
-            x = self.norm1(x)
-            record(f"{name}.norm1", x)
+        x = self._add(x, self._norm_at("res_post", 1, y, record, name), self.ls1)
+        x = self._norm_at("post", 1, x, record, name)
         record(f"{name}.mid", x)
-        normed = self.norm2(x) if self.pre_norm else x
-        if self.pre_norm:
-            record(f"{name}.norm2", normed)
-        y = self.mlp(normed, record, name)
+        y = self.mlp(self._norm_at("pre", 2, x, record, name), record, name)
         record(f"{name}.mlp_out", y)
-        x = self._add(x, y, self.ls2)
-        if not self.pre_norm:
-            x = self.norm2(x)
-            record(f"{name}.norm2", x)
-        return record.replace(name, x)
+        x = self._add(x, self._norm_at("res_post", 2, y, record, name), self.ls2)
+        return record.replace(name, self._norm_at("post", 2, x, record, name))
+
+    def _norm_at(self, place: str, index: int, x: Tensor, record: Recorder, name: str) -> Tensor:
+        """Return the tokens after this block's norm 1 or 2 if it stands at this place, else as they are."""
+        if self.norm_place != place:
+            return x
+        normed: Tensor = (self.norm1 if index == 1 else self.norm2)(x)
+        record(f"{name}.norm{index}", normed)
+        return normed
+
+
+class AttentionPool(nn.Module):
+    """Pool tokens by the attention of one learned query, then x + MLP(LN x) (Zhai et al. 2022 and 2023, SigLIP)."""
+
+    def __init__(self, config: ViTConfig) -> None:
+        super().__init__()
+        dim = config.embed_dim
+        self.num_heads = config.pool_heads or config.num_heads
+        self.latent = nn.Parameter(torch.zeros(1, 1, dim))
+        nn.init.trunc_normal_(self.latent, std=dim**-0.5)
+        self.q = nn.Linear(dim, dim)
+        self.kv = nn.Linear(dim, 2 * dim)
+        self.proj = nn.Linear(dim, dim)
+        self.norm = build_norm(dim, config)
+        hidden = mlp_width(dim, config.pool_ratio or config.mlp_ratio)
+        self.mlp = Mlp(dim, hidden, config.pool_activation, config.dropout)
+
+    def forward(self, x: Tensor, record: Recorder) -> Tensor:
+        """Return (B, D) of tokens (B, N, D); 'pool.attn' (B, heads, 1, N) is the query's attention."""
+        B, N, _ = x.shape
+        q = linear(self.q, self.latent).view(1, 1, self.num_heads, -1).transpose(1, 2)
+        k, v = linear(self.kv, x).view(B, N, 2, self.num_heads, -1).permute(2, 0, 3, 1, 4).unbind(0)
+        attn = softmax((q * q.shape[-1] ** -0.5) @ k.mT, keep_scores=False)
+        record("pool.attn", attn)
+        y = linear(self.proj, (attn @ v).transpose(1, 2).reshape(B, 1, -1))
+        pooled: Tensor = y + self.mlp(self.norm(y), record, "pool")
+        return pooled[:, 0]
 
 
 class ConvStem(nn.Module):

@@ -77,7 +77,7 @@ def list_head_counts(config: ModelConfig) -> list[int]:
     """Return the numbers of heads that fit the same weights, at most 32; none where the weights fix it."""
     if not isinstance(config, ViTConfig) or config.head_dim or config.qk_norm:
         return []
-    if config.head_input != "all" or config.positions == "rotary":
+    if config.head_input != "all" or config.rotary:
         return []
     most = max(32, config.num_heads)  # of a page's maps and of the memory that they take
     return [heads for heads in range(1, most + 1) if config.embed_dim % heads == 0]

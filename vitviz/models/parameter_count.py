@@ -76,11 +76,12 @@ def _(config: ViTConfig) -> Counts:
     table = {"learned": places * width, "pixels": (flat + 1) * width}.get(config.positions, 0)
     read = 2 * width if config.readout == "cls_mean" else width
     norms = config.final_norm + config.pooled_norm
+    classifier = _heads(config) * (read + 1) * config.num_classes + read * config.projection
     return {
         EMBEDDING: _embedding(config),
-        POSITIONS: table + prefix(config),
+        POSITIONS: table + prefix(config) + _learned_angles(config),
         LAYERS: config.depth * sum(block_parameters(config).values()),
-        HEAD: 2 * width * norms + _heads(config) * (read + 1) * config.num_classes + read * config.projection,
+        HEAD: _norm(config, width) * norms + _pool(config) + classifier,
     }
 
 
@@ -90,10 +91,33 @@ def block_parameters(config: ViTConfig) -> Counts:
     inner = config.width_per_head * config.num_heads
     attention = _qkv(config) + (3 * inner if config.qkv_bias else 0)
     attention += (inner + 1) * width if config.output_projection else 0
-    norms = 4 * width + (2 * width if config.layer_scale is not None else 0)
-    norms += 4 * config.width_per_head if config.qk_norm else 0
+    norms = 2 * _norm(config, width) + (2 * width if config.layer_scale is not None else 0)
+    norms += 2 * _norm(config, config.width_per_head) if config.qk_norm else 0
+    norms += _norm(config, inner) * config.attn_norm + _norm(config, hidden) * config.mlp_norm
     mlp = (width + 1) * hidden * (2 if config.gated_mlp else 1) + (hidden + 1) * width
     return {ATTENTION: attention, MLP: mlp, NORMS: norms}
+
+
+def _norm(config: ViTConfig, width: int) -> int:
+    """Return the parameters of a norm: RMSNorm has no bias."""
+    return width if config.norm_layer == "rms" else 2 * width
+
+
+def _pool(config: ViTConfig) -> int:
+    """Return the parameters of attention pooling: query, its map, keys and values, projection, norm and MLP."""
+    if config.readout != "map":
+        return 0
+    width = config.embed_dim
+    hidden = mlp_width(width, config.pool_ratio or config.mlp_ratio)
+    maps = 4 * (width + 1) * width + (width + 1) * hidden + (hidden + 1) * width
+    return width + maps + _norm(config, width)
+
+
+def _learned_angles(config: ViTConfig) -> int:
+    """Return the learned frequencies of rotary positions: two per pair of values, head and block."""
+    if not config.rotary or config.rope_type != "mixed":
+        return 0
+    return config.depth * config.num_heads * config.width_per_head
 
 
 def _qkv(config: ViTConfig) -> int:
@@ -109,9 +133,8 @@ def _heads(config: ViTConfig) -> int:
 def _embedding(config: ViTConfig) -> int:
     if not config.stem:
         flat = config.in_chans * config.patch_size**2
-        norms = (
-            2 * config.embed_dim * (config.embed_norm + config.patch_norms) + 2 * flat * config.patch_norms
-        )
+        token_norms = config.embed_norm + (config.patch_norms or config.patch_norm)
+        norms = _norm(config, config.embed_dim) * token_norms + 2 * flat * config.patch_norms
         return flat * config.embed_dim + (config.embed_dim if config.embed_bias else 0) + norms
     widths = (config.in_chans, *config.stem)
     convolutions = sum(9 * before * after + 2 * after for before, after in pairwise(widths))
@@ -138,8 +161,19 @@ def _(config: ViTConfig, side_px: int) -> Counts:
         POSITIONS: count * flat if config.positions == "pixels" else 0,
         LAYERS: config.depth * length * maps,
         ATTENTION: config.depth * 2 * length**2 * inner,
-        HEAD: _heads(config) * read * config.num_classes + read * config.projection,
+        HEAD: _pool_products(config, length)
+        + _heads(config) * read * config.num_classes
+        + read * config.projection,
     }
+
+
+def _pool_products(config: ViTConfig, length: int) -> int:
+    """Return the multiply-adds of attention pooling: keys and values of every token, one query's products, an MLP."""
+    if config.readout != "map":
+        return 0
+    width, read = config.embed_dim, length if config.pool_prefix else length - len(config.prefix_tokens)
+    hidden = mlp_width(width, config.pool_ratio or config.mlp_ratio)
+    return 2 * read * width**2 + 2 * read * width + 2 * width**2 + 2 * width * hidden
 
 
 def _stem(config: ViTConfig, cells: int) -> int:

@@ -10,8 +10,16 @@ from torch import Tensor, nn
 from vitviz import sinusoids
 from vitviz.config import ViTConfig
 from vitviz.models.fast_layers import dropout
-from vitviz.models.layers import Block, ConvStem, PatchEmbed, Rotation, rotary_angles, unfold_patches
+from vitviz.models.layers import (
+    AttentionPool,
+    Block,
+    ConvStem,
+    PatchEmbed,
+    build_norm,
+    unfold_patches,
+)
 from vitviz.models.record import Recorder, RecordRequest, Replacement
+from vitviz.models.rotary_positions import RotaryPositions
 from vitviz.models.token_layout import TokenLayout
 
 
@@ -43,9 +51,11 @@ class VisionTransformer(nn.Module):
         )
         rates = torch.linspace(0, config.drop_path, config.depth, device="cpu").tolist()
         self.blocks = nn.ModuleList(Block(config, rate) for rate in rates)
-        self.norm_pre = nn.LayerNorm(dim, eps=config.norm_eps) if config.embed_norm else nn.Identity()
-        self.norm = nn.LayerNorm(dim, eps=config.norm_eps) if config.final_norm else nn.Identity()
-        self.fc_norm = nn.LayerNorm(dim, eps=config.norm_eps) if config.pooled_norm else nn.Identity()
+        self.norm_pre = build_norm(dim, config) if config.embed_norm else nn.Identity()
+        self.norm = build_norm(dim, config) if config.final_norm else nn.Identity()
+        self.fc_norm = build_norm(dim, config) if config.pooled_norm else nn.Identity()
+        self.attn_pool = AttentionPool(config) if config.readout == "map" else None
+        self.rope = RotaryPositions(config) if config.rotary else None
         features = 2 * dim if config.readout == "cls_mean" else dim
         self.head = (
             nn.Linear(features, config.num_classes)
@@ -163,14 +173,6 @@ class VisionTransformer(nn.Module):
         z = self.norm_pre(z)
         return dropout(record.replace("embedded", z), self.config.dropout, self.training)
 
-    def _rotation(self, x: Tensor) -> Rotation | None:
-        config = self.config
-        if config.positions != "rotary":
-            return None
-        return rotary_angles(
-            self.layout(*x.shape[-2:]).grid, config.width_per_head, config.rope_theta, x.device
-        )
-
     def _key_mask(self, token_mask: Tensor | None, batch: int, tokens: int) -> Tensor | None:
         if token_mask is None:
             return None
@@ -213,9 +215,10 @@ class VisionTransformer(nn.Module):
                 f" received {tuple(head_mask.shape)}"
             )
         key_mask = self._key_mask(token_mask, len(x), z.shape[1])
-        rotation = self._rotation(x)
+        rotations = None if self.rope is None else self.rope(self.layout(*x.shape[-2:]).grid, x.device)
         for index, block in enumerate(self.blocks):
             factors = None if head_mask is None else head_mask[index]
+            rotation = None if rotations is None else rotations[index]
             z = block(z, recorder, f"blocks.{index}", factors, key_mask, rotation)
         recorder.check_replaced()
         z = self.norm(z)
@@ -224,6 +227,13 @@ class VisionTransformer(nn.Module):
         recorder("logits", logits)
         return (logits, recorder.tensors) if recorder.active else logits
 
+    def pool_tokens(self, z: Tensor, record: Recorder | None = None) -> Tensor:
+        """Return what attention pooling makes of the normed tokens (B, P + N, D): (B, D)."""
+        assert self.attn_pool is not None
+        tokens = z if self.config.pool_prefix else z[:, len(self.config.prefix_tokens) :]
+        pooled: Tensor = self.attn_pool(tokens, record or Recorder(None))
+        return pooled
+
     def readout(self, z: Tensor, record: Recorder | None = None) -> Tensor:
         """Return the class scores of the normed tokens (B, P + N, D); the mean of both heads' logits for a DeiT.
 
@@ -231,7 +241,9 @@ class VisionTransformer(nn.Module):
         """
         record = record or Recorder(None)
         prefix = len(self.config.prefix_tokens)
-        if self.config.readout == "mean":
+        if self.attn_pool is not None:
+            features = self.pool_tokens(z, record)
+        elif self.config.readout == "mean":
             features = z[:, prefix:].mean(dim=1)
         elif self.config.readout == "first_patch":
             features = z[:, prefix]

@@ -108,6 +108,8 @@ def _build_readout(journey: Journey, model: ModelTraits) -> list[str | Term]:
         mean = build_term("mean", "mean over all patches", "pool", sub="i")
         patch = build_term("z", "a patch's token after the last layer", last, sub="L", sup="i")
         inner = ["[", *inner, "; ", mean, " ", *([norm, "(", patch, ")"] if norm else [patch]), "]"]
+    if model.readout == "map":
+        inner = [build_term("pool", "attention of a learned query to the tokens", "pool"), " ", *inner]
     if model.readout == "mean":
         inner = [
             build_term("mean", "mean over all patches: this model has no [CLS]", "pool", sub="i"),

@@ -60,7 +60,12 @@ def format_title(part: Part, model: ModelTraits) -> str:
         names = part.tokens.prefix if part.tokens is not None else ()
         return f"Prepend {' and '.join(bracket_name(name) for name in names)}"
     if isinstance(content, PooledVector):
-        titles = {"mean": "Mean pooling", "max": "Max pooling", "[CLS] and mean": "[CLS] and mean pooling"}
+        titles = {
+            "mean": "Mean pooling",
+            "max": "Max pooling",
+            "[CLS] and mean": "[CLS] and mean pooling",
+            "attention pooling": "Attention pooling",
+        }
         return titles.get(content.how, "First patch")
     if isinstance(content, ClassifierHeads) and model.distilled:
         return "Two heads"
@@ -230,6 +235,8 @@ def _(content: NormedTokens, part: Part, model: ModelTraits) -> str:
 def _(content: PooledVector, part: Part, model: ModelTraits) -> str:
     if content.how == "first patch":
         return "The classifier head reads the first patch's token: this model has no [CLS]."
+    if model.readout == "map":
+        return "A learned query attends to the tokens; a projection and an MLP of their mix give the vector."
     if model.readout == "cls_mean":
         return f"[CLS] and the mean of the patches, side by side: {part.shape_out[0]:,} values."
     statistic = {"mean": "mean", "max": "maximum"}[content.how]

@@ -178,9 +178,11 @@ def _build_vit_readout(model: LoadedModel, records: Capture, tokens: Tokens) -> 
         )
         vectors = np.stack([after[tokens.prefix.index(name)] for name in names])
     else:
-        how = {"mean": "mean", "first_patch": "first patch", "cls_mean": "[CLS] and mean"}[config.readout]
+        how = _POOLINGS[config.readout]
         pooled = after[len(tokens.prefix) :]
         vector = pooled[0] if how == "first patch" else pooled.mean(axis=0)
+        if vit.attn_pool is not None:
+            vector = as_array(vit.pool_tokens(torch.tensor(after)[None])[0])
         if config.readout == "cls_mean":
             vector = np.concatenate([after[tokens.prefix.index("cls")], vector])
         parts.append(Part("pool", (total, dim), vector.shape, "D", None, PooledVector(vector, how)))
@@ -188,8 +190,12 @@ def _build_vit_readout(model: LoadedModel, records: Capture, tokens: Tokens) -> 
     if not config.num_classes:
         return parts
     by_token = {name: records[f"logits_{name}"][0] if config.two_heads else None for name in ("cls", "dist")}
-    lens = lens_of_readout(stream(records, config.depth), readout_weights(vit), config.readout, tokens.prefix)
-    classes = ClassScores(*_read_scores(model, records), by_token["cls"], by_token["dist"], lens)
+    able, lens = abilities(config).logit_lens, None
+    if able:
+        weights = readout_weights(vit)
+        lens = lens_of_readout(stream(records, config.depth), weights, config.readout, tokens.prefix)
+    scores = _read_scores(model, records)
+    classes = ClassScores(*scores, by_token["cls"], by_token["dist"], lens, able.why_not)
     heads = [head for head in (vit.head, vit.head_dist) if isinstance(head, nn.Linear)]
     return [*parts, *_build_head_parts(names, vectors, classes, heads)]
 
@@ -326,6 +332,12 @@ def _trace_cnn(model: LoadedModel, values: FloatArray) -> Journey:
 
 
 _MAP_SHAPE = "channels × rows × columns"
+_POOLINGS = {
+    "mean": "mean",
+    "first_patch": "first patch",
+    "cls_mean": "[CLS] and mean",
+    "map": "attention pooling",
+}
 
 
 def _build_maps_part(

@@ -79,13 +79,14 @@ def _read_block(block: Block, records: Capture, name: str) -> list[Step]:
         projection, bias = as_array(block.attn.proj.weight), as_array(block.attn.proj.bias)
     heads = Heads(by_head, projection * np.reshape(first, (-1, 1)), bias * first)
     mlp = Mlp(records[f"{name}.mlp_out"][0] * second)
-    if block.pre_norm:
+    if block.norm_place == "pre":
         return [heads, mlp]
     attended = records[f"{name}.input"][0] + records[f"{name}.attn_out"][0] * first
     return [heads, _fix(block.norm1, attended), mlp, _fix(block.norm2, records[f"{name}.mid"][0] + mlp.added)]
 
 
-def _fix(norm: nn.LayerNorm, inputs: FloatArray) -> FixedNorm:
+def _fix(norm: nn.Module, inputs: FloatArray) -> FixedNorm:
+    assert isinstance(norm, nn.LayerNorm)  # `logit_shares` of models with other norms is missing
     return FixedNorm(as_array(norm.weight), as_array(norm.bias), norm.eps, inputs)
 
 

@@ -49,9 +49,10 @@ def draw_stream(subject: subjects.Subject, config: ViTConfig, token: int) -> Non
 
 def draw_readout(subject: subjects.Subject, config: ViTConfig, record: Record) -> None:
     st.subheader("After the last block: LayerNorm and classifier head", anchor=False)
-    if not subject.able.class_head:
-        st.info(subject.able.class_head.why_not, icon=":material/block:")
-        return
+    for ability in (subject.able.class_head, subject.able.logit_lens):
+        if not ability:
+            st.info(ability.why_not, icon=":material/block:")
+            return
     weights, prefix = readout_weights(subject.model.vit), subject.layout.prefix
     answer = predict_from_stream(record["output"], weights, config.readout, prefix)
     readout = (

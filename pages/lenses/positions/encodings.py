@@ -130,7 +130,7 @@ def list_encodings() -> dict[str, str]:
     """Return the titles of all encodings by key: the selected model's, computed ones, other models'."""
     selected = (
         {SELECTED_MODEL: f"This model · {selection.get_model_choice().title}"}
-        if get_position_ability() or getattr(selection.get_model_choice().config, "positions", "") == "rotary"
+        if get_position_ability() or getattr(selection.get_model_choice().config, "centred_rotary", False)
         else {}
     )
     others = {

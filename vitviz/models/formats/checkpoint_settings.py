@@ -1,10 +1,11 @@
 """Read what a checkpoint's JSON files state: shape, labels and the preparation of images."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from vitviz.config import Preparation
+from vitviz.models.formats.module_settings import find_timm_model
 from vitviz.models.pretrained_list import IMAGENET_MEAN, IMAGENET_STD, PretrainedError
 from vitviz.text import cut
 
@@ -17,6 +18,7 @@ _NESTED = (
     "preprocess_cfg",
     "model_cfg",
     "image_processor",
+    "timm_model",
 )
 _RESAMPLING = {2: "bilinear", 3: "bicubic", "bilinear": "bilinear", "bicubic": "bicubic"}
 _NAMELESS = "LABEL_"  # transformers' names of classes that nobody named
@@ -40,6 +42,11 @@ class Settings:
     def _tables(self, table: Mapping[str, Any], depth: int) -> list[Mapping[str, Any]]:
         inner = [table[name] for name in _NESTED if isinstance(table.get(name), dict) and depth < 3]
         return [table, *(nested for each in inner for nested in self._tables(each, depth + 1))]
+
+    def complete(self) -> "Settings":
+        """Return the settings with what is known of the named timm architecture, behind all that is stated."""
+        known = find_timm_model(self.get("architecture"))
+        return replace(self, values={**self.values, "timm_model": known}) if known else self
 
     def integer(self, *names: str) -> int | None:
         """Return a stated whole number of at least 1; a pair of equal numbers counts as one.

@@ -38,6 +38,8 @@ FORMATS = (
     open_clip.VIT,
     vit_pytorch.VIT,
     timm.SWIN,
+    timm.DINOV3,
+    timm.EVA,
     timm.VIT,
 )
 _OTHER_PARTS = re.compile(  # beside an image encoder, without a part in its features
@@ -79,7 +81,7 @@ def open_model(
         PretrainedError: in one sentence that names the format, what is unknown and what to do; nothing is loaded.
     """
     tensor_source = find_source(source, config)
-    settings = tensor_source.settings
+    settings = tensor_source.settings.complete()
     recognised = recognise(tensor_source.shapes, settings)
     layout = recognised.format
     model_config, shapes = _describe(recognised, tensor_source.shapes, settings)

@@ -130,21 +130,18 @@ def describe_vit(shapes: Shapes, settings: Settings, **differences: object) -> V
         "head_dim": 0 if inner == width else inner // heads,
         "mlp_ratio": hidden / width,
         "gated_mlp": gated,
-        "activation": "silu" if gated else _activation(settings),
+        "activation": "silu" if gated else read_activation(settings),
         "qkv_bias": "blocks.0.attn.qkv.bias" in shapes,
         "qk_norm": per_head is not None,
-        "layer_scale": 1.0 if "blocks.0.ls1.gamma" in shapes else None,
         "embed_bias": "patch_embed.proj.bias" in shapes,
-        "embed_norm": "norm_pre.weight" in shapes,
-        "final_norm": "norm.weight" in shapes,
-        "pooled_norm": "fc_norm.weight" in shapes,
         "distilled": "dist_token" in shapes,
         "dist_head": "dist_token" not in shapes or "head_dist.weight" in shapes or not classes,
         "num_registers": registers,
         "readout": "cls" if "cls_token" in shapes else "mean",
         "norm_eps": settings.number("layer_norm_eps", 1e-6),
-    } | differences
-    if fields["readout"] == "mean" and "cls_token" in shapes:
+    }
+    fields |= _norms(shapes) | differences
+    if fields["readout"] in ("mean", "map") and "cls_token" in shapes:
         fields["unread_cls"] = True
     if fields.get("positions", "learned") == "learned":
         prefix = ("cls_token" in shapes) + ("dist_token" in shapes) + registers
@@ -152,6 +149,20 @@ def describe_vit(shapes: Shapes, settings: Settings, **differences: object) -> V
     else:
         fields.setdefault("image_size", _image_size(settings, patch))
     return ViTConfig(**fields)  # type: ignore[arg-type]
+
+
+def _norms(shapes: Shapes) -> dict[str, object]:
+    """Return which norms and scales the file has."""
+    return {
+        "layer_scale": 1.0 if "blocks.0.ls1.gamma" in shapes else None,
+        "embed_norm": "norm_pre.weight" in shapes,
+        "final_norm": "norm.weight" in shapes,
+        "pooled_norm": "fc_norm.weight" in shapes,
+        "norm_layer": "layer" if "blocks.0.norm1.bias" in shapes else "rms",
+        "attn_norm": "blocks.0.attn.norm.weight" in shapes,
+        "mlp_norm": "blocks.0.mlp.norm.weight" in shapes,
+        "patch_norm": "patch_embed.norm.weight" in shapes and "patch_embed.norm_pixels.weight" not in shapes,
+    }
 
 
 def _patches(shapes: Shapes) -> tuple[int, int, int]:
@@ -194,7 +205,8 @@ def _heads(settings: Settings, width: int, known: int | None) -> int:
     return heads
 
 
-def _activation(settings: Settings) -> str:
+def read_activation(settings: Settings) -> str:
+    """Return the stated activation of the MLPs; GELU where none is stated."""
     stated = settings.get("hidden_act", "act_layer")
     names = {
         None: "gelu",

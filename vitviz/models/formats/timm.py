@@ -7,6 +7,8 @@ import re
 from dataclasses import fields, replace
 from typing import Any
 
+import torch
+
 from vitviz.config import ModelConfig, SwinConfig, ViTConfig
 from vitviz.models.formats.checkpoint_settings import Settings
 from vitviz.models.formats.safetensors_header import Shapes
@@ -17,13 +19,22 @@ from vitviz.models.formats.tensor_names import (
     describe_vit,
     fill_biases,
     join,
+    read_activation,
     rename,
 )
 from vitviz.models.pretrained_list import PretrainedError
 
-_DINOV2_GIANT = ((r"\.mlp\.w12\.", ".mlp.fc1."), (r"\.mlp\.w3\.", ".mlp.fc2."))
+_RENAMED = (
+    (r"\.mlp\.w12\.", ".mlp.fc1."),  # DINOv2-g
+    (r"\.mlp\.w1\.", ".mlp.fc1_g."),  # the authors' DINOv3 with a gated MLP
+    (r"\.mlp\.w2\.", ".mlp.fc1_x."),
+    (r"\.mlp\.w3\.", ".mlp.fc2."),
+    (r"\.gamma_([12])$", r".ls\1.gamma"),  # Eva
+    (r"^storage_tokens$", "reg_token"),  # the authors' DINOv3
+)
+_DINOV3_PERIODS = "rope_embed.periods"
 _QUICK_GELU = re.compile(r"quickgelu|clip.*openai")
-_POOLS = {None: None, "token": "cls", "avg": "mean", "": None}
+_POOLS = {None: None, "token": "cls", "avg": "mean", "map": "map", "": None}
 _SHARED = ("patch_size", "in_chans", "num_classes", "embed_dim", "num_heads", "mlp_ratio", "qkv_bias")
 _GIVEN = ("depth", "readout", "distilled", "num_registers", "final_norm", "layer_scale", "positions")
 _TRAINED_ONLY = (
@@ -35,11 +46,16 @@ _TRAINED_ONLY = (
     "convention",
     "rope_theta",
 )
+_ROTARY_SETTINGS = (
+    "rope_type='cat' (EVA-02, PE), 'dinov3' or 'mixed', or architecture='NAME' with timm's name of the model"
+)
 
 
 def translate_vit(state: State) -> State:
-    """Return a timm ViT's or DeiT's tensors under this project's names."""
-    state = join(rename(state, _DINOV2_GIANT), "fc1", ("fc1_g", "fc1_x"))
+    """Return the tensors of a timm ViT, DeiT or Eva, or of its authors' files, under this project's names."""
+    state = _mask_biases(rename(state, _RENAMED))
+    state = join(state, "fc1", ("fc1_g", "fc1_x"))
+    state = join(state, "qkv", ("q_proj", "k_proj", "v_proj"))
     state = fill_biases(state, "attn.proj", "mlp.fc1", "mlp.fc2", "head")
     table = state.get("pos_embed")
     if "register_tokens" in state and "cls_token" in state and table is not None and table.ndim == 3:
@@ -50,28 +66,139 @@ def translate_vit(state: State) -> State:
     return state
 
 
+def _mask_biases(state: State) -> State:
+    """Return the state with one bias of queries, keys and values: Eva has none of keys, DINOv3's authors mask it."""
+    masked = {}
+    for name, tensor in state.items():
+        owner, _, part = name.rpartition(".")
+        if part == "bias_mask" or part == "v_bias":
+            continue
+        if part == "q_bias":
+            name, tensor = f"{owner}.qkv.bias", torch.cat([tensor, tensor * 0, state[f"{owner}.v_bias"]])
+        elif f"{name}_mask" in state:
+            tensor = torch.where(state[f"{name}_mask"] == 1, tensor, tensor * 0)
+        masked[name] = tensor
+    return masked
+
+
+def check_periods(state: State) -> None:
+    """Check that the rotary periods in a file of DINOv3's authors are those of base 100.
+
+    Raises:
+        PretrainedError: if they are not.
+    """
+    periods = state.pop(_DINOV3_PERIODS, None)
+    if periods is None or periods.is_meta:
+        return
+    expected = 100.0 ** (torch.arange(len(periods)) / len(periods))
+    if not torch.allclose(periods.float(), expected, rtol=1e-2):
+        raise PretrainedError("its rotary periods are not those of DINOv3 (base 100)")
+
+
+def translate_dinov3(state: State) -> State:
+    """Return the tensors of the DINOv3 authors' files; norms of [CLS] in training are not read."""
+    state = dict(state)
+    check_periods(state)
+    return translate_vit(state)
+
+
 def describe_timm_vit(shapes: Shapes, settings: Settings) -> ViTConfig:
     """Return the config of a timm ViT or DeiT."""
-    pool = settings.get("global_pool")
-    if not isinstance(pool, str | None) or pool not in _POOLS or settings.get("pool_include_prefix"):
+    if "norm_pre.weight" in shapes and "norm.weight" not in shapes and settings.get("rope_type") is None:
         raise PretrainedError(
-            f"its pooling (global_pool {pool!r:.40}) is not supported: only 'token', and 'avg' of the patches, are"
+            f"its names are those of timm's PE, which has rotary positions: state {_ROTARY_SETTINGS}"
+        )
+    return _describe(shapes, settings)
+
+
+def describe_eva(shapes: Shapes, settings: Settings) -> ViTConfig:
+    """Return the config of a timm Eva, whose names do not show its rotary positions."""
+    if settings.get("rope_type") is None and "rope.freqs" not in shapes:
+        raise PretrainedError(
+            f"its names do not show whether it has rotary positions: state {_ROTARY_SETTINGS}"
+        )
+    return _describe(shapes, settings)
+
+
+def describe_dinov3(shapes: Shapes, settings: Settings) -> ViTConfig:
+    """Return the config of a ViT in the DINOv3 authors' files."""
+    return describe_vit(shapes, settings, positions="rotary", rope_theta=100.0, norm_eps=1e-5)
+
+
+def _describe(shapes: Shapes, settings: Settings) -> ViTConfig:
+    pool = settings.get("global_pool")
+    has_pool = "attn_pool.latent" in shapes
+    if not isinstance(pool, str | None) or pool not in _POOLS or (pool == "map") > has_pool:
+        raise PretrainedError(
+            f"its pooling (global_pool {pool!r:.40}) is not supported: known are 'token', 'map', and 'avg' of patches"
+        )
+    if settings.get("pool_include_prefix") and not has_pool:
+        raise PretrainedError(
+            "the mean over patches and prefix tokens (pool_include_prefix) is not supported"
         )
     differences: dict[str, object] = {}
     has_cls = "cls_token" in shapes
     readout = _POOLS[pool] or ("cls" if has_cls and "fc_norm.weight" not in shapes else "mean")
     if readout == "cls" and not has_cls:
         readout = "first_patch"
-    differences["readout"] = readout
+    differences["readout"] = "map" if has_pool else readout
+    if has_pool:
+        differences |= _describe_pool(shapes, settings)
     if _QUICK_GELU.search(str(settings.get("architecture"))):
         differences["activation"] = "quick_gelu"
+    elif settings.get("act_layer") is not None:
+        differences["activation"] = read_activation(settings)
+    differences["norm"] = settings.get("norm_place") or "pre"
     if "norm_pre.weight" in shapes:  # timm's CLIP towers
-        differences["norm_eps"] = 1e-5
+        differences["norm_eps"] = settings.number("layer_norm_eps", 1e-5)
         if settings.get("architecture", "act_layer") is None:
             settings.assume(
                 "The file does not state its activation: GELU is assumed (OpenAI's weights need QuickGELU)."
             )
-    return describe_vit(shapes, settings, **differences)
+    return describe_vit(shapes, settings, **differences, **_describe_rotary(shapes, settings))
+
+
+def _describe_pool(shapes: Shapes, settings: Settings) -> dict[str, object]:
+    """Return what attention pooling adds to a config."""
+    hidden, width = shapes["attn_pool.mlp.fc1.weight"]
+    heads = settings.integer("attn_pool_num_heads")
+    own = settings.get("pool_include_prefix")
+    return {
+        "pool_heads": heads or 0,
+        "pool_activation": settings.get("attn_pool_act_layer") or "gelu",
+        "pool_ratio": hidden / width,
+        "pool_prefix": bool(own),
+        "unread_cls": "cls_token" in shapes,
+    }
+
+
+def _describe_rotary(shapes: Shapes, settings: Settings) -> dict[str, object]:
+    """Return a config's fields of rotary positions, as `module_settings.read_module` names them."""
+    kind = "mixed" if "rope.freqs" in shapes else settings.get("rope_type")
+    if kind in (None, "none"):
+        return {} if "pos_embed" in shapes else {"positions": "none"}
+    if kind not in ("cat", "dinov3", "mixed"):
+        raise PretrainedError(
+            f"its rotary positions ({kind!r:.40}) are not supported: known are cat, dinov3, mixed"
+        )
+    reference = settings.get("ref_feat_shape")
+    if isinstance(reference, list | tuple) and len(set(reference)) > 1:
+        raise PretrainedError(
+            f"its rotary positions refer to a grid of {reference!r:.40}, which is no square"
+        )
+    if isinstance(reference, list | tuple):
+        reference = reference[0]
+    beside = "pos_embed" in shapes
+    return {
+        "positions": "learned" if beside else "rotary",
+        "rotary_beside": beside,
+        "rope_type": kind,
+        "rope_theta": settings.number("rope_temperature", 100.0 if kind == "dinov3" else 10000.0),
+        "rope_interleaved": not settings.get("rope_rotate_half"),
+        "rope_columns_first": settings.get("rope_grid_indexing") == "xy",
+        "rope_offset": settings.number("rope_grid_offset", 0.0),
+        "rope_reference": reference or 0,
+    }
 
 
 def translate_swin(state: State) -> State:
@@ -131,7 +258,7 @@ def _check_vit(config: ViTConfig) -> None:
         if field.name not in (*_SHARED, *_GIVEN, *_TRAINED_ONLY)
         and getattr(config, field.name) != field.default
     ]
-    if config.positions == "rotary":
+    if config.rotary:
         raise ValueError(
             "timm has rotary positions only in models of another architecture, so this ViT has no counterpart"
         )
@@ -154,6 +281,21 @@ def _check_windows(config: SwinConfig) -> None:
             )
 
 
+DINOV3 = Format(
+    "a DINOv3 ViT in its authors' names",
+    r"^(?P<prefix>(?:[\w-]+\.)*?)storage_tokens$",
+    translate_dinov3,
+    describe_dinov3,
+    unread=r"^(?:local_)?cls_norm\.",
+    needs=r"^patch_embed\.proj\.weight$",
+)
+EVA = Format(
+    "a timm Eva",
+    r"^(?P<prefix>(?:[\w-]+\.)*?)blocks\.0\.(?:attn\.q_bias|attn\.q_proj\.weight|gamma_1)$",
+    translate_vit,
+    describe_eva,
+    needs=r"^patch_embed\.proj\.weight$",
+)
 VIT = Format(
     "a timm ViT",
     r"^(?P<prefix>(?:[\w-]+\.)*?)blocks\.0\.attn\.qkv\.weight$",

@@ -11,6 +11,7 @@ from vitviz.models.formats.tensor_names import (
     describe_vit,
     fill_biases,
     join,
+    read_activation,
     rename,
 )
 from vitviz.models.formats.timm import translate_swin as move_mergings
@@ -62,6 +63,8 @@ def describe(shapes: Shapes, settings: Settings) -> ViTConfig:
         shapes = {name: shape for name, shape in shapes.items() if name != "head.weight"}
     if "pos_embed" not in shapes:
         differences |= {"positions": "rotary", "rope_theta": settings.number("rope_theta", 100.0)}
+        if settings.get("hidden_act") is not None:  # of the gated MLP, too; DINOv2's is SwiGLU in any case
+            differences["activation"] = read_activation(settings)
     if settings.get("pooling_type", "vision_use_head") not in (None, False):
         raise PretrainedError(f"the pooling of {kind!r:.40} is not supported")
     return describe_vit(shapes, settings, **differences)

@@ -1,0 +1,84 @@
+"""Read from a live ViT what the names and shapes of its tensors do not show.
+
+Attributes are timm's; nothing is imported from there. `timm_models.json` holds the same values of all published names.
+"""
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+_ROTARY = {
+    "RotaryEmbeddingCat": "cat",
+    "RotaryEmbeddingDinoV3": "dinov3",
+    "RotaryEmbeddingMixed": "mixed",
+    "NoneType": "none",
+}
+_ACTIVATIONS = {"GELUTanh": "gelu_tanh", "QuickGELU": "quick_gelu", "ReLU": "relu", "SiLU": "silu"}
+_RES_POST = ("ResPostBlock", "EvaBlockPostNorm")
+
+
+def read_module(module: nn.Module) -> dict[str, Any]:
+    """Return the settings of a timm ViT or Eva under timm's names; empty for another module."""
+    blocks: Any = getattr(module, "blocks", None)
+    stacked = isinstance(blocks, nn.ModuleList | nn.Sequential) and len(blocks) > 0
+    first: Any = blocks[0] if stacked else None
+    if first is None or not hasattr(getattr(first, "attn", None), "num_heads"):
+        return {}
+    norm = first.norm1
+    values: dict[str, Any] = {
+        "num_heads": first.attn.num_heads,
+        "layer_norm_eps": getattr(norm, "eps", None),
+        "norm_layer": "rms" if type(norm).__name__.lower() == "rmsnorm" else "layer",
+        "norm_place": "res_post" if type(first).__name__ in _RES_POST else "pre",
+        "global_pool": getattr(module, "global_pool", None),
+        "img_size": getattr(getattr(module, "patch_embed", None), "img_size", None),
+        **_read_rotary(getattr(module, "rope", None)),
+    }
+    values["act_layer"] = _read_activation(first)
+    pool = getattr(module, "attn_pool", None)
+    if pool is not None:
+        values["attn_pool_num_heads"] = pool.num_heads
+        values["attn_pool_act_layer"] = _read_activation(pool)
+        values["pool_include_prefix"] = getattr(module, "pool_include_prefix", True)  # Eva's takes all tokens
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _read_activation(owner: Any) -> str | None:
+    """Return the activation of a module's MLP by its name; None for a module without one."""
+    act = getattr(getattr(owner, "mlp", None), "act", None)
+    if isinstance(act, nn.GELU):
+        return "gelu" if act.approximate == "none" else "gelu_tanh"
+    return None if act is None else _ACTIVATIONS.get(type(act).__name__, type(act).__name__)
+
+
+def _read_rotary(rope: Any) -> dict[str, Any]:
+    kind = _ROTARY.get(type(rope).__name__, "unknown")
+    if kind == "none":
+        return {"rope_type": "none"}
+    reference = getattr(rope, "ref_feat_shape", None)
+    values = {
+        "rope_type": kind if not getattr(rope, "in_pixels", False) else "unknown",
+        "rope_temperature": getattr(rope, "temperature", None),
+        "rope_grid_indexing": getattr(rope, "grid_indexing", None),
+        "rope_grid_offset": getattr(rope, "grid_offset", None),
+        "rope_rotate_half": getattr(rope, "rotate_half", None),
+        "ref_feat_shape": None if reference is None else list(reference),
+    }
+    return {name: value for name, value in values.items() if value is not None}
+
+
+@cache
+def _read_table() -> dict[str, dict[str, Any]]:
+    table: dict[str, dict[str, Any]] = json.loads(
+        Path(__file__).with_name("timm_models.json").read_text("utf-8")
+    )
+    return table
+
+
+def find_timm_model(architecture: Any) -> Mapping[str, Any]:
+    """Return the settings of a timm architecture, 'vit_pe_core_base_patch16_224' or with a tag; empty if unknown."""
+    return _read_table().get(str(architecture).removeprefix("timm/").partition(".")[0], {})
