@@ -30,6 +30,7 @@ from vitviz.config import TrainConfig, ViTConfig  # noqa: E402
 from vitviz.data.datasets import default_pictures, load_dataset  # noqa: E402
 from vitviz.data.image_preprocessing import prepare_batch  # noqa: E402
 from vitviz.probe.capture import capture  # noqa: E402
+from vitviz.weight_identity import resolve_identity  # noqa: E402
 
 CHECKPOINTS = ROOT / "checkpoints"
 BATCH = 250
@@ -68,7 +69,7 @@ def measure(name: str, shipped: dict[str, Header], small: bool) -> dict[str, Any
     header = shipped[name]
     assert header.train is not None and header.train.distill_from is not None
     teacher, twin = Path(header.train.distill_from).stem, twin_of(header, shipped)
-    if header.card["teacher"] != f"{shipped[teacher].digest}:{shipped[teacher].steps[-1]}":
+    if resolve_identity(header.card["teacher"]) != shipped[teacher].identity:
         raise SystemExit(
             f"{name} learnt from {header.card['teacher'][:16]}, which is not the {teacher} that lies here"
         )
@@ -88,7 +89,7 @@ def measure(name: str, shipped: dict[str, Header], small: bool) -> dict[str, Any
     labels = dataset.labels_of("test")
     decided = dict(zip(voices, decisions, strict=True))
     return {
-        "digests": {other: shipped[other].digest for other in (name, teacher, twin) if other is not None},
+        "digests": {other: shipped[other].identity for other in (name, teacher, twin) if other is not None},
         "teacher": teacher,
         "taught": header.train.distillation,
         "twin": twin,

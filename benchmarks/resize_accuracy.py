@@ -31,6 +31,7 @@ from vitviz.data.image_preprocessing import prepare_batch  # noqa: E402
 from vitviz.models.loaded_model import LoadedModel  # noqa: E402
 from vitviz.models.vit import resize_positions  # noqa: E402
 from vitviz.models.zoo import create_model  # noqa: E402
+from vitviz.weight_identity import resolve_identity  # noqa: E402
 
 GRID_STEPS = (-2, -1, 0, 1, 2, 4, 8)  # patches more or fewer along a side
 BATCH = 64
@@ -86,7 +87,7 @@ def measure(path: Path, limit: int) -> dict[str, Any]:
             flush=True,
         )
     made = {
-        "digest": read_header(path).digest,
+        "digest": read_header(path).identity,
         "pictures": len(images),
         "measured": time.strftime("%Y-%m-%d"),
     }
@@ -114,7 +115,7 @@ def main() -> None:
             continue
         if isinstance(config, ViTConfig) and config.positions == "learned" and header.train is not None:
             old = known.get(path.stem)
-            same = old is not None and old["digest"] == header.digest
+            same = old is not None and resolve_identity(old["digest"]) == header.identity
             measured[path.stem] = old if same else measure(path, 20 if given.small else given.pictures)
     command = "python benchmarks/resize_accuracy.py"
     found = {"command": command, "models": measured}

@@ -1,7 +1,8 @@
 """Read a checkpoint's header without its tensors and without torch, so that the first page can list files.
 
 The file is safetensors: 8 bytes of header length, a JSON table of tensors, the tensors. Its `__metadata__` holds one
-JSON document under 'vitviz' and a digest.
+JSON document under 'vitviz' and a digest of the file. Format 2 adds the identity of every step to the document, and
+tensors in int8 with their scales beside them.
 """
 
 import json
@@ -13,8 +14,10 @@ from typing import Any, BinaryIO
 
 from vitviz.config import ModelConfig, Preparation, TrainConfig, from_dict
 from vitviz.text import cut
+from vitviz.weight_identity import is_identity, resolve_identity
 
-FORMAT = 1
+FORMAT = 2
+READ_FORMATS = (1, 2)
 MAX_HEADER_BYTES = 2**20  # the shipped ones have up to 150 kB
 MOST_SIDES = 8  # of a tensor's shape
 KEY = "vitviz"
@@ -39,7 +42,14 @@ class Header:
     history: list[dict[str, Any]]
     card: dict[str, Any]
     steps: tuple[int, ...]
-    digest: str
+    digest: str  # of the file's bytes; `identities` say which weights they are
+    identities: dict[int, str]
+    is_identified: bool  # True if the file states the identities, False if they stand for its digest
+
+    @property
+    def identity(self) -> str:
+        """The identity of the last step."""
+        return self.identities[self.steps[-1]]
 
 
 def read_header(source: str | Path | bytes) -> Header:
@@ -82,9 +92,11 @@ def parse_header(raw: bytes, size: int) -> tuple[Header, str, dict[str, Any], in
         raise CheckpointError(
             "the file is not a checkpoint of this project: its header has no valid 'vitviz' entry"
         ) from error
-    if version != FORMAT:
-        raise CheckpointError(f"expected checkpoint format {FORMAT}, received {cut(repr(version))}")
-    _check_table(table, size - 8 - length)
+    if version not in READ_FORMATS:
+        known = " or ".join(map(str, READ_FORMATS))
+        raise CheckpointError(f"expected checkpoint format {known}, received {cut(repr(version))}")
+    _check_table(table, size - 8 - length, version)
+    steps = tuple(sorted({int(name.split("/", 1)[0]) for name in table}))
     try:
         header = Header(
             config=_model_config(document["config"]),
@@ -96,17 +108,21 @@ def parse_header(raw: bytes, size: int) -> tuple[Header, str, dict[str, Any], in
                 name: CARD_TEXTS.get(text, text) if isinstance(text, str) else text
                 for name, text in document["card"].items()
             },
-            steps=tuple(sorted({int(name.split("/", 1)[0]) for name in table})),
+            steps=steps,
             digest=str(digest),
+            identities={step: resolve_identity(f"{digest}:{step}") for step in steps}
+            if version == 1
+            else _identities(document["identities"], steps),
+            is_identified=version > 1,
         )
     except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise CheckpointError(f"the checkpoint's header cannot be used: {cut(str(error), 300)}") from error
     return header, text, table, 8 + length
 
 
-def _check_table(table: dict[str, Any], data_bytes: int) -> None:
+def _check_table(table: dict[str, Any], data_bytes: int, version: int) -> None:
     """Check that the tensors fill the data without gaps."""
-    sizes = {"F16": 2, "BF16": 2, "F32": 4, "I64": 8}
+    sizes = {"F16": 2, "BF16": 2, "F32": 4, "I64": 8} | ({"I8": 1} if version > 1 else {})
     end = 0
     try:
         if not table:
@@ -134,6 +150,15 @@ def _check_table(table: dict[str, Any], data_bytes: int) -> None:
         raise CheckpointError(
             f"the checkpoint is truncated: expected {end} bytes of weights, received {data_bytes}"
         )
+
+
+def _identities(values: Any, steps: tuple[int, ...]) -> dict[int, str]:
+    """Return the stated identities by step."""
+    if not isinstance(values, dict) or set(values) != set(map(str, steps)):
+        raise ValueError("identities must name every step of the file, and no other")
+    if not all(map(is_identity, values.values())):
+        raise ValueError("an identity must have 64 hexadecimal digits")
+    return {step: values[str(step)] for step in steps}
 
 
 def _model_config(values: dict[str, Any]) -> ModelConfig:

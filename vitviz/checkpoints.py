@@ -1,18 +1,21 @@
 """Checkpoints: one safetensors file with several moments of a training and everything needed to read them.
 
-The file's `__metadata__` holds one JSON document under 'vitviz' (format, configs, classes, history, card)
+The file's `__metadata__` holds one JSON document under 'vitviz' (format, configs, classes, history, card, identities)
 and a digest: sha256 over that document, the table of tensors and the tensors' bytes. Tensors are named
-'step/parameter'. Nothing is ever unpickled, and a file that does not fit is refused whole.
+'step/parameter'; weights may be int8 with their rows' scales in 'step/parameter.scale', for files that are only read.
+Nothing is ever unpickled, and a file that does not fit is refused whole.
 """
 
 import hashlib
 import json
 import os
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load as parse_tensors
 from safetensors.torch import save as serialise_tensors
@@ -20,15 +23,17 @@ from torch import Tensor
 
 from vitviz.checkpoint_header import FORMAT, KEY, CheckpointError, parse_header
 from vitviz.config import ModelConfig, Preparation, TrainConfig, to_dict
+from vitviz.int8_weights import SCALE, dequantise, quantise
 from vitviz.models.zoo import create_model, empty_model
 from vitviz.text import cut
 from vitviz.upload_limits import CHECKPOINT_BYTES, check_buildable
+from vitviz.weight_identity import compute_identity
 
 if TYPE_CHECKING:
     from vitviz.models.loaded_model import LoadedModel
 
 _NAMED = 5  # of a list in a sentence
-_FLOATS = {"F16", "BF16", "F32"}
+_FLOATS = {"F16", "BF16", "F32", "I8"}
 
 
 @dataclass(frozen=True)
@@ -42,22 +47,35 @@ class Checkpoint:
     history: list[dict[str, Any]] = field(default_factory=list)
     snapshots: dict[int, dict[str, Tensor]] = field(default_factory=dict)
     card: dict[str, Any] = field(default_factory=dict)
-    digest: str = ""
+    identity: str = ""  # of the step that was loaded
 
 
-def checkpoint_bytes(checkpoint: Checkpoint, half: bool = False) -> bytes:
-    """Return the checkpoint as the bytes of a safetensors file; `half` stores floats as fp16.
+def checkpoint_bytes(checkpoint: Checkpoint, half: bool = False, int8_steps: Collection[int] = ()) -> bytes:
+    """Return the checkpoint as the bytes of a safetensors file.
+
+    Args:
+        checkpoint: its snapshots are written.
+        half: store floats as fp16.
+        int8_steps: steps whose matrices and filters are stored as int8; all else as `half` says.
 
     Raises:
         CheckpointError: if a weight is not finite, or overflows fp16.
     """
-    tensors = {}
+    tensors, identities = {}, {}
     for step, state in checkpoint.snapshots.items():
+        restored = {}
         for name, tensor in state.items():
-            stored = tensor.detach().cpu().contiguous()
-            stored = stored.half() if half and stored.is_floating_point() else stored
+            exact = tensor.detach().cpu().contiguous()
+            stored = exact.half() if half and exact.is_floating_point() else exact
             _check_finite(name, step, stored)
+            if step in int8_steps and name.endswith(".weight") and exact.dim() > 1:
+                stored, scales = quantise(exact)
+                tensors[f"{step}/{name}{SCALE}"] = scales
+                restored[name] = dequantise(stored, scales)
+            else:
+                restored[name] = stored.to(torch.float32) if stored.is_floating_point() else stored
             tensors[f"{step}/{name}"] = stored
+        identities[str(step)] = _identity(checkpoint.config, checkpoint.preparation, restored)
     document = {
         "format": FORMAT,
         "config": to_dict(checkpoint.config),
@@ -66,6 +84,7 @@ def checkpoint_bytes(checkpoint: Checkpoint, half: bool = False) -> bytes:
         "classes": list(checkpoint.classes),
         "history": checkpoint.history,
         "card": checkpoint.card,
+        "identities": identities,
     }
     text = json.dumps(document, sort_keys=True, allow_nan=False)
     raw = serialise_tensors(tensors)
@@ -100,7 +119,7 @@ def load_checkpoint(
     Raises:
         CheckpointError: if the file is truncated, tampered with, too large, of another version or not
             safetensors; if it does not fit its config (missing, unexpected and misshapen tensors are named);
-            if a weight is not finite.
+            if a weight is not finite; if the weights are not those of the stated identity.
     """
     raw = _read(source)
     header, text, table, start = parse_header(raw, len(raw))
@@ -119,13 +138,24 @@ def load_checkpoint(
         written, _, parameter = name.partition("/")
         moments[int(written)][parameter if str(int(written)) == written else name] = entry  # '007/x' is none
     for moment, entries in moments.items():
-        _check_fit(expected, entries, moment)
+        _check_fit(expected, _without_scales(entries, expected, moment), moment)
     try:
         tensors = parse_tensors(raw)
     except (SafetensorError, ValueError, RuntimeError, KeyError) as error:
         raise CheckpointError(f"the checkpoint's tensors cannot be read: {cut(str(error), 200)}") from error
-    stated = {name: setting for name, setting in vars(header).items() if name != "steps"}
-    return Checkpoint(**stated, snapshots={wanted: _state(tensors, wanted, expected)})
+    state, identity = _state(tensors, wanted, expected), header.identities[wanted]
+    if header.is_identified and identity != _identity(header.config, header.preparation, state):
+        raise CheckpointError(f"the weights of step {wanted} are not those of their stated identity")
+    return Checkpoint(
+        config=header.config,
+        preparation=header.preparation,
+        train=header.train,
+        classes=header.classes,
+        history=header.history,
+        snapshots={wanted: state},
+        card=header.card,
+        identity=identity,
+    )
 
 
 def open_model(source: str | Path | bytes, step: int | None = None) -> "LoadedModel":
@@ -150,7 +180,7 @@ def open_model(source: str | Path | bytes, step: int | None = None) -> "LoadedMo
         if checkpoint.train is None
         else checkpoint.train.dataset,
         step=moment,
-        digest=f"{checkpoint.digest}:{moment}",
+        digest=checkpoint.identity,
         began_with=None if checkpoint.train is None else checkpoint.train.start_from,
     )
 
@@ -187,6 +217,27 @@ def _empty_state(config: ModelConfig) -> dict[str, Tensor]:
     return empty_model(config).state_dict()
 
 
+def _without_scales(entries: dict[str, Any], expected: dict[str, Tensor], step: int) -> dict[str, Any]:
+    """Check the scales of int8 weights, and return the entries of a step without them."""
+    int8 = {name for name, entry in entries.items() if entry["dtype"] == "I8"}
+    for name in sorted(int8):
+        shape, scales = entries[name]["shape"], entries.get(name + SCALE)
+        if len(shape) < 2:
+            raise CheckpointError(f"{cut(name)} at step {step} is int8, but it is no matrix")
+        if scales is None:
+            raise CheckpointError(f"{cut(name)} at step {step} is int8, but its scales are missing")
+        if scales["dtype"] != "F32" or scales["shape"] != shape[:1]:
+            raise CheckpointError(
+                f"expected {shape[0]} scales of {cut(name)} at step {step} in F32, one per output row,"
+                f" received {cut(repr(scales['shape']))} in {scales['dtype']}"
+            )
+    for name in sorted(set(entries) - set(expected)):
+        if name.endswith(SCALE) and name.removesuffix(SCALE) not in int8:
+            raise CheckpointError(f"{cut(name)} at step {step} belongs to no int8 weights")
+    scale_names = {name + SCALE for name in int8}
+    return {name: entry for name, entry in entries.items() if name not in scale_names}
+
+
 def _check_fit(expected: dict[str, Tensor], tensors: dict[str, Any], step: int) -> None:
     missing = sorted(set(expected) - set(tensors))
     unexpected = sorted(set(tensors) - set(expected))
@@ -213,7 +264,13 @@ def _join_names(names: list[str]) -> str:
 def _state(tensors: dict[str, Tensor], step: int, expected: dict[str, Tensor]) -> dict[str, Tensor]:
     state = {}
     for name, like in expected.items():
-        tensor = tensors[f"{step}/{name}"].to(like.dtype)
+        tensor = tensors[f"{step}/{name}"]
+        if tensor.dtype == torch.int8:
+            scales = tensors[f"{step}/{name}{SCALE}"]
+            if not bool((scales.isfinite() & (scales > 0)).all()):
+                raise CheckpointError(f"the scales of {name} at step {step} must be finite and above 0")
+            tensor = dequantise(tensor, scales)
+        tensor = tensor.to(like.dtype)
         _check_finite(name, step, tensor)
         state[name] = tensor
     return state
@@ -222,6 +279,10 @@ def _state(tensors: dict[str, Tensor], step: int, expected: dict[str, Tensor]) -
 def _check_finite(name: str, step: int, tensor: Tensor) -> None:
     if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
         raise CheckpointError(f"{name} at step {step} holds values that are not finite numbers")
+
+
+def _identity(config: ModelConfig, preparation: Preparation, state: dict[str, Tensor]) -> str:
+    return compute_identity(config, preparation, ((name, tensor.numpy()) for name, tensor in state.items()))
 
 
 def _encode_header(table: dict[str, Any], text: str, digest: str) -> bytes:

@@ -120,7 +120,7 @@ def _card(file: Path, header: Header) -> str:
         "snapshots": "steps " + ", ".join(map(str, header.steps)),
         "licence": card["licence"],
         "use": card["not_for"].replace("anything but teaching:", "teaching only, because"),
-        "digest": f"`{header.digest[:16]}`",
+        "identity": f"`{header.identity[:16]}`",
     }
     body = "\n".join(f"- {name}: {text}" for name, text in facts.items())
     return f"## {file.stem}\n\n{card['title']}. {card['summary']}\n\n{body}\n\n{_confusion(header)}\n"

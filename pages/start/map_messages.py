@@ -25,6 +25,7 @@ from vitviz.pin import Pin
 from vitviz.plots.blob import open_blob, unpack_arrays
 from vitviz.plots.map_contents import MOST_PAIRS
 from vitviz.plots.model_map import pack_map, pack_part
+from vitviz.weight_identity import resolve_identity
 
 if TYPE_CHECKING:
     from vitviz.analysis.forward_pass import Journey
@@ -72,9 +73,9 @@ def build_map(model: LoadedModel, journey: Journey, shown: NDArray[np.uint8], to
     return pack_map(replace(description, token=token), shown, journey)
 
 
-def build_mark(model_digest: str, shown: NDArray[np.uint8]) -> str:
+def build_mark(identity: str, shown: NDArray[np.uint8]) -> str:
     """Return the mark of a stored map: a hash of its weights and its pixels."""
-    return f"{model_digest}|{blake2b(np.ascontiguousarray(shown).data, digest_size=16).hexdigest()}"
+    return f"{identity}|{blake2b(np.ascontiguousarray(shown).data, digest_size=16).hexdigest()}"
 
 
 def _load_stored(name: str, choice: ModelChoice, step: int, shown: NDArray[np.uint8]) -> bytes | None:
@@ -82,9 +83,8 @@ def _load_stored(name: str, choice: ModelChoice, step: int, shown: NDArray[np.ui
     if choice.path is None or not file.is_file():
         return None
     message, mark = _read_stored(file, file.stat().st_mtime_ns)
-    return (
-        message if mark == build_mark(f"{catalogue.read_header(choice.path).digest}:{step}", shown) else None
-    )
+    identity = catalogue.read_header(choice.path).identities.get(step, "")
+    return message if mark == build_mark(identity, shown) else None
 
 
 @lru_cache(maxsize=2)
@@ -92,7 +92,8 @@ def _read_stored(file: Path, modified_ns: int) -> tuple[bytes, str]:
     """Return a stored message and its mark; empty if the file is unreadable."""
     try:
         message = file.read_bytes()
-        return message, str(open_blob(message)[0]["mark"])
+        identity, _, pixels = str(open_blob(message)[0]["mark"]).partition("|")
+        return message, f"{resolve_identity(identity)}|{pixels}"
     except (OSError, ValueError, KeyError, TypeError, struct.error):
         return b"", ""
 

@@ -59,14 +59,14 @@ def ship(
     preparation: Preparation = GREY_32,
     teacher: str = "",
 ) -> str:
-    """Save a checkpoint of random weights at two steps; return its digest."""
+    """Save a checkpoint of random weights at two steps; return its last identity."""
     states = {step: create_model(config, seed=step).state_dict() for step in (0, 9)}
     classes = tuple(str(digit) for digit in range(10))
     card = {"title": name, "test_accuracy": 0.5, "dataset": "digits", "teacher": teacher}
     save_checkpoint(
         folder / f"{name}.safetensors", Checkpoint(config, preparation, train, classes, [], states, card)
     )
-    return read_header(folder / f"{name}.safetensors").digest
+    return read_header(folder / f"{name}.safetensors").identity
 
 
 def ship_all(folder: Path) -> None:
@@ -135,12 +135,12 @@ def test_the_measurement_is_shown_for_exactly_these_files(
 def test_another_file_under_the_teacher_s_name_is_not_its_teacher(
     open_app: OpenApp, no_shipped_checkpoints: Path
 ) -> None:
-    """A CNN with the same file name but another digest is not the teacher."""
+    """A CNN with the same file name but other weights is not the teacher."""
     ship_all(no_shipped_checkpoints)
     train = TrainConfig(dataset="digits", epochs=1, distill_from="checkpoints/teacher.safetensors")
-    digest = read_header(no_shipped_checkpoints / "teacher.safetensors").digest
+    identities = read_header(no_shipped_checkpoints / "teacher.safetensors").identities
     here = {"model": "checkpoint:student", "image": "digits:3"}
-    for taught_by, shown in ((f"{digest}:9", True), (f"{digest}:5", False), ("of another file:9", False)):
+    for taught_by, shown in ((identities[9], True), (identities[0], False), ("of another file:9", False)):
         ship(no_shipped_checkpoints, "student", STUDENT, train, teacher=taught_by)
         assert ("**Teacher: teacher**" in text(open_app(PAGE, **here))) is shown
 

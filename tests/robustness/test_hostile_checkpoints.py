@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,17 +23,17 @@ from vitviz.models.zoo import create_model
 from vitviz.upload_limits import check_buildable
 
 MODEL = ViTConfig(image_size=8, patch_size=4, in_chans=1, num_classes=2, embed_dim=8, depth=1, num_heads=2)
-GOOD = checkpoint_bytes(
-    Checkpoint(
-        MODEL,
-        Preparation(image_size=8, mean=(0.5,), std=(0.5,)),
-        TrainConfig(),
-        ("left", "right"),
-        [],
-        {3: create_model(MODEL, seed=0).state_dict()},
-        {"title": "a toy"},
-    )
+TOY = Checkpoint(
+    MODEL,
+    Preparation(image_size=8, mean=(0.5,), std=(0.5,)),
+    TrainConfig(),
+    ("left", "right"),
+    [],
+    {3: create_model(MODEL, seed=0).state_dict()},
+    {"title": "a toy"},
 )
+GOOD = checkpoint_bytes(TOY)
+INT8 = checkpoint_bytes(TOY, int8_steps=(3,))
 
 
 def parts(data: bytes = GOOD) -> tuple[dict[str, Any], bytes]:
@@ -208,6 +210,90 @@ def test_weights_that_are_not_numbers_are_refused() -> None:
     start, _ = table["3/head.bias"]["data_offsets"]
     for poison in (b"\x00\x00\xc0\x7f", b"\x00\x00\x80\x7f"):
         assert "not finite" in refusal(build(*parts()[:1], data[:start] + poison + data[start + 4 :]))
+
+
+WEIGHT, SCALES = "3/head.weight", "3/head.weight.scale"
+
+
+def test_int8_weights_are_read_as_fp32() -> None:
+    weight = load_checkpoint(build(*parts(INT8))).snapshots[3]["head.weight"]
+    exact = TOY.snapshots[3]["head.weight"]
+    assert (
+        weight.dtype == exact.dtype and float((weight - exact).abs().max()) < float(exact.abs().max()) / 250
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({WEIGHT: {"dtype": "F16", "shape": [2, 4]}}, "3.*belongs to no int8 weights"),
+        ({SCALES: {"shape": [1, 2]}}, r"expected 2 scales of head.weight .* received \[1, 2\] in F32"),
+        ({SCALES: {"dtype": "F16", "shape": [4]}}, r"one per output row, received \[4\] in F16"),
+        ({SCALES: {"dtype": "I64", "shape": [1]}}, "in I64"),
+        ({SCALES: {"dtype": "I8", "shape": [8]}}, "in I8|no matrix"),
+        ({WEIGHT: {"shape": [16]}}, "no matrix"),
+        ({WEIGHT: {"shape": [8, 2]}}, "expected 8 scales"),
+        ({WEIGHT: {"shape": [2, 2, 4]}}, "misshapen"),
+    ],
+)
+def test_scales_that_do_not_fit_are_refused(change: dict[str, dict[str, Any]], reason: str) -> None:
+    table, data = parts(INT8)
+    for name, entries in change.items():
+        table[name] |= entries
+    assert re.search(reason, refusal(build(table, data)))
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, float("nan"), float("inf"), float("-inf")])
+def test_scales_that_are_not_finite_and_positive_are_refused(scale: float) -> None:
+    table, data = parts(INT8)
+    start, _ = table[SCALES]["data_offsets"]
+    changed = data[:start] + struct.pack("<f", scale) + data[start + 4 :]
+    assert "head.weight at step 3 must be finite and above 0" in refusal(build(table, changed))
+
+
+def test_scales_that_overflow_are_refused() -> None:
+    table, data = parts(INT8)
+    start, _ = table[SCALES]["data_offsets"]
+    assert "not finite" in refusal(build(table, data[:start] + struct.pack("<f", 3e38) + data[start + 4 :]))
+
+
+def test_missing_and_orphan_scales_are_named() -> None:
+    table, data = parts(INT8)
+    table = {("3/head.other.scale" if name == SCALES else name): entry for name, entry in table.items()}
+    assert "head.weight at step 3 is int8, but its scales are missing" in refusal(build(table, data))
+    table, data = parts(GOOD)
+    orphan = {"dtype": "F32", "shape": [0], "data_offsets": [len(data)] * 2}
+    metadata = {"__metadata__": table.pop("__metadata__")}
+    table |= {SCALES: orphan} | metadata
+    assert "head.weight.scale at step 3 belongs to no int8 weights" in refusal(build(table, data))
+
+
+def test_int8_is_none_of_format_1() -> None:
+    table, data = parts(INT8)
+    document = json.loads(table["__metadata__"]["vitviz"])
+    table["__metadata__"]["vitviz"] = json.dumps({**document, "format": 1})
+    assert "inconsistent" in refusal(build(table, data))
+
+
+@pytest.mark.parametrize("identities", [None, [], {}, {"3": "0" * 63}, {"3": 7}, {"4": "0" * 64}])
+def test_identities_that_are_none_are_refused(identities: object) -> None:
+    assert "identit" in refusal(with_document(lambda document: document.update(identities=identities)))
+
+
+def test_format_1_is_read_and_named_by_its_digest() -> None:
+    table, data = parts()
+    document = json.loads(table["__metadata__"]["vitviz"])
+    del document["identities"]
+    table["__metadata__"]["vitviz"] = json.dumps({**document, "format": 1})
+    old = build(table, data)
+    header = read_header(old)
+    assert header.identities == {3: f"{header.digest}:3"} and load_checkpoint(old).identity == header.identity
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, len(INT8) - 1), st.integers(1, 255))
+def test_any_changed_byte_of_int8_is_refused(place: int, flip: int) -> None:
+    refusal(INT8[:place] + bytes([INT8[place] ^ flip]) + INT8[place + 1 :])
 
 
 @settings(max_examples=60, deadline=None)

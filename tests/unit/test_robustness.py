@@ -18,6 +18,7 @@ from vitviz.experiments import robustness as experiment
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.zoo import create_model
 from vitviz.probe.robustness import answers, summed, sweep
+from vitviz.weight_identity import resolve_identity
 
 VIT = ViTConfig(image_size=16, embed_dim=16, depth=2, num_heads=2, num_classes=4)
 CNN = CNNConfig(image_size=16, widths=(8, 16), blocks=(1, 1), num_classes=4)
@@ -106,8 +107,11 @@ def test_a_cell_says_how_many_are_right_and_how_many_as_before(
 
 def test_what_is_stored_is_of_the_shipped_models() -> None:
     kept = result_file.read_result(experiment.NAME)
-    shipped = {n: read_header(experiment.CHECKPOINTS / f"{n}.safetensors").digest for n in experiment.MODELS}
-    assert kept.settings["digests"] == shipped and kept.settings["pictures"] == experiment.PICTURES
+    shipped = {
+        n: read_header(experiment.CHECKPOINTS / f"{n}.safetensors").identity for n in experiment.MODELS
+    }
+    stored = {name: resolve_identity(digest) for name, digest in kept.settings["digests"].items()}
+    assert stored == shipped and kept.settings["pictures"] == experiment.PICTURES
     wanted = {
         (name, value, model)
         for name, values in experiment.STRENGTHS.items()

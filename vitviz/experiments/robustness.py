@@ -47,7 +47,7 @@ def experiment(pictures: int = PICTURES, checkpoints: Path = CHECKPOINTS) -> Exp
     settings = {
         "pictures": pictures,
         "data": "cifar10",
-        "digests": {model: read_header(checkpoints / f"{model}.safetensors").digest for model in MODELS},
+        "digests": {model: read_header(checkpoints / f"{model}.safetensors").identity for model in MODELS},
     }
     return Experiment(NAME, "How much a changed image changes the answer", cells, measure, settings)
 

@@ -52,7 +52,7 @@ def shared_settings(plan: Plan, checkpoints: Path) -> dict[str, Any]:
         "scratch_learning_rate": plan.scratch_rates,
         "seeds": "of the pictures that are drawn, of the new head or all weights, and of the order",
         "digests": {
-            source: read_header(checkpoints / f"{source}.safetensors").digest for source in plan.sources
+            source: read_header(checkpoints / f"{source}.safetensors").identity for source in plan.sources
         },
         "test_pictures": plan.test_pictures,
     }
@@ -102,7 +102,7 @@ def train_cell(
     """Return the row of one training, pretrained (`TUNED`) or from scratch (`SCRATCH`)."""
     (state,) = body.snapshots.values()
     model = fitted(body.config, len(splits.classes), method.image_size)
-    source = Source("the shipped backbone", body.digest, body.config, body.preparation)
+    source = Source("the shipped backbone", body.identity, body.config, body.preparation)
     task = Task(plan.dataset, len(splits.classes), len(splits.train), validation_fraction=plan.validation)
     train = recipes(source, model, task, method, seed)[name]
     start = transferred(state, body.config, model, seed) if name == TUNED else None

@@ -17,7 +17,7 @@ from vitviz.training.batches import prepare_test_images
 from vitviz.training.loop import predict_exactly
 from vitviz.training.provenance import processor
 from vitviz.training.run_directory import Run, RunError
-from vitviz.training.snapshot_files import teacher_digest
+from vitviz.training.snapshot_files import teacher_identity
 
 HISTORY_POINTS = 200  # of the training curve; evaluations are all kept
 LICENCE = "MIT, as this project"
@@ -115,7 +115,7 @@ def with_card(checkpoint: Checkpoint, run: Run, summary: str, command: str) -> C
         "test_images": measured.images,
         "validation_accuracy": status.accuracy,
         "confusion": measured.confusion,
-        "teacher": teacher_digest(run),
+        "teacher": teacher_identity(run),
         "licence": LICENCE,
         "not_for": NOT_FOR,
     }

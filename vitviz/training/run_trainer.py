@@ -36,6 +36,7 @@ from vitviz.training.session_models import (
     summarise_endings,
 )
 from vitviz.training.snapshot_files import load_resume, save_resume
+from vitviz.weight_identity import resolve_identity
 
 FLUSH_S = 0.05  # a page polls ten times a second
 STATUS_S = 0.25
@@ -184,9 +185,13 @@ class Session:
             self._save()
         self._set_state(state, message)
 
+    def _has_teachers(self, stored: str) -> bool:
+        """Return True if the teachers of a saved state are those of this session."""
+        return set(map(resolve_identity, stored.split())) == set(self._teacher.split())
+
     def _resume(self) -> None:
         saved = load_resume(self.run)
-        if saved is not None and saved[1].get("teacher", self._teacher) != self._teacher:
+        if saved is not None and not self._has_teachers(str(saved[1].get("teacher", self._teacher))):
             raise RunError(
                 f"the teacher {list_teachers(self._models)} was changed since this run started: start a new run"
             )

@@ -25,7 +25,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 def make_model_trainers(
     run: Run, device: torch.device, listen: Listener | None
 ) -> tuple[list[ModelTrainer], str]:
-    """Return a trainer for every model of a run, and the digests of their teachers (may be empty).
+    """Return a trainer for every model of a run, and the identities of their teachers (may be empty).
 
     Raises:
         DatasetError: if the dataset is missing.

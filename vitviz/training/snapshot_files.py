@@ -54,8 +54,8 @@ def load_resume(run: Run) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
         raise RunError(f"the run's saved state is damaged, so it cannot be resumed: {error}") from error
 
 
-def teacher_digest(run: Run) -> str:
-    """Return DIGEST:STEP of the teacher; empty without one."""
+def teacher_identity(run: Run) -> str:
+    """Return the identity of the teacher's weights; empty without one."""
     saved = load_resume(run)
     return "" if saved is None else str(saved[1].get("teacher", ""))
 

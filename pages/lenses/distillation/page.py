@@ -28,6 +28,7 @@ from vitviz.plots.distillation import disagreement_figure, similarity_figure
 from vitviz.text import percent, plain
 from vitviz.training import lineup, presets
 from vitviz.training.distillation_loss import distillation_loss
+from vitviz.weight_identity import resolve_identity
 
 RECIPE, LINEUP_TEACHER = "digits_live", "digits_cnn"
 SHARES = (0.1, 0.25, 0.5, 1.0)
@@ -230,8 +231,8 @@ def find_teacher(choice: ModelChoice) -> ModelChoice | None:
     teacher = selection.list_models().get(f"checkpoint:{Path(header.train.distill_from).stem}")
     if teacher is None or teacher.path is None:
         return None
-    digest = f"{catalogue.read_header(teacher.path).digest}:{teacher.last_step}"
-    return teacher if header.card.get("teacher") in (None, "", digest) else None
+    taught_by = resolve_identity(header.card.get("teacher") or "")
+    return teacher if taught_by in ("", catalogue.read_header(teacher.path).identity) else None
 
 
 def load_agreement(choice: ModelChoice) -> dict[str, Any] | str:
@@ -243,9 +244,9 @@ def load_agreement(choice: ModelChoice) -> dict[str, Any] | str:
     entry: dict[str, Any] | None = stored["students"].get(choice.path.stem)
     if entry is None:
         return UNAVAILABLE
-    for name, digest in entry["digests"].items():
+    for name, identity in entry["digests"].items():
         path = catalogue.CHECKPOINTS / f"{name}.safetensors"
-        if not path.is_file() or catalogue.read_header(path).digest != digest:
+        if not path.is_file() or catalogue.read_header(path).identity != resolve_identity(identity):
             return (
                 f"A checkpoint has changed since {stored['measured']}. To update, run `{stored['command']}`."
             )

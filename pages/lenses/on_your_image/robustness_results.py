@@ -7,6 +7,7 @@ from pages.stores.model_choice import ModelChoice
 from vitviz.analysis.image_changes import CHANGES, ROBUSTNESS, UNCHANGED
 from vitviz.experiments import result_file
 from vitviz.plots.image_changes import Curve
+from vitviz.weight_identity import resolve_identity
 
 
 def load_robustness() -> result_file.Result | None:
@@ -20,9 +21,9 @@ def find_stored_name(choice: ModelChoice, stored: result_file.Result) -> str:
         return ""
     from pages.stores import catalogue
 
-    digests = stored.settings["digests"]
     name = choice.path.stem
-    return name if digests.get(name) == catalogue.read_header(choice.path).digest else ""
+    identity = resolve_identity(stored.settings["digests"].get(name, ""))
+    return name if identity == catalogue.read_header(choice.path).identity else ""
 
 
 def build_curve(compared: Comparison, change: str) -> Curve | None:

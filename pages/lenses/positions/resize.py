@@ -16,6 +16,7 @@ from vitviz.analysis import position_similarity
 from vitviz.models import abilities, vit
 from vitviz.plots import positions as plots
 from vitviz.probe.embedding import stretch_positions
+from vitviz.weight_identity import resolve_identity
 
 ACCURACY_FILE = "resize_accuracy.json"
 MAX_SIDE = 20
@@ -80,7 +81,8 @@ def _load_accuracy() -> dict[str, Any] | None:
         return None
     stored = json.loads(file.read_text("utf-8"))
     entry = stored["models"].get(choice.path.stem)
-    if entry is None or entry["digest"] != catalogue.read_header(choice.path).digest:
+    identity = catalogue.read_header(choice.path).identity
+    if entry is None or resolve_identity(entry["digest"]) != identity:
         return None
     accuracy: dict[str, Any] = entry | {"command": stored["command"]}
     return accuracy

@@ -26,7 +26,7 @@ from tests.robustness.fuzz.mutate import spoil
 from tests.robustness.fuzz.watch import Entry
 from tests.unit.training_helpers import digits_run
 from vitviz.checkpoint_header import CheckpointError
-from vitviz.checkpoints import load_checkpoint
+from vitviz.checkpoints import checkpoint_bytes, load_checkpoint
 from vitviz.data.dataset import DatasetError
 from vitviz.data.dataset_zip import load_zip
 from vitviz.data.image_decoding import ImageError, decode_image
@@ -167,8 +167,10 @@ def _packed(files: dict[str, bytes], method: int) -> bytes:
 
 def _checkpoints(folder: Path) -> Entry:
     data = _trained(folder).snapshot_path().read_bytes()
-    hostile = attacks.of_checkpoints(load_checkpoint(data))
-    return Entry("checkpoints", [data], load_checkpoint, (CheckpointError,), hostile)
+    good = load_checkpoint(data)
+    int8 = checkpoint_bytes(good, int8_steps=good.snapshots)
+    hostile = attacks.of_checkpoints(good)
+    return Entry("checkpoints", [data, int8], load_checkpoint, (CheckpointError,), hostile)
 
 
 def _weights(folder: Path) -> Entry:
