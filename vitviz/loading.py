@@ -20,11 +20,10 @@ from vitviz.models.hub import fetch_hub_folder, find_hub_folder, is_hub_id, list
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.pretrained import load_pretrained
 from vitviz.models.pretrained_list import PRETRAINED, PretrainedError, UnknownArchitectureError
+from vitviz.models.published_weights import SHIPPED_FOLDERS
 from vitviz.upload_limits import WEIGHTS_BYTES
 
-_PACKAGE = Path(__file__).parent
 _SETTINGS = ("num_heads", "img_size", "mean", "std", "crop_pct", "interpolation", "global_pool", "act_layer")
-SHIPPED = (_PACKAGE.parent / "checkpoints", _PACKAGE / "shipped")  # of a checkout, of a wheel
 
 
 def load(
@@ -107,8 +106,9 @@ def _name_classes(model: LoadedModel, labels: tuple[str, ...] | None) -> LoadedM
 
 def list_shipped() -> dict[str, Path]:
     """Return the checkpoints on this machine by name; a wheel carries one of those in a checkout."""
-    folder = next((folder for folder in SHIPPED if folder.is_dir()), SHIPPED[0])
-    return {file.stem: file for file in sorted(folder.glob("*.safetensors"))}
+    folder = next((folder for folder in SHIPPED_FOLDERS if folder.is_dir()), SHIPPED_FOLDERS[0])
+    files = sorted(folder.glob("*.safetensors"))
+    return {file.stem: file for file in files if file.stem not in PRETRAINED}
 
 
 def _find_file(source: str | Path) -> Path | None:
@@ -140,7 +140,7 @@ def _load_published(name: str, image_size: int | None) -> LoadedModel:
         if name.endswith((".safetensors", "/")) or name.startswith((".", "/")):
             raise PretrainedError(f"there is no file or folder {name}") from error
         shipped = ", ".join(list_shipped()) or "none"
-        more = "" if SHIPPED[0].is_dir() else " (a checkout of the repository has more)"
+        more = "" if SHIPPED_FOLDERS[0].is_dir() else " (a checkout of the repository has more)"
         raise PretrainedError(
             f"{name!r} is no file, folder, shipped or published model; shipped: {shipped}{more};"
             " published: run python -m vitviz.fetch for the list"

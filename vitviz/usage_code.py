@@ -17,7 +17,7 @@ def write_usage(name: str, config: ModelConfig) -> str:
         config: the model's shape.
     """
     entry = PRETRAINED.get(name)
-    if entry is not None and entry.package is None:
+    if entry is not None and not entry.is_shipped:
         if entry.format == "torchvision":
             return _write_torchvision_usage(entry)
         return write_timm_usage(name, entry.config, f"timm/{name}")

@@ -11,7 +11,8 @@ from pages.selection.own_weights_form import get_upload_limit_mb
 from pages.stores import hub_jobs, own_weights, published_weights, session
 from pages.stores.model_choice import ModelChoice
 from vitviz.models.file_download import weights_folder
-from vitviz.models.published_weights import SMALL, Offer, list_weights
+from vitviz.models.pretrained_list import PRETRAINED
+from vitviz.models.published_weights import SHIPPED, SMALL, Offer, explain_missing, list_weights
 from vitviz.text import plain
 
 _POLL_S = 0.5
@@ -100,13 +101,14 @@ def _download_hub_model() -> None:
 
 def draw_published_models() -> None:
     by_name = {offer.name: offer for offer in list_weights()}
-    others = [name for name in by_name if name not in SMALL]
+    first = (SHIPPED, *SMALL)
+    others = [name for name in by_name if name not in first]
     st.markdown(f"**{_PUBLISHED}**")
     st.caption(
-        "Published by their authors, for photos of at least 224 px. Each is downloaded once to this server,"
-        f" into {plain(str(weights_folder()))}."
+        "Published by their authors, for photos of at least 224 px. The first is part of this app; each other one is"
+        f" downloaded once to this server, into {plain(str(weights_folder()))}."
     )
-    for name in SMALL:
+    for name in first:
         with st.container(border=True):
             st.markdown(f"**{plain(by_name[name].title)}** · {by_name[name].megabytes:,.0f} MB")
             _draw_published_offer(by_name[name])
@@ -197,6 +199,9 @@ def draw_download_button(
             args=(offer.name,),
             key=f"{place}._show.{offer.name}",
         )
+        return
+    if offer.name == SHIPPED:
+        st.caption(f"{explain_missing(PRETRAINED[offer.name])}.")
         return
     if not published_weights.are_downloads_allowed():
         st.caption(

@@ -11,7 +11,7 @@ from pages.stores import catalogue, published_weights, shared_cache
 from pages.stores.model_choice import ModelChoice
 from vitviz.models.abilities import abilities, as_vit
 from vitviz.models.pretrained_list import PRETRAINED
-from vitviz.models.published_weights import SMALL, WITHOUT_HUB, describe_weights
+from vitviz.models.published_weights import SHIPPED, SMALL, describe_weights
 from vitviz.pin import Pin
 from vitviz.text import percent, plain
 
@@ -29,7 +29,7 @@ _DATASETS = {  # kind of image: datasets of the models that fit it
 }
 _OWN_IMAGES = ("upload", "sample")
 KEPT = "kept"  # a model that stays selected, but that a photo may still replace
-_OFFERED = (SMALL[0], WITHOUT_HUB)  # the smallest of the model hub, and one that needs no hub
+_OFFERED = (SHIPPED, SMALL[0])  # the one that is here, and the smallest of the model hub
 
 
 @dataclass(frozen=True)
@@ -237,9 +237,9 @@ def is_photo_model(choice: ModelChoice) -> bool:
 
 
 def find_photo_model(need: str) -> ModelChoice | None:
-    """Return the first downloaded photo model that has an ability, small ones first."""
+    """Return the first photo model on this server that has an ability: the shipped one, then small ones."""
     models = selection.list_models()
-    for name in SMALL:
+    for name in (SHIPPED, *SMALL):
         choice = models.get(f"{published_weights.KEY}{name}")
         if choice is not None and getattr(abilities(choice.config), need):
             return choice

@@ -14,6 +14,7 @@ from pages.stores import own_weights, published_weights, runs
 from pages.stores.model_choice import ModelChoice
 from vitviz.models.abilities import abilities
 from vitviz.models.parameter_count import too_large
+from vitviz.models.pretrained_list import PRETRAINED
 from vitviz.text import percent
 
 if TYPE_CHECKING:
@@ -58,9 +59,8 @@ def list_checkpoints() -> tuple[ModelChoice, ...]:
 
 @lru_cache(maxsize=4)
 def _list_checkpoints(folder: str, changed_ns: int, second: int) -> tuple[ModelChoice, ...]:
-    choices = [
-        _read_checkpoint(path, path.stat().st_mtime_ns) for path in sorted(Path(folder).glob("*.safetensors"))
-    ]
+    files = (path for path in sorted(Path(folder).glob("*.safetensors")) if path.stem not in PRETRAINED)
+    choices = [_read_checkpoint(path, path.stat().st_mtime_ns) for path in files]
     return tuple(choice for choice in choices if choice is not None)
 
 
@@ -80,7 +80,7 @@ def _describe_published(entry: Pretrained) -> tuple[ModelChoice, ...]:
     return tuple(
         ModelChoice(
             key=f"{published_weights.KEY}{entry.name}" + ("" if side == entry.opens_at_px else f"@{side}"),
-            title=entry.title.replace(f"{entry.opens_at_px} px", f"{side} px"),
+            title=entry.title if side == entry.opens_at_px else _name_size(entry, side),
             note=f"Published weights, trained on {entry.trained_on}{knows}.",
             config=replace(entry.config, image_size=side) if entry.config.kind == "vit" else entry.config,
             preparation=replace(entry.preparation, image_size=side),
@@ -88,6 +88,15 @@ def _describe_published(entry: Pretrained) -> tuple[ModelChoice, ...]:
             steps=(0,),
         )
         for side in (entry.opens_at_px, *entry.larger_px)
+    )
+
+
+def _name_size(entry: Pretrained, side_px: int) -> str:
+    native = f"{entry.opens_at_px} px"
+    return (
+        entry.title.replace(native, f"{side_px} px")
+        if native in entry.title
+        else f"{entry.title}, {side_px} px"
     )
 
 

@@ -76,7 +76,7 @@ def explain_no_classes(key: str) -> str:
     entry = PRETRAINED.get(split_key(key)[0]) if key.startswith(KEY) else None
     if entry is None or not entry.knows:
         return ""
-    return f"{entry.title} {entry.knows}, so a linear probe of classes says little: choose another model."
+    return f"{entry.title}, {entry.knows}, so a linear probe of classes says little: choose another model."
 
 
 def list_downloaded() -> list[Pretrained]:

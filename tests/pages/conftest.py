@@ -33,10 +33,12 @@ def no_shipped_checkpoints(
 ) -> Iterator[Path]:
     """Pages are tested on presets, and without data sets of this machine's; the folder can be filled."""
     from pages.stores import catalogue
+    from vitviz.models import published_weights
 
     folder = tmp_path / "checkpoints"
     folder.mkdir()
     monkeypatch.setattr(catalogue, "CHECKPOINTS", folder)
+    monkeypatch.setattr(published_weights, "SHIPPED_FOLDERS", (folder,))
     monkeypatch.setenv("VITVIZ_RUNS", str(tmp_path / "runs"))
     monkeypatch.setenv("VITVIZ_DATA", str(tmp_path / "no_data"))
     yield folder

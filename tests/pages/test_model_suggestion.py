@@ -10,20 +10,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from safetensors.torch import save_file
 from streamlit.testing.v1 import AppTest
 
 from pages.frame import registry
-from pages.stores import catalogue, published_weights, uploads, user_datasets
+from pages.stores import catalogue, uploads, user_datasets
 from pages.stores.session import UserSession
 from tests.pages.conftest import OpenApp, opened_again
-from vitviz.config import TrainConfig, ViTConfig
+from tests.photo_model import put_photo_model
+from vitviz.config import TrainConfig
 from vitviz.data.datasets import default_picture, first_number
 from vitviz.data.image_decoding import in_colour, picture_size
 from vitviz.models.abilities import Abilities
-from vitviz.models.file_download import weights_file
-from vitviz.models.pretrained_list import PRETRAINED, find
-from vitviz.models.published_weights import WITHOUT_HUB
+from vitviz.models.published_weights import SHIPPED
 from vitviz.models.zoo import create_model
 from vitviz.text import FOREIGN
 
@@ -135,9 +133,10 @@ def test_a_photo_goes_to_a_photo_model_also_after_the_next_test_image(
     number = next(box for box in app.number_input if box.label.startswith("Test image"))
     app = number.set_value(number.value + 1).run()
     assert button(upload(app, png()), "nouns.published_offer")
-    put_photo_model(tmp_path / "weights", monkeypatch)
+    monkeypatch.setenv("VITVIZ_WEIGHTS", str(tmp_path / "weights"))
+    put_photo_model(monkeypatch)
     app = upload(app, png((30, 200, 30)))
-    assert app.query_params["model"] == f"pretrained:{WITHOUT_HUB}"
+    assert app.query_params["model"] == f"pretrained:{SHIPPED}"
     button(app, "nouns.undo").click().run()
     assert app.query_params["model"] == VIT
     assert upload(app, png((30, 30, 200))).query_params["model"] == VIT  # it was chosen by this click
@@ -150,44 +149,46 @@ def test_a_plain_vit_is_gone_to_where_nothing_else_fits(open_app: OpenApp, check
     assert app.query_params["model"] == VIT
 
 
-def put_photo_model(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Put a small model with random weights in place of the offered one, complete on this machine."""
-    monkeypatch.setenv("VITVIZ_WEIGHTS", str(folder))
-    config = ViTConfig(image_size=56, patch_size=14, num_classes=0, embed_dim=12, depth=3, num_heads=3)
-    entry = replace(find(WITHOUT_HUB), config=config, opens_at_px=56, larger_px=())
-    monkeypatch.setitem(PRETRAINED, WITHOUT_HUB, entry)
-    path = weights_file(entry)
-    path.parent.mkdir(parents=True)
-    save_file(create_model(config, seed=5).state_dict(), path)
-
-
 def test_a_photo_goes_to_a_photo_model_that_is_here(
     open_app: OpenApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put_photo_model(tmp_path / "weights", monkeypatch)
+    monkeypatch.setenv("VITVIZ_WEIGHTS", str(tmp_path / "weights"))
+    put_photo_model(monkeypatch)
     app = upload(open_app(ATTENTION), png())
     assert not app.exception
-    assert app.query_params["model"] == f"pretrained:{WITHOUT_HUB}"
+    assert app.query_params["model"] == f"pretrained:{SHIPPED}"
     assert app.query_params["pin"] == "cls" and app.query_params["attention.layer"] == "3"
     assert "A photo model is on this server" in sentences(app)
     assert not button(app, "nouns.published_offer")
 
 
-def test_one_click_selects_the_offered_model_at_its_last_layer(
+def test_the_photo_model_is_offered_to_a_photo_that_shows_another(
     open_app: OpenApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app = upload(open_app(ATTENTION), png())
+    monkeypatch.setenv("VITVIZ_WEIGHTS", str(tmp_path / "weights"))
+    put_photo_model(monkeypatch)
+    app = upload(open_app(ATTENTION, model=VIT), png())
+    assert app.query_params["model"] == VIT  # the link's choice
     app.slider(key="attention.layer").set_value(1).run()
-    started: list[str] = []
-    monkeypatch.setattr(published_weights, "start_download", lambda name, user: started.append(name))
-    button(app, f"offer._fetch.{WITHOUT_HUB}").click().run()
-    assert started == [WITHOUT_HUB]
-    put_photo_model(tmp_path / "weights", monkeypatch)  # the download ends
-    app.run()
+    button(app, f"offer._show.{SHIPPED}").click().run()
     assert not app.exception
-    assert app.query_params["model"] == f"pretrained:{WITHOUT_HUB}"
+    assert app.query_params["model"] == f"pretrained:{SHIPPED}"
     assert (app.query_params["pin"], app.query_params["attention.layer"]) == ("cls", "3")
     assert any("no classifier head" in c.value for c in app.main.caption)
+
+
+@pytest.mark.parametrize(("content", "reason"), [(None, "is missing"), (b"cut short", "is damaged")])
+def test_without_its_file_the_app_opens_and_says_where_to_get_it(
+    open_app: OpenApp, checkpoints: Path, content: bytes | None, reason: str
+) -> None:
+    if content is not None:
+        (checkpoints / f"{SHIPPED}.safetensors").write_bytes(content)
+    app = upload(open_app(ATTENTION), png())
+    assert not app.exception and app.query_params["model"] == VIT
+    said = " ".join(caption.value for caption in app.sidebar.caption)
+    assert reason in said and f"checkpoints/{SHIPPED}.safetensors" in said
+    app = open_app(ATTENTION, model=f"pretrained:{SHIPPED}", image="sample:cat")
+    assert not app.exception
 
 
 def test_a_page_that_has_nothing_of_the_model_goes_on_to_one_that_has_by_the_same_way_back(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,11 +16,10 @@ from torch import nn
 
 from pages.stores import published_weights
 from tests.messages import message
-from vitviz.config import ViTConfig
+from tests.photo_model import put_photo_model
 from vitviz.models.file_download import weights_file
 from vitviz.models.pretrained_list import PRETRAINED, Pretrained, find
-from vitviz.models.published_weights import WITHOUT_HUB
-from vitviz.models.zoo import create_model
+from vitviz.models.published_weights import SHIPPED
 from vitviz.probe.capture import Capture, capture
 from vitviz.torchvision_fix import import_torchvision
 
@@ -89,8 +87,8 @@ def test_the_small_ones_come_first_with_what_they_are_and_can_be_cancelled(
     app.sidebar.button(key="nouns.more").click().run()
     titles = [text.value for text in app.markdown if " MB" in text.value]
     assert [title.split("/")[0].strip("*") for title in titles[:3]] == [
+        "DINOv2\\-S",
         "DeiT\\-Ti",
-        "DINOv2 ViT\\-S",
         "DINO ViT\\-S",
     ]
     assert titles[4].startswith("**Swin\\-T")
@@ -143,13 +141,8 @@ def test_an_operator_can_switch_downloads_off(
 
 def put_saliency_model(monkeypatch: pytest.MonkeyPatch) -> str:
     """Put a small model in place of the saliency model, which also opens at 448 px; return its key there."""
-    config = ViTConfig(image_size=56, patch_size=14, num_classes=0, embed_dim=12, depth=3, num_heads=3)
-    entry = replace(find(WITHOUT_HUB), config=config, opens_at_px=56)
-    monkeypatch.setitem(PRETRAINED, WITHOUT_HUB, entry)
-    path = weights_file(entry)
-    path.parent.mkdir(parents=True)
-    save_file(create_model(config, seed=5).state_dict(), path)
-    return f"{published_weights.KEY}{WITHOUT_HUB}@448"
+    put_photo_model(monkeypatch, larger_px=(448,))
+    return f"{published_weights.KEY}{SHIPPED}@448"
 
 
 def test_at_448_px_one_layer_s_attention_is_held_at_a_time(
@@ -192,7 +185,7 @@ def test_a_model_that_knows_no_classes_has_no_probes(
 ) -> None:
     key = put_saliency_model(monkeypatch).removesuffix("@448")
     app = open_app("pages/lenses/layers/page.py", model=key, image="sample:cat", layers__view="probe")
-    assert "but no classes, so a linear probe of classes says little" in app.main.info[0].value
+    assert "knows no classes, so a linear probe of classes says little" in app.main.info[0].value
 
 
 def test_one_file_is_fetched_at_once_and_the_others_wait(

@@ -23,7 +23,7 @@ from vitviz.models.pretrained import imagenet_classes, load_pretrained, rename
 from vitviz.models.pretrained_list import PRETRAINED, PretrainedError, UnknownArchitectureError, find
 from vitviz.models.zoo import empty_model
 
-FROM_TIMM = [name for name, entry in PRETRAINED.items() if entry.format == "timm" and not entry.package]
+FROM_TIMM = [name for name, entry in PRETRAINED.items() if entry.format == "timm" and not entry.is_shipped]
 FROM_TORCHVISION = [name for name, entry in PRETRAINED.items() if entry.format == "torchvision"]
 
 

