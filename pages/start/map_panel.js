@@ -176,7 +176,9 @@ export class Panel {
     el(head, 'h2', {}, part.title);
     const named = this.message?.header.part === this.id ? this.message.header.token_name : '';
     const { model } = this.view;
-    const patch = named.startsWith('the ') ? model.nameOf(this.pin) : named;
+    // A part without the pinned prefix token shows a patch, which the message names.
+    const pinned = model.nameOf(this.pin);
+    const patch = named.startsWith('the ') && !pinned.startsWith('[') ? pinned : named;
     if (named) el(head, 'span', { class: 'vv-muted' }, patch);
     const acts = el(head, 'div', { class: 'mp-acts' });
     const { parts } = model;

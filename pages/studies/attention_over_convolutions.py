@@ -7,8 +7,9 @@ import streamlit as st
 from pages.frame import page
 from pages.questions.prediction_gate import create_choice
 from pages.studies.study import Evidence, Study, Table, View
+from vitviz.analysis.verdict import Verdict, compare, compare_family
 from vitviz.experiments.conv_attention import MODELS, NAME, TITLES
-from vitviz.experiments.result_file import Result
+from vitviz.experiments.result_file import TEST_IMAGES, Result
 from vitviz.lessons.experiment_measures import (
     KIND,
     AttentionOverConvolutions,
@@ -19,7 +20,7 @@ from vitviz.lessons.experiment_measures import (
 from vitviz.lessons.lesson import Question
 from vitviz.plots.hybrids import seeds_figure
 from vitviz.plots.theme import Mode
-from vitviz.text import percent, percent_difference
+from vitviz.text import percent
 
 QUESTION = Question(
     "The lecture's network computes queries, keys and values with 3 × 3 convolutions. Which is most accurate on MNIST:"
@@ -27,6 +28,7 @@ QUESTION = Question(
     AttentionOverConvolutions(),
 )
 GUESS = "hybrids.question"
+ATTENTION = ("written", "scaled", "upright", "corrected")
 _FORMATS = {
     "Parameters": st.column_config.NumberColumn(format="localized"),
     "Multiply-adds": st.column_config.NumberColumn(format="localized"),
@@ -66,38 +68,46 @@ def create_evidence(stored: Result) -> Evidence:
     )
 
 
+def compare_models(stored: Result, first: str, second: str) -> Verdict | None:
+    """Compare two of the networks over the seeds that both have; None if there is none."""
+    first_tests, second_tests = (
+        {int(row["seed"]): float(row["test"]) for row in stored.where(model=name) if "test" in row}
+        for name in (first, second)
+    )
+    if not first_tests.keys() & second_tests.keys():
+        return None
+    return compare(first_tests, second_tests, images=TEST_IMAGES["mnist"], chance=0.1)
+
+
 def describe_results(stored: Result) -> str:
+    """Describe every network with attention against the same one without it; the four comparisons are one family."""
     tests = {name: list_accuracies(stored, name) for name in MODELS if list_accuracies(stored, name)}
     if not {"written", "control"} <= tests.keys():
         return "The experiment is incomplete: the lecture's network or its control is missing."
-    attention = ("written", "scaled", "upright", "corrected")
-    best = max((name for name in tests if name in attention), key=lambda name: mean(tests[name]))
-    control = tests["control"]
-    gain = percent_difference(mean(tests[best]), mean(control))
-    separate = min(tests[best]) > max(control) if gain > 0 else max(tests[best]) < min(control)
-    seeds = "all seeds separated" if separate else "within the spread of the seeds"
-    if min(len(tests[best]), len(control)) == 1:
-        seeds = "one seed"
+    found = {name: compare_models(stored, name, "control") for name in ATTENTION if name in tests}
+    names = [name for name, verdict in found.items() if verdict]
+    family = compare_family([verdict for verdict in found.values() if verdict])
+    verdicts = "; ".join(
+        f"{TITLES[name]}: {verdict.describe()}" for name, verdict in zip(names, family, strict=True)
+    )
     cost = stored.settings["multiply_adds"]
     return (
-        f"Attention over convolutions {'gains' if gain > 0 else 'loses'} {abs(gain):.1f} points relative to the same"
-        f" network without attention ({TITLES[best]}: {percent(mean(tests[best]))}; control: {percent(mean(control))};"
-        f" {seeds}), for {cost[best] / cost['control']:.0f} times the multiply-adds; the lecture's formula"
-        " omits 1/√d and has Aᵀ V in place of A V."
+        f"Test accuracy with attention over convolutions, compared with the same network without attention"
+        f" ({percent(mean(tests['control']))}): {verdicts}. The network as written needs"
+        f" {cost['written'] / cost['control']:.0f} times the multiply-adds; the lecture's formula omits 1/√d and has"
+        " Aᵀ V in place of A V."
     )
 
 
 def describe_bugs(stored: Result) -> str:
     """Return the effect of the lecture's two bugs; '' if it was not measured."""
     written, corrected = (list_accuracies(stored, name) for name in ("written", "corrected"))
-    if not written or not corrected:
+    verdict = compare_models(stored, "written", "corrected")
+    if verdict is None:
         return ""
-    difference = percent_difference(mean(written), mean(corrected))
-    overlap = max(min(written), min(corrected)) <= min(max(written), max(corrected))
     return (
-        f"As written it reaches {percent(mean(written))}, with both bugs fixed {percent(mean(corrected))}:"
-        f" {abs(difference):.1f} points {'more' if difference > 0 else 'less'} as written"
-        f"{', within the spread of the seeds' if overlap else ''}."
+        f"As written it reaches {percent(mean(written))}, with both bugs fixed {percent(mean(corrected))}: as written,"
+        f" {verdict.describe()}."
     )
 
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from pages.questions.prediction_gate import Prediction, ask_options
 from pages.stores import catalogue
 from pages.studies.study import Choice, Study, Table, View
 from vitviz.analysis.run_comparison import describe_recipe_differences, time_to_accuracy
@@ -19,13 +18,6 @@ CHECKPOINTS = {  # by family
     "ViT": "cifar10_vit",
     "Swin": "cifar10_swin",
 }
-PREDICTIONS = {
-    "never": "100 % or more, or never",
-    "1": "50 to 100 %",
-    "2": "25 to 50 %",
-    "4": "Less than 25 %",
-}
-GUESS = "hybrids.sooner"
 AXES = {"seconds": "Seconds", "pictures": "Images seen"}
 TITLES = {"seconds": "seconds of training", "pictures": "images seen"}
 UNITS = {"seconds": "s", "pictures": "images"}
@@ -57,7 +49,6 @@ def build(mode: Mode, over: str) -> View:
     return View(
         courses_figure(courses, TITLES[over], unit, mode),
         describe_curves(courses, unit),
-        _ask(by_family["Hybrid"], by_family["ViT"], unit),
         notes=describe_trainings(headers, list_machines(headers)),
         table=Table(
             {
@@ -80,33 +71,6 @@ def build_course(family: str, header: Header, over: str) -> Course:
     return Course(family, family, np.array(x), np.array([float(r["accuracy"]) for r in records]))
 
 
-def _ask(hybrid: Course, vit: Course, unit: str) -> Prediction:
-    best = float(vit.accuracy.max())
-    vit_x, hybrid_x = (time_to_accuracy(course.x, course.accuracy, best) for course in (vit, hybrid))
-    return ask_options(
-        GUESS,
-        unit,
-        f"The ViT reaches {percent(best)} after {vit_x or 0:,.0f}\N{NO-BREAK SPACE}{unit}."
-        f" What share of {'this time' if unit == 's' else 'these images'} does the hybrid need?",
-        PREDICTIONS,
-        lambda prediction: judge_prediction(vit_x or 0.0, hybrid_x, prediction, unit),
-    )
-
-
-def judge_prediction(vit: float, hybrid: float | None, prediction: str, unit: str) -> str:
-    """Return the verdict on a key of `PREDICTIONS`; vit, hybrid: until the ViT's best accuracy, None if never."""
-    ratio = vit / hybrid if hybrid else 0.0
-    correct = "never" if ratio <= 1 else next(low for low in ("4", "2", "1") if ratio > float(low))
-    measured = (
-        f"after {hybrid:,.0f}\N{NO-BREAK SPACE}{unit}, {describe_speed(vit, hybrid)}"
-        if hybrid
-        else "the hybrid never reaches this accuracy"
-    )
-    if prediction == correct:
-        return f"Your prediction is correct: {measured}."
-    return f"Your prediction: {PREDICTIONS[prediction].lower()}. Measured: {measured}."
-
-
 def describe_curves(courses: Sequence[Course], unit: str) -> str:
     """Return when the hybrid reaches the ViT's best accuracy, and the final accuracies."""
     by_family = {course.family: course for course in courses}
@@ -114,17 +78,15 @@ def describe_curves(courses: Sequence[Course], unit: str) -> str:
     best = float(vit.accuracy.max())
     hybrid_x = time_to_accuracy(hybrid.x, hybrid.accuracy, best)
     vit_x = time_to_accuracy(vit.x, vit.accuracy, best) or 0.0
-    start = (
-        f"The hybrid {'reaches' if hybrid_x else 'never reaches'} the ViT's best accuracy, {percent(best)}"
+    reached = (
+        f"reaches the ViT's best accuracy, {percent(best)}, after {hybrid_x:,.0f} {unit}" if hybrid_x else ""
     )
-    speed = f", after {hybrid_x:,.0f} {unit}, {describe_speed(vit_x, hybrid_x)}" if hybrid_x else ""
+    start = f"The hybrid {reached or f'never reaches the best accuracy of the ViT, {percent(best)}'}"
     ends = ", ".join(f"{course.family} {percent(float(course.accuracy[-1]))}" for course in courses)
-    return f"{start}{speed}; final accuracy: {ends}."
-
-
-def describe_speed(vit: float, hybrid: float) -> str:
-    """Return what the hybrid needs as a share of what the ViT needs: '32 % of what the ViT needs'."""
-    return f"{percent(hybrid / vit, 0)} of what the ViT needs"
+    return (
+        f"{start}; the ViT after {vit_x:,.0f}. Their schedules and augmentations differ, so this does not compare the"
+        f" two architectures. Final accuracy: {ends}."
+    )
 
 
 def describe_trainings(headers: Mapping[str, Header], machines: Sequence[str]) -> str:
@@ -163,6 +125,5 @@ STUDY = Study(
     (),
     build=build,
     choices=(Choice("hybrids.over", "x axis", list_axes),),
-    keys=(GUESS,),
     code=(time_to_accuracy,),
 )

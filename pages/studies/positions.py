@@ -23,7 +23,9 @@ from vitviz.analysis.race import (
     describe_summed_positions,
     format_epochs,
 )
+from vitviz.analysis.verdict import compare_family, judge_difference
 from vitviz.data.datasets import DATASETS, available_datasets
+from vitviz.experiments.result_file import TEST_IMAGES
 from vitviz.plots.theme import Mode
 from vitviz.text import percent, percent_difference
 from vitviz.training.position_race import CODES, RACES
@@ -137,12 +139,35 @@ def describe_gap(dataset: str, epochs: float, reached: Mapping[str, float]) -> s
     none, poor, good = find_extremes(reached)
     gap = percent_difference(reached[good], none)
     titles: Mapping[str, str] = CODES  # type: ignore[assignment]
+    best = describe_best(dataset, reached)
     return (
         f"Without positions a ViT reaches {percent(none)} on {DATASETS[dataset].title} after {format_epochs(epochs)},"
-        f" {abs(gap):.1f} points {'below' if gap >= 0 else 'above'} the best encoding ({titles[good]},"
-        f" {percent(reached[good])}); the worst encoding ({titles[poor]}) is"
-        f" {percent_difference(reached[good], reached[poor]):.1f} points below the best; one seed each."
+        f" {abs(gap):.1f} points {'below' if gap >= 0 else 'above'} the highest accuracy of an encoding,"
+        f" {percent(reached[good])} ({titles[good]}); the lowest ({titles[poor]}) is"
+        f" {percent_difference(reached[good], reached[poor]):.1f} points below it. {best}"
     )
+
+
+def describe_best(dataset: str, reached: Mapping[str, float]) -> str:
+    """Name the encodings that the test images do not tell apart from the highest."""
+    *_, good = find_extremes(reached)
+    images = TEST_IMAGES[dataset]
+    others = [name for name in reached if name not in ("none", good)]
+    family = compare_family(
+        [
+            judge_difference(
+                100 * (reached[good] - reached[name]),
+                1e4 * sum(reached[side] * (1 - reached[side]) for side in (good, name)) / images,
+                images,
+            )
+            for name in others
+        ]
+    )
+    level = sum(not verdict.shown for verdict in family)
+    tied = (
+        f"On {images:,} test images, {level} of the other {len(others)} encodings show no difference from it."
+    )
+    return f"{tied} One seed each, so other seeds may order them differently."
 
 
 def describe_lecture(reached: Mapping[str, float]) -> str:

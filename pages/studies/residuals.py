@@ -91,7 +91,7 @@ def _draw_initial_gradients() -> None:
     depth = widgets.select_slider(LIVE_DEPTH, "Blocks", DEPTHS, DEPTH)
     with st.spinner("Computing the gradient …"):
         norms = [
-            Norms(name, title, values := _compute_initial_norms(name, depth), values, values, 1)
+            Norms(name, title, values := _compute_initial_norms(name, depth), values, values, np.ones(1))
             for name, title in VARIANTS.items()
         ]
     draw_chart(gradient_figure(norms, selection.get_theme()), "studies.residuals.here")

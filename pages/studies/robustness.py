@@ -18,11 +18,12 @@ from vitviz.analysis.image_changes import (
     describe_error,
 )
 from vitviz.analysis.run_comparison import describe_recipe_differences
+from vitviz.analysis.verdict import compare_family
 from vitviz.experiments.result_file import read_result, read_result_if_any
 from vitviz.plots.image_changes import strength_words
 from vitviz.plots.robustness import robustness_figure
 from vitviz.plots.theme import Mode
-from vitviz.text import gained, percent
+from vitviz.text import join_words, percent, plural
 
 FAMILIES = {  # by checkpoint
     "cifar10_cnn_wide": "CNN",
@@ -32,6 +33,7 @@ FAMILIES = {  # by checkpoint
     "cifar10_deit_soft": "DeiT",
 }
 IMAGE_PX = 32
+CHANCE = 0.1
 GUESS = "studies.robust_guess"
 DEFAULT = "noise"  # it separates the models most
 
@@ -52,13 +54,13 @@ def build(mode: Mode, change: str) -> View:
     shares = np.array([*losses.accuracy.values()])
     return View(
         picture=robustness_figure(losses.accuracy, names, losses.neutral, mode),
-        caption=describe_losses(losses, names[-1]),
+        caption=describe_losses(losses, images),
         prediction=ask_highest(
             GUESS,
             change,
-            f"{CHANGES[change].title}, up to {names[-1]}: which model loses least accuracy?",
-            {family: -100 * lost for family, lost in losses.lost.items()},
-            lambda points: f"{gained(points)} points",
+            f"{CHANGES[change].title}, up to {names[-1]}: which model keeps the largest share of its accuracy?",
+            losses.kept(CHANCE, images),
+            percent,
         ),
         evidence=(
             Evidence(
@@ -75,17 +77,24 @@ def build(mode: Mode, change: str) -> View:
     )
 
 
-def describe_losses(losses: Losses, strongest: str) -> str:
-    """Describe the families that lose least and most accuracy at the strongest change."""
-
-    def format_loss(name: str) -> str:
-        shares = losses.accuracy[name]
-        return f"{percent(shares[losses.neutral])} → {percent(shares[-1])}"
-
-    lost = losses.lost
-    least, most = min(lost, key=lost.__getitem__), max(lost, key=lost.__getitem__)
-    ends = f"{least} loses least accuracy ({format_loss(least)}) and {most} most ({format_loss(most)})"
-    return f"{ends} at the strongest change, {strongest}."
+def describe_losses(losses: Losses, images: int) -> str:
+    """Describe the families that keep the largest and the smallest share of their accuracy, over the curve."""
+    kept = losses.kept(CHANCE, images)
+    if not kept:
+        return "All models are at chance at every strength."
+    most, least = max(kept, key=kept.__getitem__), min(kept, key=kept.__getitem__)
+    strengths = len(losses.above_floor(CHANCE, images))
+    floor = len(losses.strengths) - 1 - strengths
+    excluded = f"; {plural(floor, 'strength')} excluded, where all models are at chance" if floor else ""
+    others = [name for name in kept if name != most]
+    family = compare_family([losses.compare_kept(most, name, CHANCE, images) for name in others])
+    level = [name for name, verdict in zip(others, family, strict=True) if not verdict.shown]
+    tied = f" No difference from {join_words(level)} is shown." if level else ""
+    return (
+        f"{most} keeps the largest share of its accuracy, {percent(kept[most])} on average over"
+        f" {plural(strengths, 'strength')}, and {least} the smallest, {percent(kept[least])}{excluded}.{tied}"
+        " One trained model each: this compares these models, not their architectures."
+    )
 
 
 def describe_recipes() -> str:

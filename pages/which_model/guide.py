@@ -418,7 +418,7 @@ def _advise_accuracy(entries: tuple[Entry, ...]) -> Advice:
     small = max((e for e in rated if not e.too_large), key=lambda e: e.accuracy or 0)
     days = "" if best.core_days is None else f" and {best.core_days:,.0f} TPUv3-core-days"
     return Advice(
-        f"For the highest accuracy: {plain(best.title)}, at a high cost.",
+        f"Highest accuracy of the models listed: {plain(best.title)}, at a high cost.",
         f"{percent(best.accuracy or 0, 2)} on ImageNet-1k for {best.multiply_adds / 1e9:,.0f} billion multiply-adds per"
         f" image{days}; {plain(small.title)} reaches {percent(small.accuracy or 0, 2)} for"
         f" {small.multiply_adds / 1e9:,.0f} billion.",

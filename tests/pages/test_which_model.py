@@ -258,7 +258,7 @@ def test_the_guide_s_sentences_carry_computed_numbers(
     assert f"{growth:.2f} times" in found and 3.99 < growth <= 4
     # A place is 128 numbers, 65 of them; [CLS] itself, which is counted with them elsewhere, tells no place.
     assert f"{65 * 128:,} learned numbers encode the positions of 65 tokens" in found
-    assert "**For the highest accuracy: ViT-H/14" in found
+    assert "**Highest accuracy of the models listed: ViT-H/14" in found
 
 
 @pytest.mark.parametrize(

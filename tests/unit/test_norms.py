@@ -54,5 +54,7 @@ def test_the_figures_pass_plotly_s_own_checks() -> None:
     drawn = norms_figure(TOKENS, members, AT).to_plotly()
     assert len(drawn.data) == 2 * len(NORMS) and len(drawn.data[0].z) == 15
     ones = np.array([0.1, 1.0])
-    lines = gradient_figure([Norms("pre", "Before", ones, ones / 2, ones * 2, 3)], "dark").to_plotly()
+    lines = gradient_figure(
+        [Norms("pre", "Before", ones, ones / 2, ones * 2, np.ones(3))], "dark"
+    ).to_plotly()
     assert list(lines.data[0].y) == [0.1, 1.0]

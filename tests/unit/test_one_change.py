@@ -146,7 +146,8 @@ def test_a_gradient_that_vanished_has_words() -> None:
     said = gradients_said(select_norms(rows, 0, {"a": "A", "b": "B"}), 0)
     assert said.endswith("below 1e-30 in 'A' before training; the others: 0.5 (similar) in 'B'.")
     here = [
-        Norms("a", "A", values := np.array(norms), values, values, 1) for norms in ([0.0, 1.0], [0.0, 0.0])
+        Norms("a", "A", values := np.array(norms), values, values, np.ones(1))
+        for norms in ([0.0, 1.0], [0.0, 0.0])
     ]
     text = gradients_said(here, 0)
     assert "below 1e-30 in 'A'" in text and "undefined (no gradient in the last block) in 'A'" in text

@@ -72,8 +72,24 @@ def test_large_grids_are_looked_at_evenly() -> None:
     assert p.evenly(32).tolist() == [0, 4, 9, 13, 18, 22, 27, 31]
 
 
-def test_the_first_layer_near_the_best() -> None:
-    assert p.first_near_best(np.array([0.2, 0.7, 0.79, 0.8]), 0.02) == 2
+def test_layers_that_the_images_do_not_tell_apart_may_all_be_the_first() -> None:
+    def accuracy(right: int, images: int = 1000) -> p.Accuracy:
+        return p.Accuracy(right / images, images, (np.arange(images) < right).astype(float))
+
+    assert p.layers_near_best([accuracy(n) for n in (200, 700, 790, 800)], 0.02) == [2]
+    unsure = [accuracy(200), accuracy(772), accuracy(800)]
+    assert p.layers_near_best(unsure, 0.02) == [1, 2], "2.8 ± 1.0 points below: within 2 points or not"
+
+
+def test_an_accuracy_is_the_mean_of_ten_splits() -> None:
+    rng = np.random.default_rng(0)
+    labels = np.arange(120) % 3
+    features = rng.normal(size=(120, 8)) + 0.7 * np.eye(3)[labels] @ rng.normal(size=(3, 8))
+    accuracy = p.class_probe(features, labels)
+    assert accuracy.right is not None and accuracy.share == pytest.approx(accuracy.right.mean())
+    assert {*np.round(10 * accuracy.right).astype(int)} <= {*range(11)}
+    assert 0 < ((accuracy.right > 0) & (accuracy.right < 1)).sum(), "some images depend on the split"
+    assert accuracy.error == pytest.approx(accuracy.right.std(ddof=1) / 120**0.5)
 
 
 def test_the_figure_holds_the_numbers() -> None:

@@ -6,6 +6,7 @@ into view from beyond the image has the mean colour of its border: a digit's bla
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import sqrt
 from types import MappingProxyType
 
 import numpy as np
@@ -14,6 +15,7 @@ from PIL import Image
 from scipy.ndimage import gaussian_filter
 
 from vitviz.analysis.patches import scramble, scrambled_order
+from vitviz.analysis.verdict import Verdict, judge_difference
 from vitviz.experiments.result_file import Result
 
 Uint8 = NDArray[np.uint8]
@@ -256,10 +258,36 @@ class Losses:
     accuracy: Mapping[str, list[float]]
     neutral: int
 
-    @property
-    def lost(self) -> dict[str, float]:
-        """The accuracy that each model loses at the strongest change."""
-        return {name: shares[self.neutral] - shares[-1] for name, shares in self.accuracy.items()}
+    def above_floor(self, chance: float, images: int) -> list[int]:
+        """Return the indices of changed strengths at which a model is above chance by three standard errors."""
+        floor = chance + 3 * (chance * (1 - chance) / images) ** 0.5
+        return [
+            index
+            for index in range(len(self.strengths))
+            if index != self.neutral and max(shares[index] for shares in self.accuracy.values()) > floor
+        ]
+
+    def kept(self, chance: float, images: int) -> dict[str, float]:
+        """Return the share of its unchanged accuracy that each model keeps, the mean over strengths above chance."""
+        indices = self.above_floor(chance, images)
+        return {
+            name: float(np.mean([shares[index] for index in indices])) / shares[self.neutral]
+            for name, shares in self.accuracy.items()
+            if indices
+        }
+
+    def compare_kept(self, first: str, second: str, chance: float, images: int) -> Verdict:
+        """Compare the shares of two models, in points; the images' variance is the binomial bound."""
+        indices = self.above_floor(chance, images)
+        deviations = [
+            100
+            * np.mean([sqrt(p * (1 - p) / images) for p in (shares[i] for i in indices)])
+            / shares[self.neutral]
+            for shares in (self.accuracy[first], self.accuracy[second])
+        ]
+        kept = self.kept(chance, images)
+        variance = float(np.sum(np.square(deviations)))
+        return judge_difference(100 * (kept[first] - kept[second]), variance, images)
 
 
 def collect_losses(stored: Result, change: str, titles: Mapping[str, str]) -> Losses:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.text import plural
+from vitviz.text import join_words, plural
 
 FloatArray = NDArray[np.floating]
 EPSILON = 1e-6
@@ -98,14 +98,23 @@ def batch_influence(tokens: FloatArray, norm: str, others: FloatArray, groups: i
 
 @dataclass(frozen=True, eq=False)
 class Norms:
-    """One variant at one moment: (depth,) geometric means, lowest and highest over the seeds."""
+    """One variant at one moment: (depth,) geometric means, lowest and highest over the seeds.
+
+    Attributes:
+        shares: (seeds,), ratio of the first block's norm to the last block's.
+    """
 
     name: str
     title: str
     mean: FloatArray
     low: FloatArray
     high: FloatArray
-    seeds: int
+    shares: FloatArray
+
+    @property
+    def seeds(self) -> int:
+        """Number of seeds."""
+        return len(self.shares)
 
     @property
     def share(self) -> float:
@@ -127,7 +136,8 @@ def select_norms(rows: Sequence[Row], mark: int, titles: Mapping[str, str]) -> l
         if values:
             table = np.maximum(np.array(values, np.float64), np.finfo(np.float64).tiny)
             mean = np.exp(np.log(table).mean(axis=0))
-            norms.append(Norms(name, title, mean, table.min(axis=0), table.max(axis=0), len(values)))
+            shares = table[:, 0] / table[:, -1]
+            norms.append(Norms(name, title, mean, table.min(axis=0), table.max(axis=0), shares))
     return norms
 
 
@@ -141,7 +151,23 @@ def describe_gradient_shares(norms: Sequence[Norms], updates: int) -> str:
         for variant in sorted(norms, key=lambda variant: np.nan_to_num(variant.share, nan=np.inf))
     )
     more = f"; the others: {', '.join(others)}" if others else ""
-    return f"The smallest ratio of the first block's gradient norm to the last block's is {first} {moment}{more}."
+    return (
+        f"The smallest ratio of the first block's gradient norm to the last block's is {first} {moment}{more}."
+        f"{_describe_overlap(norms)}"
+    )
+
+
+def _describe_overlap(norms: Sequence[Norms]) -> str:
+    """Describe whether the seeds' ranges of the ratio set the smallest one apart; '' with one seed."""
+    ranked = sorted((norm for norm in norms if not np.isnan(norm.share)), key=lambda norm: norm.share)
+    if len(ranked) < 2 or min(norm.seeds for norm in ranked) < 2:
+        return ""
+    smallest, *others = ranked
+    level = [norm.title for norm in others if norm.shares.min() <= smallest.shares.max()]
+    if not level:
+        return f" Its range over {smallest.seeds} seeds overlaps no other."
+    names = join_words([f"'{title}'" for title in level])
+    return f" Its range over {smallest.seeds} seeds overlaps that of {names}: no difference between them is shown."
 
 
 def format_share(share: float) -> str:

@@ -1,16 +1,19 @@
 """Train linear probes on a layer's features (Alain and Bengio 2017)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vitviz.analysis.verdict import compare_values
+
 FloatArray = NDArray[np.floating[Any]]
 Labels = NDArray[np.int64]
 MOST_PLACES = 64  # of an image, evenly over its grid
-RIDGE = 1.0
-FOLDS = 3
+RIDGE, CLASS_RIDGE = 1.0, 100.0
+FOLDS, SPLITS = 3, 10
 PENALTY = 0.1  # scikit-learn's C: small, as features outnumber images in some layers
 STEPS = 3000
 CLOSE = 1e-3
@@ -18,33 +21,41 @@ CLOSE = 1e-3
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Accuracy over `count` test images, with its standard error."""
+    """Accuracy over `count` test images, with its standard error.
+
+    Attributes:
+        right: (count,), how often each image is classified correctly over all splits; None of one evaluation.
+    """
 
     share: float
     count: int
+    right: FloatArray | None = None
 
     @property
     def error(self) -> float:
-        """Standard error sqrt(p (1 - p) / n)."""
+        """Standard error over the images: the deviation of `right` over √n, or sqrt(p (1 - p) / n)."""
+        if self.right is not None:
+            return float(self.right.std(ddof=1) / np.sqrt(self.count))
         return float(np.sqrt(self.share * (1 - self.share) / self.count))
 
 
 def class_probe(features: FloatArray, labels: Labels) -> Accuracy:
-    """Return the cross-validated accuracy of a logistic regression.
+    """Return the cross-validated accuracy of a ridge regression of the class, the mean over `SPLITS` splits.
 
-    The images are parted into `FOLDS` with as many of each class in each; every part is read by a map fitted to all
-    the others, so each image is tested once and none by a map that has seen it.
+    A split parts the images into `FOLDS` with as many of each class in each; every part is read by a map fitted to
+    all the others, so no image is tested by a map that has seen it.
 
     Args:
         features: (n, D); each is brought to mean 0 and variance 1 over the images that a map is fitted to.
         labels: (n,).
     """
-    right = np.zeros(len(labels), bool)
-    part = split_parts(labels, FOLDS)
-    for fold in range(FOLDS):
-        fit, test = part != fold, part == fold
-        right[test] = _predict_classes(features[fit], labels[fit], features[test]) == labels[test]
-    return Accuracy(float(right.mean()), len(labels))
+    right = np.zeros((SPLITS, len(labels)))
+    for split in range(SPLITS):
+        part = split_parts(labels, FOLDS, split)
+        for fold in range(FOLDS):
+            fit, test = part != fold, part == fold
+            right[split, test] = _predict_by_ridge(features[fit], labels[fit], features[test]) == labels[test]
+    return Accuracy(float(right.mean()), len(labels), right.mean(axis=0))
 
 
 def linear_accuracy(train: FloatArray, labels: Labels, test: FloatArray, wanted: Labels) -> float:
@@ -57,6 +68,20 @@ def linear_accuracy(train: FloatArray, labels: Labels, test: FloatArray, wanted:
     return float((_predict_classes(train, labels, test) == wanted).mean())
 
 
+def _predict_by_ridge(train: FloatArray, labels: Labels, test: FloatArray) -> Labels:
+    """Predict the class with the largest output of a ridge regression to one-hot classes, in its dual form.
+
+    Ten splits take less time than one of a logistic regression, with accuracies within two standard errors.
+    """
+    deviation = train.std(axis=0)
+    scale = np.where(deviation > 0, deviation, 1.0)
+    fit, read = ((side - train.mean(axis=0)) / scale for side in (train.astype(np.float64), test))
+    targets = np.eye(int(labels.max()) + 1)[labels]
+    kernel = fit @ fit.T + CLASS_RIDGE * np.eye(len(fit))
+    weights = fit.T @ np.linalg.solve(kernel, targets - targets.mean(axis=0))
+    return np.asarray((read @ weights + targets.mean(axis=0)).argmax(axis=1))
+
+
 def _predict_classes(train: FloatArray, labels: Labels, test: FloatArray) -> Labels:
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -66,9 +91,9 @@ def _predict_classes(train: FloatArray, labels: Labels, test: FloatArray) -> Lab
     return np.asarray(make_pipeline(StandardScaler(), regression).fit(train, labels).predict(test))
 
 
-def split_parts(labels: Labels, count: int) -> Labels:
-    """Assign images to `count` stratified parts, (n,), with a fixed seed."""
-    shuffled = np.random.default_rng(0).permutation(len(labels))
+def split_parts(labels: Labels, count: int, seed: int = 0) -> Labels:
+    """Assign images to `count` stratified parts, (n,)."""
+    shuffled = np.random.default_rng(seed).permutation(len(labels))
     by_class = shuffled[np.argsort(labels[shuffled], kind="stable")]
     parts = np.empty(len(labels), np.int64)
     parts[by_class] = np.arange(len(labels)) % count
@@ -113,6 +138,20 @@ def evenly(side: int) -> Labels:
     return np.asarray(np.linspace(0, side - 1, min(side, int(MOST_PLACES**0.5))).round(), np.int64)
 
 
-def first_near_best(values: FloatArray, within: float) -> int:
-    """Return the first layer whose value is no more than `within` below the best."""
-    return int(np.flatnonzero(np.asarray(values) >= np.max(values) - within)[0])
+def layers_near_best(accuracies: Sequence[Accuracy], within: float) -> list[int]:
+    """Return the layers that may be the first whose accuracy is no more than `within` below the best.
+
+    A layer may be it if the 95 % interval of its paired difference from the best layer reaches up to `within`; the
+    last one is the first layer whose whole interval does.
+    """
+    rights = [100 * np.asarray(accuracy.right, np.float64) for accuracy in accuracies]
+    best = int(np.argmax([accuracy.share for accuracy in accuracies]))
+    candidates = []
+    for layer, right in enumerate(rights):
+        verdict = compare_values(right, rights[best])
+        low, high = (end if end is not None else verdict.estimate for end in (verdict.low, verdict.high))
+        if high >= -100 * within:
+            candidates.append(layer)
+        if low >= -100 * within:
+            break
+    return candidates

@@ -117,6 +117,30 @@ def compare(
     return verdict if len(seeds) == 1 else _decide(verdict, ERROR_RATE)
 
 
+def compare_values(first: Sequence[float] | FloatArray, second: Sequence[float] | FloatArray) -> Verdict:
+    """Compare two measures of the same images, such as the attention distances of two heads of one model.
+
+    Args:
+        first, second: one value an image, in the measure's unit.
+    """
+    differences = np.asarray(first, np.float64) - np.asarray(second, np.float64)
+    images = len(differences)
+    variance = float(differences.var(ddof=1)) / images if images > 1 else 0.0
+    return judge_difference(float(differences.mean()), variance, images)
+
+
+def judge_difference(estimate: float, variance: float, images: int) -> Verdict:
+    """Judge the difference of two models, measured as they are: their seeds are not varied.
+
+    Args:
+        variance: of the estimate, over images.
+        images: on which both were measured.
+    """
+    reason = FEW_IMAGES if images < LEAST_IMAGES else ""
+    verdict = Verdict(estimate, reason, seeds=0, images=images, variances=(0.0, variance, variance))
+    return _decide(verdict, ERROR_RATE)
+
+
 def compare_family(verdicts: Sequence[Verdict]) -> list[Verdict]:
     """Return the verdicts of comparisons that stand side by side: at most 5 % of such figures hold a false one.
 
@@ -139,12 +163,15 @@ def compare_family(verdicts: Sequence[Verdict]) -> list[Verdict]:
 def find_leaders(sides: Mapping[str, Mapping[int, float]], **settings: Any) -> tuple[str, ...]:
     """Return the names that are not shown to be lower than the highest mean, in their order.
 
+    Two names without a common seed are not compared, so neither is shown to be lower.
+
     Args:
         sides: accuracy by seed, by name.
         settings: of `compare`; 'right' by name and seed.
     """
     right = settings.pop("right", None)
-    pairs = list(combinations(sides, 2))  # whichever is the highest, all pairs could have been named
+    # Whichever is the highest, all pairs could have been named.
+    pairs = [(a, b) for a, b in combinations(sides, 2) if sides[a].keys() & sides[b].keys()]
     verdicts = compare_family(
         [
             compare(sides[a], sides[b], right=None if right is None else (right[a], right[b]), **settings)

@@ -28,7 +28,7 @@ COST_OPTIONS = ("lowers it", "no difference shown", "raises it")
 OUTCOMES = ("lower", "no difference shown", "higher")  # in the order of `COST_OPTIONS`
 EARLY_UPDATES = 10  # after which the gradients are compared
 COMPARED_MODELS = ("written", "control", "cnn")
-KIND = Choose(tuple(CONV_TITLES[name] for name in COMPARED_MODELS))
+KIND = Choose((*(CONV_TITLES[name] for name in COMPARED_MODELS), NO_DIFFERENCE))
 MODELS = tuple(TITLES)
 
 
@@ -185,7 +185,12 @@ def find_most_accurate(stored: Result) -> MeasuredAnswer | None:
     counts = sorted({len(seeds) for seeds in tests})
     spread = plural(counts[0], "seed") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
     condition = "one seed each" if counts == [1] else f"each the mean over {spread}"
-    return MeasuredAnswer(means.index(max(means)), f"{numbers}, {condition}.")
+    by_seed = {
+        name: {int(row["seed"]): float(row["test"]) for row in stored.where(model=name) if "test" in row}
+        for name in COMPARED_MODELS
+    }
+    leaders = find_leaders(by_seed, images=TEST_IMAGES["mnist"])
+    return answer_leaders(COMPARED_MODELS, leaders, f"{numbers}, {condition}.")
 
 
 def load_stored_result() -> Result | None:

@@ -172,20 +172,20 @@ def describe_shares(shares: logits.Attribution, name: str) -> str:
     )
 
 
-def describe_random_weights(correlations: dict[str, float], trained: bool) -> str:
-    """Return which method's map changes least with random weights.
+def describe_random_weights(correlations: dict[str, list[float]], trained: bool) -> str:
+    """Return how much each method's map keeps with random weights: mean ± SD over the draws.
 
     Args:
-        correlations: rank correlation of the two maps by method.
+        correlations: by method, rank correlation of the two maps in each draw.
         trained: whether the compared model is trained.
     """
-    most = max(correlations, key=lambda name: correlations[name])
-    others = [
-        f"{METHODS[name].title.lower()} {signed(rho)}" for name, rho in correlations.items() if name != most
-    ]
+    draws = len(next(iter(correlations.values())))
+    values = "; ".join(
+        f"{METHODS[name].title.lower()} {signed(float(np.mean(rhos)))} ± {float(np.std(rhos, ddof=1)):.2f}"
+        for name, rhos in correlations.items()
+    )
     weights = "random weights" if trained else "other random weights"
     return (
-        f"{METHODS[most].title} changes {'least' if others else 'this much'} with {weights}: rank correlation"
-        f" {signed(correlations[most])}{'; ' if others else ''}{', '.join(others)}. A map that stays the same shows the"
-        " image, not what the model learned (Adebayo et al. 2018)."
+        f"Rank correlation with the maps of {weights}, mean ± standard deviation over {draws} draws on this image:"
+        f" {values}. A map that stays the same shows the image, not what the model learned (Adebayo et al. 2018)."
     )

@@ -26,9 +26,9 @@ Maps = dict[str, np.ndarray]
 
 
 @shared_cache.per_image(shared=32, upload=8)
-def compute_maps(subject: Subject, recipe: explanation_maps.Recipe, untrained: bool) -> Maps:
-    """Return a map (patches,) per method; `untrained` uses random weights for the same class."""
-    model = shared_cache.load_untrained(subject.model) if untrained else subject.model
+def compute_maps(subject: Subject, recipe: explanation_maps.Recipe, draw: int | None) -> Maps:
+    """Return a map (patches,) per method; by `draw`, of random weights for the same class."""
+    model = subject.model if draw is None else shared_cache.draw_untrained(subject.model, draw)
     return explanation_maps.method_maps_of(model, subject.prepared.input, recipe)
 
 
@@ -54,7 +54,7 @@ def draw_panels(
 
 def draw(subject: CapturedSubject) -> None:
     recipe, background = map_controls.read_method_controls(subject)
-    maps = compute_maps(subject, recipe, False)
+    maps = compute_maps(subject, recipe, None)
     able = subject.able
     if not able.rollout:
         st.info(able.rollout.why_not, icon=":material/block:")

@@ -21,7 +21,7 @@ from vitviz.analysis.explanation_methods import METHODS
 from vitviz.analysis.faithfulness import Score, area
 from vitviz.plots.chart import Chart
 from vitviz.plots.faithfulness import curves_figure
-from vitviz.probe.explanation_maps import OrderCurve, order_curve
+from vitviz.probe.explanation_maps import OrderCurve, Recipe, order_curve
 from vitviz.text import signed
 
 AREAS = {
@@ -59,7 +59,7 @@ def draw(subject: CapturedSubject) -> None:
         return
     recipe, background = map_controls.read_method_controls(subject)
     assert recipe.target is not None  # a model with a head has classes
-    maps = compute_maps(subject, recipe, False)
+    maps = compute_maps(subject, recipe, None)
     place, target = st.empty(), recipe.target
 
     def draw_so_far(curves: FaithfulnessCurves) -> None:
@@ -70,17 +70,26 @@ def draw(subject: CapturedSubject) -> None:
     curves = compute_curves(subject, maps, target, draw_so_far)
     with place.container():
         draw_curves(subject, curves, target)
-    st.subheader("The same maps with random weights", anchor=False)
-    random_maps = compute_maps(subject, recipe, True)
-    correlations = {name: rank_correlation(maps[name], random_maps[name]) for name in maps}
-    notes = [f"rank correlation with the model's map: {signed(correlations[name])}" for name in maps]
-    draw_panels(subject, random_maps, background, "attention.twin", notes)
+    st.subheader("The same maps with random weights (first of ten draws)", anchor=False)
+    draws = compute_random_maps(subject, recipe)
+    correlations = {name: [rank_correlation(maps[name], drawn[name]) for drawn in draws] for name in maps}
+    notes = [f"rank correlation with the model's map: {signed(correlations[name][0])}" for name in maps]
+    draw_panels(subject, draws[0], background, "attention.twin", notes)
     page.caption(describe_random_weights(correlations, subject.model.trained_on is not None))
     page.drawers(
         "attention.truth",
         math=page.read_math(__file__),
         code=(faithfulness.create_schedule, faithfulness.blank_patches),
     )
+
+
+def compute_random_maps(subject: CapturedSubject, recipe: Recipe) -> list[Maps]:
+    """Return the maps of every draw of random weights; the first one is shown."""
+    draws = []
+    for draw in range(shared_cache.RANDOM_DRAWS):
+        page.rerun_if_outdated()
+        draws.append(compute_maps(subject, recipe, draw))
+    return draws
 
 
 @shared_cache.per_image(shared=256, upload=64)

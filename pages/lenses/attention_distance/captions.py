@@ -3,7 +3,7 @@
 import numpy as np
 
 from pages.lenses.attention_distance.distances import FloatArray
-from vitviz.text import plural
+from vitviz.text import join_words, plural
 
 LOCAL_SHARE = 0.5  # a head counts as local below this share of the distance under uniform attention
 
@@ -63,12 +63,16 @@ def describe_cnn(sides_px: list[int], reach_px: FloatArray, image_count: int) ->
 
 def describe_cnn_beside_heads(layer_px: FloatArray, reach_px: FloatArray, image_count: int) -> str:
     return (
-        f"The mean attention distance is {layer_px[0]:.1f} px in layer 1 and {layer_px[-1]:.1f} px in layer"
-        f" {len(layer_px)}; the CNN's reach is {reach_px[0]:.1f} px after layer 1 and {reach_px[-1]:.1f} px after layer"
+        f"The mean attention distance by layer is {_list(layer_px)} px, largest in layer {int(layer_px.argmax()) + 1};"
+        f" the CNN's reach is {reach_px[0]:.1f} px after layer 1 and {reach_px[-1]:.1f} px after layer"
         f" {len(reach_px)}. Reach: mean distance from the centre, weighted by gradients, over"
         f" {plural(image_count, 'image')}."
         " Distances are in pixels of each model's input."
     )
+
+
+def _list(values: FloatArray) -> str:
+    return join_words([f"{value:.1f}" for value in values])
 
 
 def _span(values: FloatArray) -> str:

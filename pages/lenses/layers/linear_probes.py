@@ -48,6 +48,10 @@ class ProbeResults:
         """The key of `classes` that is reported first: [CLS] if the model has one."""
         return "cls" if "cls" in self.classes else "mean"
 
+    def near_best(self) -> list[int]:
+        """Return the layers that may be the first within `TOLERANCE` of the best."""
+        return analysis.layers_near_best(self.classes[self.main_source], TOLERANCE)
+
     def shares(self, features: str = "") -> NDArray[np.float64]:
         """Return (layers,), the accuracy from some features, by default `main_source`."""
         return np.array([accuracy.share for accuracy in self.classes[features or self.main_source]])
@@ -173,17 +177,19 @@ def describe_probes(
         sentences.append(f"Predict to see the class accuracy of {pair[0].safe_title}.")
     errors = [accuracy.error for fitted in probes for part in fitted.classes.values() for accuracy in part]
     return (
-        f"{' '.join(sentences)} Cross-validated over {subset.title}; the standard error (bars) is at most"
+        f"{' '.join(sentences)} Mean of {analysis.SPLITS} splits of {subset.title} into {analysis.FOLDS} parts; the"
+        f" standard error over the images (bars) is at most"
         f" {100 * max(errors):.1f} points."
     )
 
 
 def _describe_classes(model: Subject, fitted: ProbeResults) -> str:
     titles, shares = [layer.title for layer in model.layers], fitted.shares()
-    near = model.layers[analysis.first_near_best(shares, TOLERANCE)].said
+    near = [model.layers[layer].said for layer in fitted.near_best()]
+    first = f"{near[0]} is the first" if len(near) == 1 else f"{near[0]} to {near[-1]} may be the first"
     text = (
         f"accuracy {_format_range(shares, titles)} from {SOURCES[fitted.main_source]},"
-        f" where {near} is the first within {100 * TOLERANCE:.0f} points of the best"
+        f" where {first} within {100 * TOLERANCE:.0f} points of the best"
     )
     if fitted.main_source != "cls":
         return text
@@ -198,11 +204,12 @@ def _ask_first_layer(model: Subject, fitted: ProbeResults) -> bool:
     """Ask from which layer on the class can be read; return True if the current model's line may be shown."""
     shares, layer_options = fitted.shares(), layer_controls.LayerOptions(model.layers)
 
-    near = analysis.first_near_best(shares, TOLERANCE)
+    near = fitted.near_best()
+    several = " The images do not tell these layers apart; each counts as correct." if len(near) > 1 else ""
     answer = layer_options.find_option(
-        [near],
-        f"Accuracy in {model.layers[near].said}: {percent(float(shares[near]))}; best layer:"
-        f" {percent(float(shares.max()))}; first layer: {percent(float(shares[0]))}.",
+        near,
+        f"Accuracy in {model.layers[near[-1]].said}: {percent(float(shares[near[-1]]))}; best layer:"
+        f" {percent(float(shares.max()))}; first layer: {percent(float(shares[0]))}.{several}",
     )
     prompt = (
         f"In which layer of {model.title} does a class probe of {SOURCES[fitted.main_source]} first come within"

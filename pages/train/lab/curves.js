@@ -4,7 +4,7 @@ import { listen, tell } from '../../../vitviz/browser/kit/bus.js';
 import { button, canvas, el, live, tooltip } from '../../../vitviz/browser/kit/dom.js';
 import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
 import { brief } from '../../../vitviz/browser/kit/text.js';
-import { dragged, drawPanel, nameOf, nearest, place, placeOf, smoothed, worded } from './curves_draw.js';
+import { dragged, drawPanel, heightAt, nameOf, nearest, place, placeOf, smoothed, worded } from './curves_draw.js';
 
 const NUMBERS = [
   ['accuracy', 'validation', 'Validation accuracy'],
@@ -239,8 +239,7 @@ export default class Curves {
     const step = this.moment ?? Infinity;
     for (const { metric, split, node } of this.numbers) {
       const line = this.lines.find((l) => l.run === this.now.header.focus && l.metric === metric && l.split === split);
-      const at = line ? placeOf(line.rows[0], step) : 0;
-      const value = line && line.rows[0][at] <= step ? line.drawn[at] : NaN;
+      const value = line ? heightAt(line.rows[0], line.drawn, step) : NaN;
       const text = Number.isFinite(value) ? worded(value, this.metric(metric).unit) : '–';
       if (node.textContent !== text) node.textContent = text;
     }

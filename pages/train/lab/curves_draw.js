@@ -156,14 +156,14 @@ function labelOf(view, { metric, plot }, line) {
   if (line.metric !== metric.name || unnamed) return null;
   const x = view.xs(line);
   const end = Math.min(plot.x.domain[1], untilOf(view));
-  const last = line.drawn.findLastIndex((value, i) => Number.isFinite(value) && x[i] <= end);
-  if (last < 0) return null;
+  const height = heightAt(x, line.drawn, end);
+  if (!Number.isFinite(height)) return null;
   const run = runs.find(({ id }) => id === line.run);
   const best = run?.leads && metric.name === 'accuracy';
   return {
-    y: Math.min(plot.y1, Math.max(plot.y0, plot.y(line.drawn[last]))),
+    y: Math.min(plot.y1, Math.max(plot.y0, plot.y(height))),
     name: line.ghost || (several ? `${best ? '★ ' : ''}${run?.name ?? ''}` : line.split),
-    value: worded(line.drawn[last], metric.unit),
+    value: worded(height, metric.unit),
     color: line.ghost ? plot.colors.muted : view.color(line.run),
     alpha: line.ghost || line.split !== 'train' ? 1 : PALE,
   };
@@ -202,6 +202,15 @@ export function smoothed(values, weight) {
     out[i] = mass ? mean / mass : NaN;
   }
   return out;
+}
+
+/** Return the height of a drawn line at x, between its points as the line is; NaN before the first one. */
+export function heightAt(xs, ys, x) {
+  const last = ys.findLastIndex((y, i) => Number.isFinite(y) && xs[i] <= x);
+  if (last < 0) return NaN;
+  const next = ys.findIndex((y, i) => i > last && Number.isFinite(y));
+  if (next < 0) return ys[last];
+  return ys[last] + ((ys[next] - ys[last]) * (x - xs[last])) / (xs[next] - xs[last]);
 }
 
 /** Return the index of the last entry <= x, at least 0. */

@@ -1,0 +1,141 @@
+"""Test sentences that once were stronger than their numbers, each against its numbers."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pages.lenses.attention.captions import describe_random_weights
+from pages.lenses.attention_distance.captions import describe_cnn_beside_heads
+from pages.studies import attention_over_convolutions, hybrid_training, positions, published_sizes, robustness
+from vitviz.analysis.image_changes import ROBUSTNESS, Losses, collect_losses
+from vitviz.analysis.norms import describe_gradient_shares, select_norms
+from vitviz.checkpoints import open_model
+from vitviz.data.cifar10_few import few_dataset
+from vitviz.data.image_preprocessing import prepare_batch
+from vitviz.experiments.gradients import VARIANTS
+from vitviz.experiments.result_file import read_result
+from vitviz.probe.capture import capture
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_cited_gap_of_data_size_is_the_table_s() -> None:
+    text = tomllib.loads((ROOT / "vitviz" / "papers.toml").read_text())["findings"]["data_size"]
+    cnn, *vits = published_sizes.ACCURACY.values()
+    gaps = [max((vit[place] or 0) for vit in vits) - (cnn[place] or 0) for place in (0, -1)]
+    assert re.findall(r"(\d\.\d) points", text) == [f"{abs(gap):.1f}" for gap in gaps] == ["3.4", "0.5"]
+
+
+def test_random_weights_are_ten_draws_and_rank_no_method() -> None:
+    text = describe_random_weights({"raw": [0.33, *[-0.05] * 9], "rollout": [0.06, *[0.1] * 9]}, True)
+    assert "raw attention -" not in text and "least" not in text
+    assert "−0.01 ± 0.12" in text and "10 draws" in text and "on this image" in text
+
+
+@pytest.mark.parametrize(
+    ("change", "most", "least"), [("brightness", "CNN", "ViT"), ("noise", "DeiT", "Swin")]
+)
+def test_models_are_ranked_by_the_share_kept_and_nothing_at_the_floor(
+    change: str, most: str, least: str
+) -> None:
+    losses = collect_losses(read_result(ROBUSTNESS), change, robustness.FAMILIES)
+    text = robustness.describe_losses(losses, 1000)
+    changed = [i for i in range(len(losses.strengths)) if i != losses.neutral]
+    above = [i for i in changed if max(row[i] for row in losses.accuracy.values()) > 0.1 + 3 * 0.0094868]
+    kept = {
+        name: np.mean([row[i] for i in above]) / row[losses.neutral] for name, row in losses.accuracy.items()
+    }
+    assert max(kept, key=kept.__getitem__) == most and min(kept, key=kept.__getitem__) == least
+    assert text.startswith(f"{most} keeps the largest share") and f"{least} the smallest" in text
+    floor = Losses((0.0, 1.0, 2.0), {"A": [0.9, 0.5, 0.11], "B": [0.8, 0.4, 0.12]}, 0)
+    assert floor.above_floor(0.1, 1000) == [1]
+    assert "1 strength excluded" in robustness.describe_losses(floor, 1000)
+    assert robustness.describe_losses(
+        Losses((0.0, 1.0), {"A": [0.9, 0.1], "B": [0.8, 0.11]}, 0), 1000
+    ).startswith("All models are at chance")
+
+
+def test_attention_over_convolutions_shows_no_loss_where_the_seeds_barely_differ() -> None:
+    stored = read_result("conv_attention")
+    text = attention_over_convolutions.describe_results(stored)
+    assert "separated" not in text
+    for name in attention_over_convolutions.ATTENTION:
+        verdict = attention_over_convolutions.compare_models(stored, name, "control")
+        assert verdict is not None and f"{attention_over_convolutions.TITLES[name]}: " in text
+        if verdict.outcome == "no difference shown":
+            assert f"{attention_over_convolutions.TITLES[name]}: no difference shown" in text
+
+
+def test_overlapping_gradient_ratios_are_said_to_overlap() -> None:
+    stored = read_result("gradient_norms")
+    for mark, updates in enumerate(stored.settings["marks"]):
+        norms = select_norms(stored.rows, mark, VARIANTS)
+        ratios = {
+            norm.name: [
+                row["norms"][mark][0] / row["norms"][mark][-1] for row in stored.where(variant=norm.name)
+            ]
+            for norm in norms
+        }
+        smallest = min(norms, key=lambda norm: norm.share)
+        overlaps = any(
+            min(ratios[norm.name]) <= max(ratios[smallest.name]) for norm in norms if norm is not smallest
+        )
+        text = describe_gradient_shares(norms, updates)
+        assert ("no difference between them is shown" in text) == overlaps, text
+        assert ("overlaps no other" in text) == (not overlaps), text
+
+
+def test_hybrid_and_vit_are_not_compared_across_schedules() -> None:
+    view = hybrid_training.build("light", [*hybrid_training.list_axes()][0])
+    assert "of what the ViT needs" not in view.caption
+    assert "Their schedules and augmentations differ, so this does not compare" in view.caption
+    assert view.prediction is None
+
+
+def test_every_layer_s_distance_stands_beside_a_cnn_s() -> None:
+    text = describe_cnn_beside_heads(np.array([5.0, 9.0, 8.5]), np.array([2.0, 4.0]), 64)
+    assert "5.0, 9.0 and 8.5 px, largest in layer 2" in text
+
+
+def test_the_lesson_s_effective_keys_are_measured() -> None:
+    """Its link: CIFAR-10's image 118 in the last block of the ViT."""
+    text = (ROOT / "lessons" / "lecture.toml").read_text()
+    model = open_model(ROOT / "checkpoints" / "cifar10_vit.safetensors")
+    inputs = prepare_batch(few_dataset().test_images[118:119], model.preparation)
+    records = capture(model.model, inputs, ("blocks.5.q", "blocks.5.k"))
+    q, k = (records[f"blocks.5.{name}"][0].astype(np.float64) for name in "qk")
+    counts = []
+    for scale in (1.0, 1 / np.sqrt(q.shape[-1])):
+        scores = scale * q @ k.transpose(0, 2, 1)
+        weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        weights /= weights.sum(axis=-1, keepdims=True)
+        entropy = -(weights * np.log(np.maximum(weights, 1e-300))).sum(axis=-1)
+        counts.append(np.exp(entropy).mean(axis=-1))
+    raw, scaled = counts
+    assert (
+        f"{raw.min():.1f} to {raw.max():.1f} effective keys, by head, instead of {scaled.min():.0f} to"
+        in text
+    )
+    assert f"to {scaled.max():.0f}. The result" in text
+
+
+def test_encodings_that_tie_are_not_ranked() -> None:
+    races = positions.load_races()
+    for dataset, race in races.items():
+        reached = {run["positions"]: float(run["measured"]["accuracy"]) for run in race["runs"]}
+        text = positions.describe_gap(dataset, float(race["train"]["epochs"]), reached)
+        assert "best encoding" not in text and "show no difference from it" in text
+        best = max(accuracy for name, accuracy in reached.items() if name != "none")
+        near = [a for name, a in reached.items() if name != "none" and best - a < 0.002]
+        level = re.search(r"(\d+) of the other", text)
+        assert level is not None and int(level[1]) >= len(near) - 1
+
+
+def test_swin_s_ids_are_not_said_to_be_of_contiguous_regions() -> None:
+    text = (ROOT / "pages" / "lenses" / "swin" / "swin_stepper_stages.js").read_text()
+    assert "contiguous" not in text and "between windows, neighbours may have different ids" in text
