@@ -19,11 +19,12 @@ def draw() -> None:
     """Draw one run of the page."""
     upload_guard.install()
     installation.install()
+    # Before the navigation: the browser would take the page's icon for its own, and fetch it from a host of fonts.
+    st.set_page_config(page_icon="static/favicon.svg", layout="wide", initial_sidebar_state=280)
     st.logo("/app/static/logo.svg", size="large", icon_image="/app/static/favicon.svg")
     page = st.navigation(menu.list_pages(), position="top")
     slug = page.url_path or "home"
-    title = "vitviz" if slug == "home" else f"{page.title} · vitviz"
-    st.set_page_config(title, page_icon="static/favicon.svg", layout="wide", initial_sidebar_state=280)
+    st.set_page_config("vitviz" if slug == "home" else f"{page.title} · vitviz")
     menu.forward(slug)
     body = st.container()
     mount_browser()  # mounts the shared view frame before the first view

@@ -150,7 +150,7 @@ def _render_card(entry: PageEntry) -> str:
 
     React renders every element of the page again at each stroke, and parses the Markdown of a caption.
     """
-    image = f'<img src="/app/static/cards/{entry.slug}.svg" alt="" loading="lazy">'
+    image = f'<img src="app/static/cards/{entry.slug}.svg" alt="" loading="lazy">'
     return f"{image if entry.slug in PICTOGRAMS else ''}<p>{escape(entry.question)}</p>"
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import streamlit
 from starlette.requests import Request
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 from streamlit import config
 
@@ -53,14 +53,24 @@ _VIEW = re.compile(r"^from pages\.views\.(\w+) import|\bdraw_(\w+)\(", re.MULTIL
 
 
 def list_routes() -> list[Route]:
-    """Return the route of every page's document."""
+    """Return the route of every page's document, and of the base path without its slash."""
     base = config.get_option("server.baseUrlPath").strip("/")
     prefix = f"/{base}" if base else ""
     documents = {slug: slug for slug in registry.BY_SLUG} | dict.fromkeys(MOVED_PAGES, "studies")
-    return [
-        Route(prefix + ("" if address == "home" else f"/{address}") or "/", _make_handler(slug))
+    routes = [
+        Route(f"{prefix}/{'' if address == 'home' else address}", _make_handler(slug))
         for address, slug in documents.items()
     ]
+    return [*routes, Route(prefix, _add_slash)] if base else routes
+
+
+async def _add_slash(request: Request) -> Response:
+    """Redirect as Streamlit does: the document's addresses are relative to the base path with its slash.
+
+    The target is relative, because a proxy may use another scheme, host or prefix.
+    """
+    query = f"?{request.url.query}" if request.url.query else ""
+    return RedirectResponse(f"{request.url.path.rpartition('/')[2]}/{query}", 307)
 
 
 def _make_handler(slug: str) -> Callable[[Request], Awaitable[HTMLResponse]]:

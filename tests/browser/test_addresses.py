@@ -8,46 +8,106 @@ from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
+from pages.frame import registry
 from pages.views.register import COMPONENT, hash_files
-from tests.browser.conftest import ROOT, free_port, start_server, stop_server
+from tests.browser.conftest import ROOT, free_port, is_problem, settle, start_server, stop_server, told
+from tests.proxy import needs_haproxy, start_proxy
 
-pytestmark = pytest.mark.browser
-CSP = "; ".join(
-    (
-        "script-src 'self' blob:",
-        "style-src 'self' 'unsafe-inline'",
-        "img-src 'self' data: blob:",
-        "connect-src 'self' ws: wss:",
-    )
-)
-POLICY = """new MutationObserver((_, watch) => {
-  if (!document.head) return;
-  const policy = document.createElement('meta');
-  policy.httpEquiv = 'Content-Security-Policy';
-  policy.content = "CSP";
-  document.head.prepend(policy);
-  watch.disconnect();
-}).observe(document, { childList: true, subtree: true });"""
-BASE = "lectures/vit"
+pytestmark = [pytest.mark.browser, needs_haproxy, pytest.mark.timeout(600)]
+BASE = "/lectures/vit"
+MAX_DEFERRED_MS = 500  # a page has settled: images and icons that come after it
+# Icons are not loaded without a window, so their addresses are noted instead.
+NOTE_ICONS = """window.icons = [];
+new MutationObserver(() => {
+  for (const icon of document.querySelectorAll('link[rel~=icon]'))
+    if (icon.href && !icons.includes(icon.href)) icons.push(icon.href);
+}).observe(document, { childList: true, subtree: true, attributes: true });"""
+LOAD_IMAGES = """async () => {
+  const images = [...document.images];
+  for (const image of images) image.loading = 'eager';
+  await Promise.allSettled(images.map((image) => image.decode()));
+  return images.filter((image) => !image.naturalWidth).map((image) => image.src);
+}"""
 
 
 @pytest.fixture(scope="module")
 def under_a_path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server below a path of its own, as behind a proxy that serves more than this app."""
+    """A server below a path of its own, behind the operator's proxy."""
     log = tmp_path_factory.mktemp("base") / "server.log"
-    port = free_port()
-    runs = {"VITVIZ_RUNS": str(log.parent / "runs"), "STREAMLIT_SERVER_BASE_URL_PATH": BASE}
-    server = start_server("app.py", port, log, runs, health=f"/{BASE}/_stcore/health")
-    yield f"http://127.0.0.1:{port}/{BASE}"
-    stop_server(server)
+    port, proxy_port = free_port(), free_port()
+    settings = {"VITVIZ_RUNS": str(log.parent / "runs"), "STREAMLIT_SERVER_BASE_URL_PATH": BASE}
+    server = start_server("app.py", port, log, settings, health=f"{BASE}/_stcore/health")
+    try:
+        proxy = start_proxy(proxy_port, port, port, log.with_name("proxy.log"), BASE)
+        yield f"http://127.0.0.1:{proxy_port}{BASE}"
+        stop_server(proxy)
+    finally:
+        stop_server(server)
+
+
+class Watched:
+    """A page whose requests, console and icons are noted where they are foreign, fail or violate the policy."""
+
+    def __init__(self, page: Page, address: str) -> None:
+        self.page, self.problems = page, list[str]()
+        self._own = (address + "/", address.replace("http:", "ws:") + "/", "data:", "blob:")
+        self._own_start = address.rpartition(BASE)[0] + BASE
+        page.add_init_script(NOTE_ICONS)
+        page.on("request", lambda request: self._check(request.url))
+        page.on("websocket", lambda socket: self._check(socket.url))
+        page.on("requestfailed", lambda request: self.note(f"{request.failure}: {request.url}"))
+        page.on("response", lambda one: self.note(f"{one.status}: {one.url}") if one.status >= 400 else None)
+        page.on("console", lambda message: self.note(told(message)) if is_problem(message) else None)
+        page.on("pageerror", lambda error: self.note(f"exception: {error}"))
+
+    def note(self, problem: str) -> None:
+        self.problems.append(f"{self.page.url}: {problem}")
+
+    def _check(self, url: str) -> None:
+        if url.partition("?")[0] != self._own_start and not url.startswith(self._own):
+            self.note(f"not below the base path: {url}")
+
+    def finish(self) -> None:
+        """Wait for what comes late, and check the icons and images of the page."""
+        for image in self.page.evaluate(LOAD_IMAGES):
+            self.note(f"an image that is not drawn: {image}")
+        self.page.wait_for_timeout(MAX_DEFERRED_MS)
+        for icon in self.page.evaluate("icons"):
+            self._check(icon)
+
+
+def test_every_page_asks_for_the_app_s_own_files_alone_and_gets_them(
+    browser: Browser, under_a_path: str
+) -> None:
+    """With and without a slash, under a base path and the proxy's policy: no foreign and no failed request."""
+    context = browser.new_context(reduced_motion="reduce")
+    page = context.new_page()
+    watched = Watched(page, under_a_path)
+    addresses = {under_a_path: registry.BY_SLUG["home"]}
+    # With a slash a page's address redirects to that without, so the browser opens both.
+    addresses |= {
+        f"{under_a_path}/{'' if entry.slug == 'home' else f'{entry.slug}/'}": entry
+        for entry in registry.PAGES
+    }
+    for address, entry in addresses.items():
+        page.goto(address)
+        settle(page)
+        expect(page.locator("head meta[name=description]")).to_have_attribute("content", entry.question)
+        watched.finish()
+    page.locator('[data-testid="stLogoLink"], [data-testid="stHeaderLogo"]').first.click()
+    page.wait_for_url(f"{under_a_path}/?*")
+    settle(page)
+    watched.finish()
+    context.close()
+    assert watched.problems == []
 
 
 def test_a_view_is_fetched_by_an_address_that_holds_its_contents_hash(
     browser: Browser, under_a_path: str
 ) -> None:
-    """Every file once, below the base path; the browser refuses what the policy does not allow."""
+    """Every file once, below the base path; the browser refuses what the proxy's policy does not allow."""
     before = {path for path in ROOT.joinpath("static").rglob("*")}
     page = browser.new_page()
     fetched: list[tuple[int, str]] = []
@@ -55,7 +115,6 @@ def test_a_view_is_fetched_by_an_address_that_holds_its_contents_hash(
     page.on("response", lambda one: fetched.append((one.status, one.url)) if COMPONENT in one.url else None)
     page.on("console", lambda one: refused.append(one.text) if "bidi-components" in one.text else None)
 
-    page.add_init_script(POLICY.replace("CSP", CSP))
     page.goto(f"{under_a_path}/attention")
     expect(page.locator(".vv[data-component=explorer][data-ready=true]").first).to_be_visible(timeout=60_000)
     page.close()

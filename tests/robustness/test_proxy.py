@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import secrets
-import shutil
 import subprocess
 import threading
 import time
@@ -21,22 +19,21 @@ from websockets.exceptions import ConnectionClosed
 
 from pages.stores.session import UserSession as Token
 from pages.stores.session_cookie import COOKIE, sign_token
-from tests.browser.conftest import ROOT, free_port, start_server, stop_server
+from tests.browser.conftest import free_port, start_server, stop_server
 from tests.cluster import Cluster
+from tests.proxy import needs_haproxy, start_proxy
 from tests.robustness.run_files import GREY, MODEL, TRAIN
 from tests.visitor import Visitor, run_apart
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run
 from vitviz.training.run_trainer import Session
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(shutil.which("haproxy") is None, reason="no HAProxy on this machine"),
-]
+pytestmark = needs_haproxy
 VISITORS = 60
 DASK, HERE = "on a cluster", "in their own workers"  # where runs train
 LONG = "live_lab.length=2000"  # epochs: longer than the test
 PAGE = "words"  # light: the test is about who answers
+LENS = "patches"  # has a sidebar
 
 
 @dataclass
@@ -70,32 +67,6 @@ def behind(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Behind]:
             stop_server(one)
         if cluster is not None:
             cluster.close()
-
-
-def start_proxy(port: int, a: int, b: int, log: Path) -> subprocess.Popen[bytes]:
-    """Start HAProxy as an operator does, before the servers on ports `a` and `b`."""
-    addresses = {name: f"127.0.0.1:{at}" for name, at in (("BIND", port), ("A", a), ("B", b))}
-    with log.open("wb") as out:
-        proxy = subprocess.Popen(
-            ["haproxy", "-f", str(ROOT / "deploy/haproxy.cfg")],
-            env=os.environ | {f"VITVIZ_{name}": at for name, at in addresses.items()} | {"VITVIZ_BASE": ""},
-            stdout=out,
-            stderr=out,
-        )
-    wait_for(port)
-    return proxy
-
-
-def wait_for(port: int) -> None:
-    """Until the proxy has a process to ask."""
-    end = time.monotonic() + 60
-    while True:
-        try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5).close()
-            return
-        except OSError:
-            assert time.monotonic() < end, "the proxy does not respond"
-            time.sleep(0.1)
 
 
 def status(port: int, path: str, method: str = "GET", **headers: str) -> int:
@@ -137,7 +108,7 @@ class Sticky(Visitor):
     async def models(self) -> list[str]:
         """What the sidebar's list of models offers, sent anew."""
         self._held.clear()
-        return (await self.run(PAGE)).options
+        return (await self.run(LENS)).options
 
 
 def trained(root: Path, owner: str) -> Run:
@@ -165,7 +136,7 @@ async def goes_on(run: Run) -> None:
         await asyncio.sleep(0.1)
 
 
-@pytest.mark.parametrize("behind", [HERE, DASK], indirect=True)
+@pytest.mark.parametrize("behind", [HERE, pytest.param(DASK, marks=pytest.mark.slow)], indirect=True)
 def test_a_process_that_dies_costs_its_visitors_nothing_and_the_others_do_not_notice(
     behind: Behind, record_property: pytest.RecordProperty, request: pytest.FixtureRequest
 ) -> None:
@@ -216,40 +187,97 @@ def test_a_process_that_dies_costs_its_visitors_nothing_and_the_others_do_not_no
     run_apart(visit())
 
 
-def test_the_proxy_bounds_uploads_and_hides_what_the_server_says_of_itself(behind: Behind) -> None:
-    assert [status(behind.port, f"/_stcore/{name}") for name in ("metrics", "health")] == [404, 200]
-    upload = "/_stcore/upload_file/s/f"
-    assert status(behind.port, upload, "PUT", Content_Length=str(200 * 2**20)) == 413
-    assert (
-        status(behind.port, upload, "PUT", Transfer_Encoding="chunked") == 413
-    )  # no length that could be bounded
-    asked = [status(behind.port, upload, "PUT", Content_Length="0") for _ in range(62)]
-    assert asked[0] not in (413, 429)  # the app's own answer
-    assert asked[-1] == 429
+class Echo(BaseHTTPRequestHandler):
+    """Answer every request with the addresses that the app would see, whatever its path."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(", ".join(self.headers.get_all("X-Forwarded-For", [])).encode())
+
+    do_PUT = do_GET
+
+    def log_message(self, *_: object) -> None: ...
 
 
-def test_no_user_invents_an_address(tmp_path: Path) -> None:
-    """One `X-Forwarded-For` per guess evaded the limit of wrong codes behind a proxy that passes it on."""
-
-    class Echo(BaseHTTPRequestHandler):
-        """Answer with the addresses that the app would see."""
-
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(", ".join(self.headers.get_all("X-Forwarded-For", [])).encode())
-
-        def log_message(self, *_: object) -> None: ...
-
+@pytest.fixture
+def proxy_port(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[int]:
+    """The port of a proxy for the base path /vitviz; a parameter is the operator's settings."""
     app = ThreadingHTTPServer(("127.0.0.1", 0), Echo)
     threading.Thread(target=app.serve_forever, daemon=True).start()
-    port = free_port()
-    proxy = start_proxy(port, app.server_port, app.server_port, tmp_path / "proxy.log")
-    try:
-        asked = urllib.request.Request(f"http://127.0.0.1:{port}/", headers={"X-Forwarded-For": "192.0.2.7"})
-        with urllib.request.urlopen(asked, timeout=10) as answer:
-            assert answer.read() == b"127.0.0.1"
-    finally:
-        stop_server(proxy)
-        app.shutdown()
-        app.server_close()
+    port, settings = free_port(), getattr(request, "param", {})
+    proxy = start_proxy(port, app.server_port, app.server_port, tmp_path / "proxy.log", "/vitviz", **settings)
+    yield port
+    stop_server(proxy)
+    app.shutdown()
+    app.server_close()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/vitviz/_stcore/metrics",
+        "/vitviz/_stcore/metric%73",
+        "/vitviz%2F%5fstcore%2fmetrics",
+        "/vitviz/_stcore/metrics?format=%zz",
+    ],
+)
+def test_the_metrics_are_hidden_however_their_path_is_encoded(proxy_port: int, path: str) -> None:
+    assert status(proxy_port, path) == 404
+    assert status(proxy_port, "/vitviz/_stcore/health") == 200
+
+
+@pytest.mark.parametrize(
+    "path", ["/vitviz/_stcore/metrics%", "/vitviz/%zz", "/vitviz/%5fstcore/upload_file/s/%f"]
+)
+def test_a_path_that_cannot_be_decoded_is_refused(proxy_port: int, path: str) -> None:
+    """The app would take it for the rest of a name; no rule of the proxy matches it."""
+    assert status(proxy_port, path) == 400
+
+
+@pytest.mark.parametrize("path", ["_stcore/upload_file/s/f", "%5Fstcore/upload%5ffile%2Fs/f"])
+def test_uploads_are_bounded_however_their_path_is_encoded(proxy_port: int, path: str) -> None:
+    upload = f"/vitviz/{path}"
+    assert status(proxy_port, upload, "PUT", Content_Length=str(200 * 2**20)) == 413
+    assert status(proxy_port, upload, "PUT", Transfer_Encoding="chunked") == 413  # no length to bound
+    answers = [status(proxy_port, upload, "PUT", Content_Length="0") for _ in range(62)]
+    assert (answers[0], answers[-1]) == (200, 429)
+
+
+def test_headers_are_bounded(proxy_port: int) -> None:
+    """An address of the app has less than 2 kB, a session's cookies less than 1 kB."""
+    assert status(proxy_port, f"/vitviz/?{'q' * 8000}", Cookie="c" * 4000) == 200
+    assert status(proxy_port, "/vitviz/", Cookie="c" * 16_000) == 400
+    assert status(proxy_port, f"/vitviz/?{'q' * 16_000}") == 400
+    assert status(proxy_port, "/vitviz/", **{f"X_{number}": "" for number in range(200)}) == 400
+
+
+@pytest.mark.parametrize(
+    ("proxy_port", "ancestors"),
+    [
+        ({}, "'self'"),
+        (
+            {"VITVIZ_FRAME_ANCESTORS": "'self' https://moodle.example.org"},
+            "'self' https://moodle.example.org",
+        ),
+    ],
+    indirect=["proxy_port"],
+)
+def test_only_the_operator_s_sites_may_embed_the_app(proxy_port: int, ancestors: str) -> None:
+    with urllib.request.urlopen(f"http://127.0.0.1:{proxy_port}/vitviz/", timeout=10) as answer:
+        policy = dict(
+            part.strip().split(" ", 1) for part in answer.headers["Content-Security-Policy"].split(";")
+        )
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert policy["frame-ancestors"] == ancestors
+    assert policy["default-src"] == "'self'" and policy["worker-src"] == "'self' blob:"
+    assert not {"'unsafe-eval'", "'unsafe-inline'", "https:", "*"} & set(policy["script-src"].split())
+
+
+def test_no_user_invents_an_address(proxy_port: int) -> None:
+    """One `X-Forwarded-For` per guess evaded the limit of wrong codes behind a proxy that passes it on."""
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{proxy_port}/vitviz/", headers={"X-Forwarded-For": "192.0.2.7"}
+    )
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        assert answer.read() == b"127.0.0.1"

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 import streamlit
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 from streamlit import config
 
 from pages.frame import registry
@@ -81,17 +83,31 @@ def test_what_is_imported_at_once_comes_and_what_is_asked_for_later_does_not(tmp
     assert found == ["a.js", "b.js", "c.js"]
 
 
-@pytest.mark.parametrize(
-    ("base", "home", "swin"), [("", "/", "/swin"), ("lectures/vit/", "/lectures/vit", "/lectures/vit/swin")]
-)
-def test_pages_are_answered_below_the_base_path(monkeypatch, base: str, home: str, swin: str) -> None:
+@pytest.mark.parametrize("base", ["", "lectures/vit/"])
+def test_pages_are_answered_below_the_base_path(monkeypatch, base: str) -> None:
     given = config.get_option
     monkeypatch.setattr(config, "get_option", lambda key: base if key == "server.baseUrlPath" else given(key))
     paths = [route.path for route in preload.list_routes()]
-    assert (
-        paths[0] == home and swin in paths and set(MOVED_PAGES) <= {path.rpartition("/")[2] for path in paths}
+    documents = {"", *registry.BY_SLUG, *MOVED_PAGES} - {"home"}
+    redirects = {"/lectures/vit"} if base else set()
+    assert set(paths) == {f"/{base}{name}" for name in documents} | redirects
+    assert len(paths) == len(set(paths))
+
+
+@pytest.mark.parametrize(
+    ("query", "target"), [("", "vit/"), ("?layer=2&head=%E2%9C%93", "vit/?layer=2&head=%E2%9C%93")]
+)
+def test_the_base_path_without_its_slash_redirects_to_the_document(
+    monkeypatch, query: str, target: str
+) -> None:
+    given = config.get_option
+    monkeypatch.setattr(
+        config, "get_option", lambda key: "/lectures/vit" if key == "server.baseUrlPath" else given(key)
     )
-    assert len(paths) == len(registry.PAGES) + len(MOVED_PAGES)
+    client = TestClient(Starlette(routes=preload.list_routes()), follow_redirects=False)
+    answer = client.get(f"/lectures/vit{query}")
+    assert (answer.status_code, answer.headers["location"]) == (307, target)
+    assert client.get("/lectures/vit/").text == preload.render_document("home")
 
 
 def test_another_streamlit_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
