@@ -201,6 +201,7 @@ def _start_charged(runner: ScriptRunner) -> None:
 
 def _run_charged(runner: ScriptRunner) -> None:
     run: Run | None = runner.__dict__.get(_RUN)
+    ACCOUNT.set(None if run is None else run.account)  # a thread does not inherit it
     if run is not None and hasattr(time, "pthread_getcpuclockid"):  # else it is charged at its end
         run.clock = time.pthread_getcpuclockid(threading.get_ident())
     try:

@@ -10,6 +10,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
+from pages.frame.log_limits import BURST
 from tests.browser.conftest import free_port, start_server, stop_server
 from tests.visitor import Answer, Visitor, run_apart
 
@@ -50,6 +51,12 @@ class Hostile(Visitor):
                 WidgetState(id=widgets[number % len(widgets)], **value)
             )
             await asyncio.gather(self._ask(message), asyncio.sleep(1 / 25))  # below the limit of reruns
+        for _ in range(2 * BURST):
+            message = BackMsg()
+            self._fill(message, "")
+            message.rerun_script.fragment_id = "\x1b[2J\n2026-11-28 all is well " + "y" * 500_000
+            await self._socket.send(message.SerializeToString())
+            await asyncio.sleep(0.5)  # each counts as eight messages
         await self.close()
 
 
@@ -63,6 +70,8 @@ def test_odd_widget_values_write_few_lines(tmp_path: Path) -> None:
         stop_server(server)
     written = log.read_text()
     assert "Uncaught app execution" in written, "the values must reach Streamlit, or nothing is shown"
+    assert "The fragment with id \\x1b[2J\\n2026" in written, "nor are the ids"
+    assert max(map(len, written.splitlines())) <= 500
     assert "Traceback" not in written and "\x1b" not in written
     minutes = 1 + (time.monotonic() - began) // 60  # ten lines of each kind are written per minute
     assert len(written) < MOST_BYTES * minutes

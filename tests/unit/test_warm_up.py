@@ -26,6 +26,7 @@ def lived(monkeypatch: pytest.MonkeyPatch, first_look: Callable[[], None]) -> li
             happened.append("open")
 
     monkeypatch.setattr(startup, "open_first_page", look)
+    monkeypatch.setattr(startup.log_limits, "install", lambda: None)  # it outlives the test
     monkeypatch.setattr(startup, "start_warm_up", lambda: happened.append("begin"))
     with ThreadPoolExecutor(1) as apart:  # a browser's test may have left this thread with a loop of its own
         apart.submit(asyncio.run, live()).result()
