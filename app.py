@@ -8,7 +8,7 @@ from starlette.middleware import Middleware
 
 from pages.classroom import class_bar, teacher_key
 from pages.controls import query_params
-from pages.frame import foot, menu, session_capacity, startup, upload_guard, websocket_limits
+from pages.frame import foot, health_check, menu, startup, upload_guard, websocket_limits
 from pages.frame.page import mount_browser, show_file_errors
 from pages.lessons import editor, open_lesson, panel
 from pages.selection import sidebar
@@ -47,8 +47,8 @@ else:
         routes=[*teacher_key.list_routes(), *(preload.list_routes() if is_fixed else ())],
         lifespan=startup.lifespan,
         middleware=[
+            Middleware(health_check.CheckHealth),
             *([Middleware(module_files.SendFiles)] if is_fixed else ()),
-            Middleware(session_capacity.CheckCapacity),
             *websocket_limits.middleware(),
         ],
     )

@@ -9,7 +9,7 @@ A browser without a cache opens a link. Times from the request of the page:
 - complete page: until the script has ended and every view has been drawn and unchanged for a tenth of a second.
 
 Warm: one server that has loaded torch and opened no page in advance (VITVIZ_AHEAD=0); each page once with each shipped
-model. Cold: a new server for each page with its first model, requested once its health check answers. Writes
+model. Cold: a new server for each page with its first model, requested as soon as it listens. Writes
 benchmarks/first_look.md; --small opens one page once and writes nothing.
 """
 
@@ -130,7 +130,8 @@ def warm_looks(
 def cold_look(browser: Browser, folder: Path, page: str) -> Look:
     """Return a page as the first that a fresh server shows."""
     port = free_port()
-    server = start_server("app.py", port, folder / "server.log", {"VITVIZ_RUNS": str(folder / "cold")})
+    runs = {"VITVIZ_RUNS": str(folder / "cold")}
+    server = start_server("app.py", port, folder / "server.log", runs, health="/favicon.png")
     try:
         return look(browser, port, page, "")
     finally:

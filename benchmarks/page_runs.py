@@ -105,9 +105,9 @@ def app(runs: Path) -> Runtime:
     """Return the app on a runtime of its own in this process, which has no other."""
     os.environ |= {"VITVIZ_RUNS": str(runs), "VITVIZ_AHEAD": "0"}
     os.chdir(ROOT)  # where Streamlit looks for its settings
-    from pages.frame import startup
+    from pages.frame import warm_up
 
-    startup._DELAY_S = 0.0
+    warm_up.QUIET_S = 0.0
     return Runtime(
         RuntimeConfig(
             str(ROOT / "app.py"), MemoryMediaFileStorage("/media"), MemoryUploadedFileManager("/upload")

@@ -38,7 +38,7 @@ def run_app(root: Path, model: str | Path | nn.Module | LoadedModel) -> None:
         server = subprocess.Popen(command, cwd=root, env={**os.environ, "VITVIZ_CHECKPOINTS": folder})
         try:
             address = f"http://127.0.0.1:{port}"
-            if _wait_until_ready(f"{address}/_stcore/health", server):
+            if _wait_until_ready(address, server):
                 page = f"{address}/attention?model=checkpoint:{name}"
                 print(f"Your model: {page}", flush=True)
                 webbrowser.open(page)

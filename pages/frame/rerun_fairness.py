@@ -130,13 +130,25 @@ class ScriptShares:
             run.account.add(seconds - run.charged_s, run.progressed_at)
             run.charged_s = seconds
 
+    def _charge_running(self) -> None:
+        for run in self._runs:
+            if run.clock is not None:
+                self._charge(run, time.clock_gettime(run.clock))
+
+    def is_busy(self) -> bool:
+        """Return True if a script computes."""
+        with self._lock:
+            self._charge_running()
+            return bool(self._list_computing(self._clock()))
+
+    def _list_computing(self, now_s: float) -> list[Account]:
+        return [run.account for run in self._runs if now_s - run.progressed_at < IDLE_S]
+
     def may_start(self, account: Account) -> bool:
         """Return True if a rerun of the account may start now; else it waits, and asks again."""
         now_s = self._clock()
         with self._lock:
-            for run in self._runs:
-                if run.clock is not None:
-                    self._charge(run, time.clock_gettime(run.clock))
+            self._charge_running()
             if account.waiting_since is None:
                 account.waiting_since = now_s
             if not self._has_room(account, now_s - account.waiting_since, now_s):
@@ -153,7 +165,7 @@ class ScriptShares:
         seconds = account.seconds(now_s)
         if any(other.seconds(now_s) < seconds for other in self._waiting()):
             return False
-        busy = [run.account for run in self._runs if now_s - run.progressed_at < IDLE_S]
+        busy = self._list_computing(now_s)
         if seconds > LONG_S:
             others = [other for other in busy if other is not account]
             return len(others) < _CORES and self._count_long(others, now_s) < MAX_LONG_RUNS

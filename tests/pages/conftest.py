@@ -57,7 +57,7 @@ def no_background_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """The warm-up belongs to a server, not to a test."""
     from pages.frame import startup
 
-    monkeypatch.setattr(startup, "start_warm_up", lambda: None)
+    monkeypatch.setattr(startup, "start_background_thread", lambda: None)
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from pages.controls import query_params
-from pages.frame import registry, startup
+from pages.frame import registry, warm_up
 from pages.start import lens_links, map_messages, stored_map
 from pages.stores import catalogue, lessons, shared_cache
 from pages.stores.session import UserSession
@@ -330,7 +330,7 @@ def test_what_a_fresh_server_prepares_is_what_a_part_is_opened_from(
 ) -> None:
     for name in ("mnist_vit.safetensors", map_messages.STORED):
         shutil.copy(SHIPPED / name, no_shipped_checkpoints / name)
-    startup.warm_first_map()
+    warm_up.warm_first_map()
     monkeypatch.setattr(probe, "record_journey", lambda *_: pytest.fail("the way is computed again"))
     app = act(open_app(), open=json.dumps({"part": "block.2"}))
     assert views(app)["part"][0]["part"] == "block.2"

@@ -15,11 +15,11 @@ SCRIPT = """
 import asyncio, os, sys
 from pathlib import Path
 from benchmarks.page_runs import Visitor, app
-from pages.frame import startup
+from pages.frame import warm_up
 from pages.stores.shared_results import ResultCache
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-startup.PAUSE_S, made, get = 0.0, [], ResultCache.get
+made, get = [], ResultCache.get
 
 def counted(results, key, make, *saying):
     def noted():
@@ -32,7 +32,7 @@ async def main():
     runtime = app(Path(sys.argv[1]))
     await runtime.start()
     ResultCache.get = counted
-    looked_at = await asyncio.to_thread(startup.open_all_pages)
+    looked_at = await asyncio.to_thread(warm_up.open_all_pages)
     computed = len(made)
     made.clear()
     visitor = Visitor(runtime)

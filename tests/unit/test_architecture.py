@@ -171,7 +171,7 @@ LATER = "\n\ndef later() -> None:\n    import {}  # noqa\n"
         ),
         ("pages/lenses/block/page.py", "from ..patches import puzzle", "a relative name"),
         ("pages/lenses/block/page.py", "from . import norms", "a relative name"),
-        ("pages/frame/startup.py", '_MORE = ("pages.lenses.block.page",)', "pages.lenses.block.page"),
+        ("pages/frame/warm_up.py", '_MORE = ("pages.lenses.block.page",)', "pages.lenses.block.page"),
         ("pages/controls/query_params.py", "import pages.lenses.block.page", "pages.lenses.block.page"),
         (
             "pages/stores/background_jobs.py",

@@ -1,0 +1,56 @@
+"""Test that a server opens its first page before it accepts connections, and starts if that fails."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import streamlit as st
+
+from pages.frame import startup, warm_up
+
+
+def list_events(monkeypatch: pytest.MonkeyPatch, open_first_page: Callable[[], None]) -> list[str]:
+    """Return what happens when a server starts, in order."""
+    events: list[str] = []
+
+    def open_page() -> None:
+        events.append("first page")
+        open_first_page()
+
+    async def live() -> None:
+        async with startup.lifespan(st.App("app.py")):
+            events.append("listening")
+
+    monkeypatch.setattr(warm_up, "open_first_page", open_page)
+    monkeypatch.setattr(startup.log_limits, "install", lambda: None)  # it outlives the test
+    monkeypatch.setattr(startup, "start_background_thread", lambda: events.append("background thread"))
+    with ThreadPoolExecutor(1) as pool:  # a browser test may have left this thread with an event loop
+        pool.submit(asyncio.run, live()).result()
+    return events
+
+
+def test_the_first_page_is_opened_before_the_server_listens(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert list_events(monkeypatch, lambda: None) == ["first page", "background thread", "listening"]
+
+
+def test_a_server_starts_although_its_first_page_fails(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail() -> None:
+        raise OSError("the disk is missing")
+
+    assert list_events(monkeypatch, fail) == ["first page", "background thread", "listening"]
+    assert "could not be opened in advance" in caplog.text
+
+
+def test_a_server_starts_although_its_first_page_takes_too_long(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(startup, "_FIRST_PAGE_TIMEOUT_S", 0.01)
+    events = list_events(monkeypatch, lambda: time.sleep(0.2))
+    assert events == ["first page", "background thread", "listening"]
+    assert "could not be opened in advance" in caplog.text
