@@ -110,60 +110,61 @@ BROKEN: dict[str, tuple[Source, dict[str, object], str]] = {
     "quantised": (
         lambda: save(VIT | {"norm.weight": torch.zeros(64, dtype=torch.int8)}),
         {},
-        "the weights must be BF16, F16, F32, F64, received I8",
+        "the weights must be BF16, F16, F32, F64, received I8; a quantised model's weights are not read:"
+        " save those that it was made from",
     ),
     "language model": (
         lambda: {"model.embed_tokens.weight": torch.zeros(9, 4)},
         {},
-        "this checkpoint cannot be opened: it is a language model",
+        "this is a language model: vitviz opens image models",
     ),
     "unknown": (lambda: {"a.b": torch.zeros(2)}, {}, f"{OTHERS}a.b"),
     "resnet": (
         lambda: {"layer1.0.conv1.weight": torch.zeros(2, 2, 1, 1)},
         {},
-        "this checkpoint cannot be opened: it is a convolutional network",
+        "this is a convolutional network, or a hybrid that begins with one: vitviz opens ViTs and Swins",
     ),
     "adapter": (
         lambda: {"base.query.lora_A.weight": torch.zeros(2, 2)},
         {},
-        "this checkpoint cannot be opened: it holds LoRA adapters only: merge them into their model"
+        "this is a file of PEFT adapters (LoRA): it holds changes of a model, not the model: merge them"
         " (merge_and_unload) and save that",
     ),
     "beit": (
         lambda: VIT | {"blocks.0.attn.relative_position_bias_table": torch.zeros(2, 2)},
         {},
-        "this checkpoint cannot be opened: its attention has relative position biases (as in BEiT and SAM), which"
-        " are not supported",
+        "this is a BEiT: it adds a relative position bias in every block, which vitviz does not compute",
     ),
     "swin v2": (
         lambda: SWIN | {"layers.0.blocks.0.attn.logit_scale": torch.zeros(3, 1, 1)},
         {},
-        "this checkpoint cannot be opened: it is a Swin V2, which computes attention scores as cosines",
+        "this is a Swin V2: it computes attention scores as cosines and their bias by a small network, which vitviz"
+        " does not compute",
     ),
     "siglip": (
-        lambda: VIT | {"attn_pool.latent": torch.zeros(1, 1, 64)},
+        lambda: VIT | {"visual.attn_pool.query": torch.zeros(1, 1, 64)},
         {},
-        "this checkpoint cannot be opened: it pools its patches by attention (as in SigLIP), which is not supported",
+        "this is a ViT with attention pooling in names that are not read here: only timm's and transformers' SigLIP is",
     ),
     "parallel blocks": (
         lambda: VIT | {"blocks.0.attn_out_proj.weight": torch.zeros(2, 2)},
         {},
-        "this checkpoint cannot be opened: its blocks compute attention and MLP in parallel",
+        "this is a parallel ViT: its blocks compute attention and MLP in parallel, which vitviz does not",
     ),
     "differential attention": (
         lambda: VIT | {"blocks.0.attn.lambda_q1": torch.zeros(2)},
         {},
-        "this checkpoint cannot be opened: its attention is differential: the difference of two softmaxes",
+        "this is a ViT with differential attention: its attention is the difference of two softmaxes",
     ),
     "timm's hybrid": (
         lambda: VIT | {"patch_embed.backbone.conv.weight": torch.zeros(2, 2, 1, 1)},
         {},
-        "this checkpoint cannot be opened: its patches come from a convolutional network (a hybrid of timm)",
+        "this is a hybrid of timm: its patches come from a convolutional network, which vitviz does not compute",
     ),
     "mae": (
         lambda: VIT | {"decoder_blocks.0.norm1.weight": torch.zeros(64)},
         {},
-        "this checkpoint cannot be opened: it is an autoencoder (MAE): save its encoder alone",
+        "this is an autoencoder (MAE): save its encoder alone",
     ),
     "two models": (
         lambda: renamed(
@@ -236,8 +237,8 @@ BROKEN: dict[str, tuple[Source, dict[str, object], str]] = {
     "an unknown pooling": (
         lambda: VIT,
         {"global_pool": "map"},
-        "a timm ViT was recognised, but its pooling (global_pool 'map') is not supported: only 'token', and 'avg' of"
-        " the patches, are",
+        "a timm ViT was recognised, but its pooling (global_pool 'map') is not supported: known are 'token', 'map',"
+        " and 'avg' of patches",
     ),
     "labels that do not fit": (
         lambda: VIT,

@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +18,7 @@ import vitviz.models.formats.transformers as transformers
 import vitviz.models.formats.vit_pytorch as vit_pytorch
 from vitviz.config import ModelConfig, Preparation, SwinConfig, ViTConfig
 from vitviz.models.formats.checkpoint_settings import Settings, check_labels
+from vitviz.models.formats.name_cleaning import check_heads, clean_names
 from vitviz.models.formats.safetensors_header import COMPUTED, Shapes
 from vitviz.models.formats.source import find_source
 from vitviz.models.formats.state_loading import check_shapes, load_into
@@ -24,11 +26,12 @@ from vitviz.models.formats.tensor_names import UNSUPPORTED, Format
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.pretrained_list import PretrainedError
 from vitviz.models.zoo import empty_model
-from vitviz.text import cut
+from vitviz.text import cut, plural
 from vitviz.upload_limits import check_buildable
 
 UNSAID = "images that its file does not name"  # what the weights were trained on
 FORMATS = (
+    transformers.SIGLIP,
     transformers.CLIP,
     transformers.SWIN,
     transformers.DINOV3,
@@ -44,8 +47,10 @@ FORMATS = (
 )
 _OTHER_PARTS = re.compile(  # beside an image encoder, without a part in its features
     r"^(?:text_model|text|transformer|token_embedding|ln_final|logit_|text_projection|text_embed|positional_embedding"
-    r"|criterion|loss|visual\.head|mask_token|decoder|lm_head)"
+    r"|criterion|loss|mask_token|decoder|lm_head|dino_head|ibot_head|dino_loss|ibot_patch_loss|head\.(?:mlp|last_layer)"
+    r"|projector|predictor|projection_head)"
 )
+_TOWER = re.compile(r"(?:^|\.)visual\.trunk\.$")
 _HEAD = re.compile(r"(?:\w+\.)*?(?:head|classifier|fc)(?:\.\d)?\.(?:weight|bias)")
 
 
@@ -137,9 +142,9 @@ def recognise(shapes: Shapes, settings: Settings) -> Recognised:
     Raises:
         PretrainedError: if it is none that opens here, or holds several models or unknown parts.
     """
-    for pattern, why in UNSUPPORTED:
-        if any(re.search(pattern, name) for name in shapes):
-            raise PretrainedError(f"this checkpoint cannot be opened: {why}")
+    files = clean_names(shapes)
+    shapes = {name: shapes[full] for name, full in files.items()}
+    _refuse_by_name(shapes, settings)
     for layout in FORMATS:
         prefixes = sorted(
             {match["prefix"] for name in shapes if (match := re.match(layout.mark, name))},
@@ -158,12 +163,28 @@ def recognise(shapes: Shapes, settings: Settings) -> Recognised:
                 f"the file holds {len(prefixes)} models ({', '.join(map(cut, prefixes[:3]))}): save one of them alone"
             )
         if prefixes:
-            return _strip(layout, prefixes[0], shapes, settings)
+            recognised = _strip(layout, prefixes[0], shapes, settings)
+            check_heads(recognised.names)
+            return replace(recognised, names={name: files[full] for name, full in recognised.names.items()})
     example = cut(min(shapes), 60)
     raise PretrainedError(
         "no vision transformer of timm, transformers, torchvision, open_clip or vit-pytorch was recognised: tensors"
         f" are named like {example}"
     )
+
+
+def _refuse_by_name(shapes: Shapes, settings: Settings) -> None:
+    """Refuse the models that are known and not computed here.
+
+    Raises:
+        PretrainedError: naming the architecture and the reason.
+    """
+    stated = [str(settings.get(key)).partition(".")[0] for key in ("model_type", "architecture")]
+    for entry in UNSUPPORTED:
+        lacks = "lacks" in entry and any(re.search(entry["lacks"], name) for name in shapes)
+        named = "pattern" in entry and any(re.search(entry["pattern"], name) for name in shapes)
+        if (named and not lacks) or any(re.fullmatch(entry.get("stated", "$^"), name) for name in stated):
+            raise PretrainedError(f"this is {entry['is']}: {entry['why']}")
 
 
 def _strip(layout: Format, prefix: str, shapes: Shapes, settings: Settings) -> Recognised:
@@ -181,6 +202,10 @@ def _strip(layout: Format, prefix: str, shapes: Shapes, settings: Settings) -> R
             unread.append(name)
         else:
             names[short] = name
+    if _TOWER.search(prefix) and f"{prefix.removesuffix('trunk.')}head.proj.weight" in outside:
+        proj = f"{prefix.removesuffix('trunk.')}head.proj.weight"  # open_clip's projection of a timm tower
+        names["projection.weight"] = proj
+        outside.remove(proj)
     heads = [name for name in outside if _HEAD.fullmatch(name)]
     target = "classifier" if layout in (transformers.VIT, transformers.SWIN) else "head"
     target = "head.fc" if layout is timm.SWIN else "heads.head" if layout is torchvision.VIT else target
@@ -195,8 +220,15 @@ def _strip(layout: Format, prefix: str, shapes: Shapes, settings: Settings) -> R
             f" ({cut(unknown[0])}, …): save the image encoder alone"
         )
     if unread := [*unread, *outside]:
-        settings.assume(f"Not read: {len(unread)} tensors of other parts ({cut(unread[0])}, …).")
+        settings.assume(f"Not read: {_list_parts(unread)}.")
     return Recognised(layout, prefix, names)
+
+
+def _list_parts(names: list[str]) -> str:
+    """Return the parts of a model that tensors belong to, each with its number of tensors."""
+    parts = Counter(".".join(name.split(".")[: 2 if name.startswith("head.") else 1]) for name in names)
+    counts = [f"{cut(part)} ({plural(count, 'tensor')})" for part, count in parts.most_common(6)]
+    return ", ".join(counts) + (", …" if len(parts) > 6 else "")
 
 
 def _describe(

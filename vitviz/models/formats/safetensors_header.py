@@ -75,7 +75,9 @@ def check_header(raw: bytes, size: int | None = None) -> Shapes:
         raise PretrainedError("the file holds no weights")
     if kinds - set(_FLOATS):
         unfit = cut(", ".join(sorted(kinds - set(_FLOATS))))
-        raise PretrainedError(f"the weights must be {', '.join(_FLOATS)}, received {unfit}")
+        advice = "; a quantised model's weights are not read: save those that it was made from"
+        advice = advice if any(kind.startswith(("I8", "U8", "I4", "U4", "F8")) for kind in kinds) else ""
+        raise PretrainedError(f"the weights must be {', '.join(_FLOATS)}, received {unfit}{advice}")
     return shapes
 
 

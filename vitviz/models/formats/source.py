@@ -63,12 +63,12 @@ def find_source(
     path = Path(source)
     try:
         folder = path if path.is_dir() else path.parent
-        files = _list_files(path) if path.is_dir() else [path]
+        files, indexed = _list_files(path) if path.is_dir() else ([path], frozenset())
         read = {name: _read_json(folder / name) for name in CONFIGS if (folder / name).is_file()}
         values: dict[str, Any] = {}
         for table in (*reversed(read.values()), settings.values):  # config.json over the image processor's
             values |= table
-        return _from_files(files, Settings(values))
+        return _from_files(files, Settings(values), indexed)
     except OSError as error:
         raise PretrainedError(f"the weights cannot be read: {error.strerror or error}") from error
 
@@ -89,7 +89,7 @@ def _from_tensors(state: Mapping[str, Tensor], settings: Settings) -> Source:
     return Source(shapes, lambda: tensors, settings, digest.hexdigest())
 
 
-def _from_files(files: list[Path], settings: Settings) -> Source:
+def _from_files(files: list[Path], settings: Settings, indexed: frozenset[str]) -> Source:
     if sum(file.stat().st_size for file in files) > WEIGHTS_BYTES:
         raise PretrainedError(f"the weights have more than the {WEIGHTS_BYTES >> 30} GB that are taken")
     shapes: Shapes = {}
@@ -98,6 +98,8 @@ def _from_files(files: list[Path], settings: Settings) -> Source:
         if double := added.keys() & shapes.keys():
             raise PretrainedError(f"two of its files hold {cut(min(double))}")
         shapes |= added
+    if lost := sorted(indexed - shapes.keys()):
+        raise PretrainedError(f"the index names {cut(lost[0])}, which none of its files holds")
     digest = hashlib.sha256()
     for file in files:
         with file.open("rb") as stream:
@@ -136,8 +138,8 @@ def _broken(error: Exception) -> PretrainedError:
     return PretrainedError(f"the file is not a whole safetensors file: {cut(str(error), 150)}; save it again")
 
 
-def _list_files(folder: Path) -> list[Path]:
-    """Return a folder's safetensors files: the shards of an index, or the only file."""
+def _list_files(folder: Path) -> tuple[list[Path], frozenset[str]]:
+    """Return a folder's safetensors files (an index's shards, or the only file) and the tensors of the index."""
     indices = sorted(folder.glob(f"*{INDEX}"))
     if indices:
         shards = _read_json(indices[0]).get("weight_map")
@@ -147,16 +149,20 @@ def _list_files(folder: Path) -> list[Path]:
         missing = [name for name in names if not (folder / name).is_file()]
         if missing:
             raise PretrainedError(f"{indices[0].name} names {cut(missing[0])}, which the folder lacks")
-        return [folder / name for name in names]
+        return [folder / name for name in names], frozenset(map(str, shards or ()))
     files = sorted(folder.glob("*.safetensors"))
     named = [file for file in files if file.name == "model.safetensors"]
     if len(files) == 1 or named:
-        return named or files
+        return named or files, frozenset()
     if files:
         raise PretrainedError(
             f"the folder holds {len(files)} safetensors files without an index: keep one, or add model{INDEX}"
         )
-    others = sorted(file for suffix in ("bin", "pth", "pt", "ckpt") for file in folder.glob(f"*.{suffix}"))
+    others = sorted(
+        file
+        for suffix in ("bin", "pth", "pt", "ckpt", "msgpack", "h5")
+        for file in folder.glob(f"*.{suffix}")
+    )
     if others:
         _read_header(others[0])
     raise PretrainedError("the folder holds no safetensors file")

@@ -20,7 +20,7 @@ Rules = tuple[tuple[str, str], ...]  # (pattern, replacement), applied in this o
 
 _STATED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 RULES: dict[str, Rules] = {name: tuple(map(tuple, rules)) for name, rules in _STATED["rules"].items()}
-UNSUPPORTED: Rules = tuple((entry["pattern"], entry["why"]) for entry in _STATED["unsupported"])
+UNSUPPORTED: tuple[dict[str, str], ...] = tuple(_STATED["unsupported"])  # pattern, lacks, stated, is, why
 HEAD_WIDTH = 64  # of nearly all ViTs
 _WIDE_HEADS = {1152: 16, 1280: 16, 1408: 16, 1664: 16, 1792: 16}  # SO400M, H, g, G, bigE: width -> heads
 
@@ -265,6 +265,10 @@ def describe_swin(shapes: Shapes, settings: Settings, convention: str) -> SwinCo
     for window, (rows, _) in zip(windows, tables, strict=True):
         if (2 * window - 1) ** 2 != rows:
             raise PretrainedError(f"a table of {rows} relative positions belongs to no square window")
+    if any(window > windows[0] for window in windows):
+        raise PretrainedError(
+            f"its windows grow from stage to stage (as in Swin-S3): {', '.join(map(str, windows))} tokens"
+        )
     if not stages:
         raise PretrainedError("the file has no layers.0.blocks.0, nothing was loaded")
     stated = settings.integer("image_size", "img_size", "input_size", "crop_size", "size")

@@ -57,6 +57,8 @@ def translate_vit(state: State) -> State:
     state = join(state, "fc1", ("fc1_g", "fc1_x"))
     state = join(state, "qkv", ("q_proj", "k_proj", "v_proj"))
     state = fill_biases(state, "attn.proj", "mlp.fc1", "mlp.fc2", "head")
+    if "projection.weight" in state:  # of an open_clip model with a timm tower
+        state["head.weight"] = state.pop("projection.weight")
     table = state.get("pos_embed")
     if "register_tokens" in state and "cls_token" in state and table is not None and table.ndim == 3:
         # In the DINOv2 authors' files [CLS] has a position, and registers have another name and none.
@@ -104,10 +106,16 @@ def translate_dinov3(state: State) -> State:
 
 def describe_timm_vit(shapes: Shapes, settings: Settings) -> ViTConfig:
     """Return the config of a timm ViT or DeiT."""
-    if "norm_pre.weight" in shapes and "norm.weight" not in shapes and settings.get("rope_type") is None:
-        raise PretrainedError(
-            f"its names are those of timm's PE, which has rotary positions: state {_ROTARY_SETTINGS}"
-        )
+    if settings.get("rope_type") is None:
+        unnormed = "norm.weight" not in shapes and "fc_norm.weight" not in shapes
+        if unnormed and "norm_pre.weight" in shapes:
+            raise PretrainedError(
+                f"its names are those of timm's PE, whose rotary positions differ: state {_ROTARY_SETTINGS}"
+            )
+        if "pos_embed" not in shapes or unnormed and "cls_token" not in shapes:
+            raise PretrainedError(
+                f"its names do not show its positions: state {_ROTARY_SETTINGS}, or rope_type='none'"
+            )
     return _describe(shapes, settings)
 
 
@@ -155,6 +163,9 @@ def _describe(shapes: Shapes, settings: Settings) -> ViTConfig:
             settings.assume(
                 "The file does not state its activation: GELU is assumed (OpenAI's weights need QuickGELU)."
             )
+    if "head.weight" in shapes and "head.bias" not in shapes:
+        differences["projection"] = shapes["head.weight"][0]
+        shapes = {name: shape for name, shape in shapes.items() if name != "head.weight"}
     return describe_vit(shapes, settings, **differences, **_describe_rotary(shapes, settings))
 
 

@@ -1,4 +1,4 @@
-"""transformers' checkpoints: ViT, DeiT, DINOv2 and DINOv3 ViT, Swin, and the image side of CLIP."""
+"""transformers' checkpoints: ViT, DeiT, DINOv2 and DINOv3 ViT, Swin, and the image sides of CLIP and SigLIP."""
 
 from vitviz.config import SwinConfig, ViTConfig
 from vitviz.models.formats.checkpoint_settings import Settings
@@ -40,6 +40,44 @@ def translate(state: State) -> State:
             state["cls_token"] = state["cls_token"] + table[:, :1]
             state["pos_embed"] = table[:, 1:]
     return state
+
+
+_SIGLIP = (
+    (r"^vision_model\.", ""),
+    (r"^head\.probe$", "attn_pool.latent"),
+    (r"^head\.attention\.out_proj\.", "attn_pool.proj."),
+    (r"^head\.layernorm\.", "attn_pool.norm."),
+    (r"^head\.mlp\.", "attn_pool.mlp."),
+)
+
+
+def translate_siglip(state: State) -> State:
+    """Return the tensors of SigLIP's image side, whose head pools the patches by the attention of a learned query."""
+    state = translate(rename(state, _SIGLIP))
+    for part in ("weight", "bias"):
+        joined = state.pop(f"head.attention.in_proj_{part}", None)
+        if joined is not None:
+            width = len(joined) // 3
+            state[f"attn_pool.q.{part}"], state[f"attn_pool.kv.{part}"] = joined[:width], joined[width:]
+    return state
+
+
+def describe_siglip(shapes: Shapes, settings: Settings) -> ViTConfig:
+    """Return the config of SigLIP's image side."""
+    if "attn_pool.latent" not in shapes:
+        raise PretrainedError("it has no pooling (vision_use_head), so no vector stands for the whole image")
+    activation = read_activation(settings) if settings.get("hidden_act") else "gelu_tanh"
+    hidden, width = shapes["attn_pool.mlp.fc1.weight"]
+    return describe_vit(
+        shapes,
+        settings,
+        readout="map",
+        activation=activation,
+        pool_activation=activation,
+        pool_ratio=hidden / width,
+        norm_eps=settings.number("layer_norm_eps", 1e-6),
+        positions_antialias=False,
+    )
 
 
 def describe(shapes: Shapes, settings: Settings) -> ViTConfig:
@@ -116,6 +154,14 @@ SWIN = Format(
     lambda state: translate_swin(rename(state, ((r"^swin\.", ""),))),
     describe_transformers_swin,
     needs=r"(?:^|\.)embeddings\.patch_embeddings\.projection\.weight$",
+)
+SIGLIP = Format(
+    "a transformers SigLIP image encoder",
+    _PREFIX + r"(?:vision_model\.)?embeddings\.patch_embedding\.weight$",
+    translate_siglip,
+    describe_siglip,
+    unread=r"^(?:text_model\.|logit_(?:scale|bias)$)",
+    needs=r"(?:^|\.)head\.(?:probe|attention\.in_proj_weight)$",
 )
 CLIP = Format(
     "a transformers CLIP image encoder",

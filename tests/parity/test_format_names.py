@@ -1,0 +1,202 @@
+"""Names that wrappers, replaced heads and other parts give to tensors: equal numbers, or a refusal by name."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import parity_peers as peers
+import pytest
+import torch
+from parity_compare import shake
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from vitviz.models.formats import open_model
+from vitviz.models.formats.name_cleaning import clean_names
+from vitviz.models.pretrained_list import PretrainedError
+from vitviz.torchvision_fix import import_torchvision
+
+SIZES = {"img_size": 16, "patch_size": 8, "embed_dim": 64, "depth": 2, "num_heads": 1, "num_classes": 3}
+HEADS = {"num_heads": 1}
+
+
+def timm_vit(**more: Any) -> nn.Module:
+    return shake(peers.TimmViT(**SIZES | more), 5)
+
+
+def two_layers() -> nn.Module:
+    """A replaced head, as users write it."""
+    return nn.Sequential(nn.Dropout(0.1), nn.Linear(64, 3))
+
+
+def timm_head() -> tuple[nn.Module, dict[str, Any]]:
+    model = timm_vit()
+    model.head = two_layers()
+    return model, HEADS
+
+
+def timm_distilled_heads() -> tuple[nn.Module, dict[str, Any]]:
+    model = peers.TimmDistilled(**SIZES)
+    model.head, model.head_dist = two_layers(), two_layers()
+    return model, HEADS
+
+
+def timm_swin_head() -> tuple[nn.Module, dict[str, Any]]:
+    model = peers.TimmSwin(
+        img_size=32, patch_size=2, embed_dim=16, depths=(1, 1), num_heads=(1, 2), window_size=4
+    )
+    model.head.fc = nn.Sequential(nn.Dropout(0.1), nn.Linear(32, 3))
+    return model, {"img_size": 32}
+
+
+def torchvision_vit(head: Callable[[], nn.Module]) -> tuple[nn.Module, dict[str, Any]]:
+    model = peers.TorchvisionViT(16, 8, 2, 1, 64, 64, num_classes=3)
+    model.heads = head()
+    return model, HEADS
+
+
+def torchvision_swin_head() -> tuple[nn.Module, dict[str, Any]]:
+    model = peers.TorchvisionSwin([2, 2], 16, [1, 1], [1, 2], [4, 4], num_classes=3)
+    model.head = nn.Sequential(nn.Dropout(0.1), nn.Linear(32, 3))
+    return model, {"img_size": 32}
+
+
+def hf_head(
+    kind: str, name: str, *heads: str, width: int = 64, **sizes: Any
+) -> tuple[nn.Module, dict[str, Any]]:
+    import_torchvision()
+    transformers = importlib.import_module("transformers")
+    shape = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 1, "intermediate_size": 64}
+    config = getattr(transformers, f"{name}Config")(
+        **(sizes or shape | {"image_size": 16, "patch_size": 8}), num_labels=3
+    )
+    model = getattr(transformers, kind)(config)
+    for head in heads:
+        setattr(model, head, nn.Sequential(nn.Dropout(0.1), nn.Linear(width, 3)))
+    return model, config.to_dict()
+
+
+SWIN = {
+    "image_size": 32,
+    "patch_size": 2,
+    "embed_dim": 16,
+    "depths": [1, 1],
+    "num_heads": [1, 2],
+    "window_size": 4,
+}
+REPLACED: dict[str, Callable[[], tuple[nn.Module, dict[str, Any]]]] = {
+    "timm": timm_head,
+    "timm, DeiT's two": timm_distilled_heads,
+    "timm, Swin": timm_swin_head,
+    "torchvision, one layer": lambda: torchvision_vit(lambda: nn.Linear(64, 3)),
+    "torchvision, first of a sequence": lambda: torchvision_vit(lambda: nn.Sequential(nn.Linear(64, 3))),
+    "torchvision, second of a sequence": lambda: torchvision_vit(two_layers),
+    "torchvision, Swin": torchvision_swin_head,
+    "transformers": lambda: hf_head("ViTForImageClassification", "ViT", "classifier"),
+    "transformers, Swin": lambda: hf_head(
+        "SwinForImageClassification", "Swin", "classifier", width=32, **SWIN
+    ),
+    "transformers, DeiT's two": lambda: hf_head(
+        "DeiTForImageClassificationWithTeacher", "DeiT", "cls_classifier", "distillation_classifier"
+    ),
+}
+
+
+def outputs(model: nn.Module, x: Tensor) -> Tensor:
+    with torch.no_grad():
+        y = model.eval()(x)
+    return y if isinstance(y, Tensor) else y.logits
+
+
+@pytest.mark.parametrize("kind", REPLACED)
+def test_a_replaced_head_opens(kind: str) -> None:
+    model, config = REPLACED[kind]()
+    shake(model, 3)
+    opened = open_model({name: t for name, t in model.state_dict().items()}, config)
+    x = torch.randn(2, 3, opened.config.image_size, opened.config.image_size)
+    torch.testing.assert_close(opened.model(x), outputs(model, x), atol=1e-5, rtol=1e-5)
+    assert len(opened.classes) == 3
+
+
+@pytest.mark.parametrize(
+    "head", [[nn.LayerNorm(64), nn.Linear(64, 3)], [nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 3)]]
+)
+def test_a_head_of_several_layers_is_refused_by_their_names(head: list[nn.Module]) -> None:
+    model = timm_vit()
+    model.head = nn.Sequential(*head)
+    last = len(head) - 1
+    with pytest.raises(PretrainedError, match=rf"its head has several layers \(head\.0 and head\.{last}\)"):
+        open_model(model.state_dict(), HEADS)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("blocks.0.", "blocks.0._orig_mod."),
+        ("", "_orig_mod."),
+        ("blocks.1.", "blocks.1._checkpoint_wrapped_module."),
+        ("blocks.1.attn.", "blocks.1._fsdp_wrapped_module.attn."),
+        ("", "module._orig_mod.module."),
+        ("blocks.1.", "module.blocks.1.module."),
+    ],
+)
+def test_wrappers_are_taken_out_of_names(old: str, new: str) -> None:
+    model = timm_vit()
+    state = {name.replace(old, new, 1) if old else new + name: t for name, t in model.state_dict().items()}
+    opened = open_model(state, HEADS)
+    x = torch.randn(1, 3, 16, 16)
+    torch.testing.assert_close(opened.model(x), outputs(model, x), atol=1e-5, rtol=1e-5)
+
+
+def test_chunks_of_blocks_count_on() -> None:
+    """DINOv2's authors store block 11 of chunks of six as blocks.1.11."""
+    model = timm_vit(depth=4)
+    state = {}
+    for name, tensor in model.state_dict().items():
+        number = name.split(".")[1] if name.startswith("blocks.") else ""
+        chunked = (
+            name.replace(f"blocks.{number}.", f"blocks.{int(number) // 2}.{number}.") if number else name
+        )
+        state[chunked] = tensor
+    assert "blocks.1.3.attn.qkv.weight" in state
+    opened = open_model(state, HEADS)
+    x = torch.randn(1, 3, 16, 16)
+    torch.testing.assert_close(opened.model(x), outputs(model, x), atol=1e-5, rtol=1e-5)
+
+
+def test_two_tensors_of_one_plain_name_are_refused() -> None:
+    with pytest.raises(
+        PretrainedError, match=r"_orig_mod\.norm\.weight and norm\.weight, are both norm\.weight"
+    ):
+        clean_names({"_orig_mod.norm.weight": (3,), "norm.weight": (3,)})
+
+
+def test_heads_of_self_supervision_are_not_read_each_by_its_name() -> None:
+    state = {f"backbone.{name}": t for name, t in timm_vit(num_classes=0).state_dict().items()}
+    for part in ("dino_head", "ibot_head", "head.mlp"):
+        state |= {f"{part}.0.weight": torch.randn(4, 64), f"{part}.2.weight": torch.randn(4, 4)}
+    opened = open_model(state, HEADS)
+    assert "Not read: dino_head (2 tensors), ibot_head (2 tensors), head.mlp (2 tensors)." in opened.notes
+    assert opened.classes == ()
+
+
+def test_an_open_clip_model_with_a_timm_tower_gives_its_projected_features() -> None:
+    tower, projection = timm_vit(num_classes=0), torch.randn(5, 64)
+    state = {f"visual.trunk.{name}": t for name, t in tower.state_dict().items()}
+    state |= {"visual.head.proj.weight": projection, "token_embedding.weight": torch.randn(9, 8)}
+    opened = open_model(state, HEADS)
+    x = torch.randn(2, 3, 16, 16)
+    torch.testing.assert_close(opened.model(x), outputs(tower, x) @ projection.T, atol=1e-4, rtol=1e-4)
+    assert "Not read: token_embedding (1 tensor)." in opened.notes
+
+
+def test_an_index_that_names_a_lost_tensor_is_refused(tmp_path: Path) -> None:
+    save_file(timm_vit().state_dict(), tmp_path / "a.safetensors")
+    shards = dict.fromkeys([*timm_vit().state_dict(), "head.extra"], "a.safetensors")
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": shards}))
+    with pytest.raises(PretrainedError, match=r"the index names head\.extra, which none of its files holds"):
+        open_model(tmp_path, HEADS)
