@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, TimeoutError, sync_playwright
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from pages.frame.registry import PAGES  # noqa: E402
-from pages.studies.study_list import STUDIES  # noqa: E402
+from pages.studies.study import list_studies  # noqa: E402
 from tests.browser.conftest import FLAGS, chromium_path, free_port, start_server, stop_server  # noqa: E402
 
 WIDTH_PX, HEIGHT_PX, DRAWN_MS = 1440, 900, 6000
@@ -57,7 +57,7 @@ MEASURE = """() => {
 
 def list_addresses() -> dict[str, str]:
     """Return the address of every page and of every study by its title."""
-    studies = {f"Study: {one.title}": f"studies?studies.study={one.name}" for one in STUDIES.values()}
+    studies = {f"Study: {one.title}": f"studies?studies.study={one.name}" for one in list_studies().values()}
     return {entry.title: entry.slug for entry in PAGES} | studies
 
 

@@ -1,31 +1,19 @@
-"""Study values of one hyperparameter of the model or its recipe, stored over seeds or trained live."""
+"""Read the stored values of one hyperparameter of the model or its recipe, and train more live."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
-
-import streamlit as st
+from typing import TYPE_CHECKING
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.questions import prediction_gate
 from pages.studies import live_runs
-from pages.studies.study import (
-    DIFFERENCE,
-    SHARES,
-    Choice,
-    Evidence,
-    Race,
-    Study,
-    Table,
-    View,
-    create_variant_columns,
-)
+from pages.studies.study import Values
 from vitviz.analysis.one_change import Variant, describe_hyperparameter
 from vitviz.analysis.race import format_epochs
-from vitviz.csv_table import Columns
+from vitviz.analysis.study_numbers import Numbers, create_numbers
 from vitviz.data.datasets import available_titles
 from vitviz.experiments import hyperparameters
 from vitviz.experiments.hyperparameters import (
@@ -36,97 +24,43 @@ from vitviz.experiments.hyperparameters import (
     Hyperparameter,
     Value,
 )
-from vitviz.experiments.result_file import describe_recipe, read_result_if_any
-from vitviz.lessons.experiment_measures import (
-    BestHyperparameterValue,
-    list_hyperparameter_variants,
-    select_hyperparameter_rows,
-)
-from vitviz.lessons.lesson import Question
+from vitviz.experiments.result_file import read_result
+from vitviz.lessons.experiment_measures import select_hyperparameter_rows
 from vitviz.models import parameter_count
-from vitviz.plots.theme import Mode
-from vitviz.text import gained, percent
+from vitviz.text import percent
 
 if TYPE_CHECKING:
     from vitviz.training.run_config import RunConfig
 
 EXPERIMENT = "one_knob_digits"
-GUESS, RUN, LOOK = "experiments.knob_guess", "experiments.knob_run", "experiments.knob_look"
+RUN, LOOK = "experiments.knob_run", "experiments.knob_look"
 DATASET, SEED_COUNT, EPOCHS = "experiments.knob_set", "experiments.knob_seeds", "experiments.knob_epochs"
-VALUES, PICKED = (
-    "experiments.knob_values",
-    "experiments.knob_picked",
-)  # of a numeric hyperparameter, or of names
-SHUFFLED, SEEDS = "shuffled", "seeds"
-PANELS = {SHUFFLED: "Shuffled patches", SEEDS: "Every seed"}
+VALUES, PICKED = "experiments.knob_values", "experiments.knob_picked"  # of numbers, or of names
+PANELS = {"shuffled": "Shuffled patches", "seeds": "Every seed"}
 MAX_LENGTH = 60
+TITLES = {name: f"{subject} · {HYPERPARAMETERS[name].title}" for name, subject in SUBJECT_OF.items()}
 
 
-def build(_mode: Mode, name: str) -> View:
-    hyperparameter, stored = HYPERPARAMETERS[name], read_result_if_any(EXPERIMENT)
-    findings, live = f"hyperparameter.{name}", partial(_draw_live, hyperparameter)
-    variants = [] if stored is None else list_hyperparameter_variants(stored, hyperparameter)
-    if stored is None or len(variants) < 2:
-        return View(None, "Not in the stored experiment: train it here.", findings=findings, live=live)
-    rows = [row for value_rows in select_hyperparameter_rows(stored, name).values() for row in value_rows]
-    base = get_base_name(hyperparameter)
-    columns = build_columns(variants, base)
-    return View(
-        Race(
-            variants,
-            0.1,
-            float(stored.settings["epochs"]),
-            "test images of Digits, evaluated once at the end",
-        ),
-        describe_hyperparameter(variants, base),
-        prediction_gate.create_prediction(GUESS, write_question(hyperparameter)),
-        (Evidence(stored, rows, describe_recipe(stored, rows)),),
-        table=Table(
-            columns, SHARES | {DIFFERENCE: gained}, f"{EXPERIMENT}_{name}.csv", format_columns(columns)
-        ),
-        findings=findings,
-        live=live,
-    )
+def read(values: Values, numbers: None) -> Numbers | None:
+    """Return the stored values of a hyperparameter; None if the experiment does not vary it."""
+    hyperparameter = HYPERPARAMETERS[values["knob"]]
+    return read_values(hyperparameter) if hyperparameter.stored else None
 
 
-def write_question(hyperparameter: Hyperparameter) -> Question:
-    return Question(
-        f"Which value of '{hyperparameter.title}' has the highest mean accuracy on Digits?",
-        BestHyperparameterValue(hyperparameter.name),
-        (
-            ("studies.study", "hyperparameter"),
-            ("experiments.knob", hyperparameter.name),
-            (GUESS, prediction_gate.SKIPPED),
-        ),
-    )
+def read_values(hyperparameter: Hyperparameter) -> Numbers:
+    """Return the accuracies of every value, in the order of the values."""
+    stored = read_result(EXPERIMENT)
+    by_value = select_hyperparameter_rows(stored, hyperparameter.name)
+    titles = {f"{value}": hyperparameter.label(value) for value in hyperparameter.values if value in by_value}
+    rows = {f"{value}": value_rows for value, value_rows in by_value.items()}
+    numbers = create_numbers(titles, rows, [(stored, [row for part in rows.values() for row in part])])
+    base = f"{hyperparameter.base(BASES['digits'])}"
+    return replace(numbers, extra={"base series": base, "title": hyperparameter.title})
 
 
-def get_base_name(hyperparameter: Hyperparameter) -> str:
-    return f"{hyperparameter.base(BASES['digits'])}"
-
-
-COSTS = {"Training, s on one core": "%.1f", "Parameters": "localized"}
-
-
-def format_columns(columns: Columns) -> dict[str, Any]:
-    """Return column formats that draw training time and parameters as bars from 0."""
-    tops = {name: max((float(str(v)) for v in columns[name] if v is not None), default=1.0) for name in COSTS}
-    return {
-        name: st.column_config.ProgressColumn(format=shape, min_value=0, max_value=tops[name] or 1.0)
-        for name, shape in COSTS.items()
-    }
-
-
-def build_columns(variants: Sequence[Variant], base: str) -> Columns:
-    """Return the table's columns: every variant's accuracies, training time and parameters."""
-    return {
-        "Value": [variant.title for variant in variants],
-        **create_variant_columns(variants, base),
-        "Parameters": [variant.parameters for variant in variants],
-    }
-
-
-def _draw_live(hyperparameter: Hyperparameter) -> None:
+def draw_live(values: Values, numbers: Numbers | None) -> None:
+    """Draw the form of a live run of the selected hyperparameter, and the run."""
+    hyperparameter = HYPERPARAMETERS[values["knob"]]
     dataset, config = _draw_form(hyperparameter)
     with page.row():
         live_runs.draw_start_button(config, "studies.hyperparameter", "Train all values", RUN)
@@ -143,7 +77,7 @@ def _choose_panel(hyperparameter: Hyperparameter, dataset: str) -> live_runs.Bui
     if not hyperparameter.shuffled:
         return by_seeds
     panel = widgets.segmented(LOOK, "Beside the curves", PANELS)
-    return by_seeds if panel == SEEDS else partial(live_runs.build_shuffled_panels, hyperparameter)
+    return by_seeds if panel == "seeds" else partial(live_runs.build_shuffled_panels, hyperparameter)
 
 
 def describe_run(config: RunConfig) -> str:
@@ -218,28 +152,3 @@ def _pick_values(hyperparameter: Hyperparameter, dataset: str) -> tuple[Value, .
         format_func=lambda name: hyperparameter.label(by_name[name]),
     )
     return tuple(by_name[name] for name in names)
-
-
-STUDY = Study(
-    "hyperparameter",
-    "One hyperparameter",
-    "Which value of a hyperparameter is best?",
-    minutes=4,
-    experiments=(EXPERIMENT,),
-    build=build,
-    choices=(
-        Choice(
-            "experiments.knob",
-            "Hyperparameter",
-            lambda: {
-                name: f"{subject} · {HYPERPARAMETERS[name].title}" for name, subject in SUBJECT_OF.items()
-            },
-            "num_heads",
-            widgets.select,
-            lambda: "Type part of a name to find it.",
-        ),
-    ),
-    keys=(GUESS, DATASET, VALUES, PICKED, SEED_COUNT, EPOCHS, RUN, LOOK),
-    math=page.read_math(__file__),
-    code=(Hyperparameter.with_value, hyperparameters.build_run_config),
-)

@@ -1,78 +1,203 @@
-"""Draw the gallery, and a study: controls, prediction, picture, caption, live runs, findings and drawers."""
+"""Draw the gallery, and a study: controls, prediction, picture, caption, live runs, findings and drawers.
 
-from collections.abc import Sequence
+A study's own module may have: `read(values, numbers)`, which completes the numbers of its file; `ask(values, numbers)`;
+`chart(values, numbers, mode)`, a picture or what draws it; `draw_above`, `draw_below` and `draw_live(values, numbers)`;
+`sketch()`, the lines of its card.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
+from pages.controls import widgets
 from pages.frame import page
+from pages.questions.prediction_gate import Prediction
 from pages.selection import selection
 from pages.stores import shared_cache
-from pages.studies.study import Evidence, Race, Study, Table, View
+from pages.studies import captions, questions
+from pages.studies.study import Study, Values, View, load
 from pages.views.figures import draw_chart, draw_race
-from vitviz.experiments.result_file import describe_provenance
-from vitviz.plots import race
+from vitviz.analysis.study_numbers import Numbers, read_numbers
+from vitviz.csv_table import Columns
+from vitviz.experiments.result_file import Result, ResultError, Row, describe_provenance
+from vitviz.plots import race, study_charts
+from vitviz.plots.chart import Chart
 from vitviz.plots.hidden_curves import conceal, draw_sketch, list_lines
-from vitviz.text import plain, plural, split_sentence
+from vitviz.plots.study_charts import Race
+from vitviz.plots.theme import Mode
+from vitviz.text import percent, plain, plural, split_sentence
 
 CARDS = 3  # in a row of the gallery
+SHARES = dict.fromkeys(("Mean", "Lowest", "Highest"), percent)
+
+
+@dataclass(frozen=True)
+class Built:
+    """The picture, sentences and numbers of a study for one selection."""
+
+    view: View
+    numbers: Numbers | None
+    picture: Chart | Race | Callable[[], None] | None
+    prediction: Prediction | None
+    caption: str
+    notes: str
+    conditions: str
+
+
+def build(study: Study, values: Values, mode: Mode = "light") -> Built:
+    """Read the numbers of a selection and build what is shown; draws nothing.
+
+    Raises:
+        ResultError: if a result file is missing, damaged or incomplete.
+    """
+    view = study.find_view(values)
+    numbers = _read(view, values)
+    if read := study.hook("read"):
+        numbers = read(values, numbers)
+    words = list_words(study, values, numbers)
+    picture = None
+    if view.chart is not None and numbers is not None:
+        picture = study_charts.KINDS[view.chart["kind"]](
+            numbers, _fill_options(view.chart, numbers, words), mode
+        )
+    elif chart := study.hook("chart"):
+        picture = chart(values, numbers, mode)
+    ask = study.hook("ask")
+    prediction = ask(values, numbers) if ask else questions.build(study, view, values, numbers, words)
+    sentences = view.caption, view.notes, view.conditions
+    family = captions.judge(sentences, numbers)
+    texts = (captions.fill(sentence, numbers, words, family) for sentence in sentences)
+    return Built(view, numbers, picture, prediction, *texts)
+
+
+def _read(view: View, values: Values) -> Numbers | None:
+    if view.published is not None:
+        return read_published(view.published)
+    if not view.data:
+        return None
+    titles: Any = load(view.titles) if isinstance(view.titles, str) else view.titles
+    if isinstance(titles, list):
+        titles = dict(zip(titles, titles, strict=True))
+    titles = {name: title if isinstance(title, str) else title.title for name, title in titles.items()}
+    sources = [_select(source, values) for source in view.data]
+    return read_numbers(sources, titles, **(view.fields or {}))
+
+
+def _select(source: Mapping[str, Any], values: Values) -> dict[str, Any]:
+    """Return a source whose file and rows are those of the selected options: '=dataset' stands for one."""
+    where = {
+        name: values[wanted[1:]] if isinstance(wanted, str) and wanted.startswith("=") else wanted
+        for name, wanted in source.get("where", {}).items()
+    }
+    result = source["result"]
+    result = result[values[source["by"]]] if isinstance(result, Mapping) else result
+    return {**source, "result": result.format_map(values), "where": where}
+
+
+def read_published(table: Mapping[str, Any]) -> Numbers:
+    """Return cited numbers without seeds; an empty place was not published."""
+    places, series = table["places"], {name: numbers for name, numbers in table.items() if name != "places"}
+    values = {
+        name: {place: {0: number / 100} for place, number in zip(places, numbers, strict=True) if number}
+        for name, numbers in series.items()
+    }
+    return Numbers(dict(zip(series, series, strict=True)), values, {name: () for name in series})
+
+
+def list_words(study: Study, values: Values, numbers: Numbers | None) -> dict[str, Any]:
+    """Return what placeholders may name: titles of options, settings of the result files, and the numbers' extra."""
+    words: dict[str, Any] = {}
+    if numbers is not None:
+        for stored, rows in numbers.evidence:
+            words |= {f"rows.{key}": value for row in rows[:1] for key, value in row.items()}
+            words |= {
+                key: value for key, value in stored.settings.items() if isinstance(value, str | int | float)
+            }
+        words |= numbers.extra
+    options = ((choice, choice.list_options(values)) for choice in study.choices)
+    return words | {choice.name: titles[values[choice.name]] for choice, titles in options}
+
+
+def _fill_options(options: Mapping[str, Any], numbers: Numbers, words: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: captions.fill(text, numbers, words) if name == "note" else text
+        for name, text in options.items()
+    }
 
 
 def draw(study: Study) -> None:
     with page.row():
         values = study.choose()
-    view = None if values is None else study.build(selection.get_theme(), *values)
-    if view is None:
-        draw_missing_note(study.experiments)
+    try:
+        built = build(study, values, selection.get_theme())
+    except ResultError as error:
+        draw_missing_note(study.find_view(values), values, error)
         return
-    if view.above is not None and not view.conceals:  # a question about what is drawn beside the picture
+    view, above = built.view, study.hook("draw_above")
+    if above is not None and not view.conceals:  # a question about what is drawn beside the picture
         question_column, stage = st.columns([2, 3], gap="medium")
     else:
         stage, question_column = st.container(), st.container()
     with question_column:
-        above = None if view.above is None else st.container()
-        answered = view.prediction is None or view.prediction.is_answered()
+        above_place = st.container()
+        answered = built.prediction is None or built.prediction.is_answered()
     with stage:
-        draw_picture(view, f"studies.{study.name}", answered)
-    if above is not None and view.above is not None:  # may load images, which must not delay the picture
-        with above:
-            view.above()
-    finding, details = split_sentence(view.caption)
+        draw_picture(built, f"studies.{study.name}", answered)
+    if above is not None:  # may load images, which must not delay the picture
+        with above_place:
+            above(values, built.numbers)
+    finding, details = split_sentence(built.caption)
     if caption := finding if answered else "Predict, or skip, to see the answer.":
         page.caption(caption)
-    if view.below is not None and answered:
-        view.below()
-    if view.live is not None:
-        view.live()
-    page.findings(view.findings or study.name)
-    notes = [view.conditions, *([details, view.notes] if answered else [])]
-    if lines := [*filter(None, (*notes, *map(describe_evidence, view.evidence)))]:
+    if answered:
+        _draw_links(view.links, values)
+        if below := study.hook("draw_below"):
+            below(values, built.numbers)
+    if live := study.hook("draw_live"):
+        live(values, built.numbers)
+    page.findings(captions.fill(view.findings, None, values) or study.name)
+    evidence = () if built.numbers is None else built.numbers.evidence
+    notes = [*([details, built.notes] if answered else [])]
+    notes += [describe_evidence(*stored, built.conditions) for stored in evidence] or [built.conditions]
+    if lines := [*filter(None, notes)]:
         page.provenance("  \n".join(lines))
+    has_table = answered and built.numbers is not None and bool(built.numbers.values)
     page.drawers(
         f"studies.{study.name}",
         math=study.math,
         code=study.load_code if study.code else (),
-        numbers=partial(_draw_numbers, study.name, view) if answered and view.table else None,
+        numbers=partial(_draw_numbers, study.name, built) if has_table else None,
     )
 
 
-def draw_missing_note(experiments: tuple[str, ...]) -> None:
-    commands = " and ".join(f"`python -m vitviz.experiment {name}`" for name in experiments)
-    text = (
-        f"No results are stored here. Run {commands}."
-        if commands
-        else "This study needs the shipped CIFAR-10 checkpoints, which are missing here."
-    )
-    st.info(text, icon=":material/timer:")
+def draw_missing_note(view: View, values: Values, error: ResultError) -> None:
+    """Draw why there is no result, and the commands that measure it."""
+    names = dict.fromkeys(_select(source, values)["result"] for source in view.data)
+    commands = "".join(f" Run `python -m vitviz.experiment {name}`." for name in names)
+    reason = plain(str(error).partition(": run")[0])
+    st.info(f"This study has no complete result: {reason}.{commands}", icon=":material/timer:")
 
 
-def draw_picture(view: View, key: str, answered: bool) -> None:
-    picture = view.picture
+def _draw_links(links: Sequence[Mapping[str, Any]], values: Values) -> None:
+    with st.container(horizontal=True, gap="small"):
+        for link in links:
+            query = {
+                name: widgets.encode_value(values[text[1:]]) if text.startswith("=") else text
+                for name, text in link["query"].items()
+            }
+            selection.link_to(link["page"], link["label"], **query)
+
+
+def draw_picture(built: Built, key: str, answered: bool) -> None:
+    picture, conceals = built.picture, built.view.conceals
     if isinstance(picture, Race):
         shape = picture.chance, picture.epochs
         if picture.racers and answered:
             message = race.payload(picture.racers, *shape)
-        elif answered or not view.conceals:
+        elif answered or not conceals:
             message = race.pack_variants(picture.variants, *shape, picture.note)
         else:
             variants = picture.list_known() if picture.known else picture.variants
@@ -81,29 +206,53 @@ def draw_picture(view: View, key: str, answered: bool) -> None:
     elif callable(picture):
         picture()
     elif picture is not None:
-        figure = picture if answered or not view.conceals else conceal(picture)
-        draw_chart(figure, f"{key}.figure")
+        draw_chart(picture if answered or not conceals else conceal(picture), f"{key}.figure")
 
 
-def describe_evidence(evidence: Evidence) -> str:
+def describe_evidence(stored: Result, rows: Sequence[Row], conditions: str) -> str:
     """Describe how stored rows were measured, in Markdown, with the command that measures them again."""
-    stored = evidence.stored
-    sessions = tuple(stored.made[place] for place in sorted({int(row["made"]) for row in evidence.rows}))
-    seeds = sorted({int(row["seed"]) for row in evidence.rows if "seed" in row})
+    sessions = tuple(stored.made[place] for place in sorted({int(row["made"]) for row in rows}))
+    seeds = sorted({int(row["seed"]) for row in rows if "seed" in row})
     counted = "" if not seeds else f"seed {seeds[0]}" if len(seeds) == 1 else plural(len(seeds), "seed")
-    total = plural(stored.missing + len(stored.rows), "run")
-    missing = f" Missing: {stored.missing:,} of {total}." if stored.missing else ""
-    conditions = ", ".join(filter(None, (evidence.conditions, counted)))
-    return f"Stored experiment: {conditions}; {plain(describe_provenance(sessions))}. `{stored.command}`{missing}"
+    parts = ", ".join(filter(None, (conditions, counted)))
+    return f"Stored experiment: {parts}; {plain(describe_provenance(sessions))}. `{stored.command}`"
 
 
-def _draw_numbers(name: str, view: View) -> None:
-    table = view.table
-    assert isinstance(table, Table)
-    page.table(table.columns, table.formatters, dict(table.formats), f"studies.{name}.table")
-    page.csv("These numbers (CSV)", table.columns, table.file_name, f"studies.{name}.csv")
-    for evidence in view.evidence:
-        stored = evidence.stored
+def build_columns(numbers: Numbers, view: View) -> Columns:
+    """Return the table of a study: each series at each place, over its seeds, and the view's further columns."""
+    points = [(name, place) for name in numbers.titles for place in numbers.values[name]]
+    seeds = [numbers.list_seeds(*point) for point in points]
+    places = [place for _, place in points]
+    columns: dict[str, list[Any]] = {"Series": [numbers.titles[name] for name, _ in points]}
+    if view.column:
+        columns[view.column] = places
+    columns |= {
+        "Mean": [sum(values) / len(values) for values in seeds],
+        "Lowest": [min(values) for values in seeds],
+        "Highest": [max(values) for values in seeds],
+        "Seeds": [len(values) for values in seeds],
+    }
+    for title, field in (view.table or {}).items():
+        columns[title] = [_average_field(numbers, field, name) for name, _ in points]
+    return columns
+
+
+def _average_field(numbers: Numbers, field: str, series: str) -> float | None:
+    """Return a number of a series: a setting of the result file by series, or the mean of a field of its rows."""
+    setting = numbers.evidence[0][0].settings.get(field) if numbers.evidence else None
+    if isinstance(setting, Mapping):
+        return setting.get(series)
+    found = [float(row[field]) for row in numbers.rows[series] if field in row]
+    return sum(found) / len(found) if found else None
+
+
+def _draw_numbers(name: str, built: Built) -> None:
+    assert built.numbers is not None
+    columns = build_columns(built.numbers, built.view)
+    formats = {title: st.column_config.NumberColumn(format="localized") for title in built.view.table or {}}
+    page.table(columns, SHARES, formats, f"studies.{name}.table")
+    page.csv("These numbers (CSV)", columns, f"{name}.csv", f"studies.{name}.csv")
+    for stored, _ in built.numbers.evidence:
         rows = [dict(row) for row in stored.rows]
         page.json("All runs (JSON)", rows, f"{stored.name}.json", f"studies.{name}.{stored.name}.json")
 
@@ -130,11 +279,12 @@ def _sketch(name: str, _study: Study) -> str:
 
 def draw_card_sketch(study: Study) -> str:
     """Return an SVG of the curves of a study's example, which does not say which is whose; '' without results."""
-    if study.sketch is not None:
-        return draw_sketch(list(study.sketch()))
-    view = study.build_example()
-    if view is None or view.picture is None or callable(view.picture):
+    if sketch := study.hook("sketch"):
+        return draw_sketch(list(sketch()))
+    try:
+        picture = build(study, study.choose(draw=False)).picture
+    except ResultError:
         return ""
-    if isinstance(view.picture, Race):
-        return draw_sketch([(variant.curve[0], variant.curve[1]) for variant in view.picture.variants])
-    return draw_sketch(list_lines(view.picture))
+    if isinstance(picture, Race):
+        return draw_sketch([(variant.curve[0], variant.curve[1]) for variant in picture.variants])
+    return draw_sketch(list_lines(picture)) if isinstance(picture, Chart) else ""

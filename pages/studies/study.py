@@ -1,29 +1,31 @@
-"""Define a study: a question that many stored trainings answer, and what its page shows for one selection."""
+"""Define a study: a question that stored trainings answer, read from one file of data."""
 
+import tomllib
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from operator import attrgetter
-from statistics import fmean
+from pathlib import Path
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pages.controls import widgets
-from pages.frame.page import Formatters
-from pages.questions.prediction_gate import Prediction
-from vitviz.analysis.data_size import Curve
-from vitviz.analysis.one_change import Variant, compare_variants
-from vitviz.analysis.race import Racer
-from vitviz.csv_table import Columns
-from vitviz.experiments.result_file import Result, Row
-from vitviz.plots.chart import Chart
-from vitviz.plots.theme import Mode
-from vitviz.text import percent
+from pages.frame import page
+from pages.views.figures import RACE_MATH
 
-Options = Mapping[Any, str]
-Line = tuple[NDArray[np.float64], NDArray[np.float64]]  # x and y
+Line = tuple[NDArray[np.float64], NDArray[np.float64]]  # x and y of a card's sketch
+FOLDER = Path(__file__).parent
+Values = Mapping[str, Any]  # the selected option of each choice, by the choice's name
+WIDGETS: Mapping[str, Callable[..., Any]] = {
+    "segmented": widgets.segmented,
+    "select": widgets.select,
+    "slider": widgets.select_slider,
+    "toggle": widgets.toggle,
+}
 
 
 @dataclass(frozen=True)
@@ -32,208 +34,179 @@ class Choice:
 
     Attributes:
         key: of the session and the link.
-        options: (values of the earlier choices) -> titles of the measured options; none if there are no results.
-        default: an option, or (values of the earlier choices) -> one; the first if it was not measured.
-        widget: `segmented`, `select`, `select_slider` or `toggle` of `widgets`.
-        help: of the control, for the values of the earlier choices.
-        why_not: why a toggle with a single option is disabled.
-        is_drawn: (values of the earlier choices) -> False takes the default without a control.
+        name: stands for the selected option in the study's file; by default the end of the key.
+        options: a list, titles by option, or 'module:name' of titles or of a function of the earlier values.
+        by: an earlier choice; `options` and `default` then have an entry for each of its options.
+        default: an option; the first if it is not given or not offered.
+        widget: of `WIDGETS`.
+        when: the earlier values with which the control is drawn; otherwise the default is taken.
+        why_not: why a toggle is disabled with other values.
     """
 
     key: str
     label: str
-    options: Callable[..., Options]
-    default: Hashable | Callable[..., Hashable] = None
-    widget: Callable[..., Any] = widgets.segmented
-    help: Callable[..., str] | None = None
+    options: Any
+    name: str = ""
+    by: str = ""
+    default: Any = None
+    widget: str = "segmented"
+    help: str | None = None
+    when: Mapping[str, Any] | None = None
     why_not: str = ""
-    is_drawn: Callable[..., bool] = lambda *earlier: True
 
-    def find_default(self, *earlier: Any) -> Any:
-        """Return the option of an untouched control; None if nothing was measured."""
-        options = self.options(*earlier)
-        default = self.default(*earlier) if callable(self.default) else self.default
-        return default if default in options else next(iter(options), None)
+    def list_options(self, values: Values) -> Mapping[Hashable, str]:
+        """Return the titles by option."""
+        options = self.options
+        if isinstance(options, str):
+            options = load(options)
+        if isinstance(options, FunctionType):
+            options = options(values)
+        if self.by:
+            options = options[values[self.by]]
+        if isinstance(options, list):
+            return {option: f"{option:,}" if type(option) is int else str(option) for option in options}
+        return {name: title if isinstance(title, str) else title.title for name, title in options.items()}
 
-    def draw(self, *earlier: Any) -> Any:
-        """Draw the control and return the selected option; None if nothing was measured."""
-        options, default = self.options(*earlier), self.find_default(*earlier)
-        if not options or not self.is_drawn(*earlier):
+    def find_default(self, values: Values) -> Any:
+        """Return the option of an untouched control."""
+        options = self.list_options(values)
+        default = self.default.get(values[self.by]) if isinstance(self.default, Mapping) else self.default
+        return default if default in options else next(iter(options))
+
+    def draw(self, values: Values) -> Any:
+        """Draw the control and return the selected option."""
+        options, default = self.list_options(values), self.find_default(values)
+        is_drawn = self.when is None or matches(values, self.when)
+        if self.widget == "toggle":
+            why_not = None if is_drawn else self.why_not
+            is_on = widgets.toggle(self.key, self.label, bool(default), help=self.help, why_not=why_not)
+            return is_on if is_drawn else default
+        if not is_drawn:
             return default
-        help_text = None if self.help is None else self.help(*earlier)
-        if self.widget is widgets.toggle:
-            why_not = self.why_not if len(options) == 1 else None
-            is_on = widgets.toggle(self.key, self.label, bool(default), help=help_text, why_not=why_not)
-            return default if why_not else is_on
-        return self.widget(
-            self.key, self.label, tuple(options), default, format_func=options.__getitem__, help=help_text
+        return WIDGETS[self.widget](
+            self.key, self.label, tuple(options), default, format_func=options.__getitem__, help=self.help
         )
 
 
 @dataclass(frozen=True)
-class Race:
-    """Learning curves of variants, and a dot for each seed's test accuracy.
-
-    Attributes:
-        chance: accuracy of guessing, in [0, 1].
-        epochs: length of a training.
-        note: the images on which the dots were measured.
-        racers: the variants with their accuracy on shuffled patches, which is drawn in place of the dots.
-        known: names of the variants drawn before the prediction, where the range of all would reveal the answer.
-    """
-
-    variants: Sequence[Variant]
-    chance: float
-    epochs: float
-    note: str = ""
-    racers: Sequence[Racer] = ()
-    known: Sequence[str] = ()
-
-    def list_known(self) -> list[Variant]:
-        """Return all variants; those that are not known have neither curve nor results."""
-        bare: dict[str, Any] = {"curve": np.empty((2, 0)), "test": {}, "seconds": (), "diverged": 0}
-        return [replace(variant, **({} if variant.name in self.known else bare)) for variant in self.variants]
-
-
-@dataclass(frozen=True)
-class Table:
-    """The numbers of a figure: columns, what formats them, and the name of the CSV file."""
-
-    columns: Columns
-    formatters: Formatters
-    file_name: str
-    formats: Mapping[str, Any] = field(default_factory=dict)  # Streamlit's column configuration
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """The stored rows behind a figure, and the conditions that they share."""
-
-    stored: Result
-    rows: Sequence[Row]
-    conditions: str = ""
-
-
-@dataclass(frozen=True)
 class View:
-    """The picture, sentences and numbers of a study for one selection.
+    """What a study shows for some of its options; the entries of its file's `[[view]]`, which `renderer` draws.
 
     Attributes:
-        picture: drawn as a grey range until the prediction is made, or what draws it in both cases.
-        caption: the finding in its first sentence, which is shown with the whole picture; further sentences stand
-            under 'How this was measured'.
-        prediction: asked before the picture is shown; None shows it at once.
-        evidence: named under 'How this was measured'.
-        notes: further conditions, in the same place, once the prediction was made.
-        conditions: those that are named there before it, too.
+        when: the values for which it is shown; the first view that fits is taken.
+        data: result files, see `read_numbers`.
+        titles: of the series, by name, or 'module:name' of them.
+        fields: the fields of a row that hold 'series', 'x' and 'y'.
+        chart: 'kind', a name of `study_charts.KINDS`, and its options.
+        ask: the question before the picture, see `questions`.
+        caption: the finding, with placeholders, see `captions`.
+        notes: further sentences under 'How this was measured'.
+        conditions: of the measurement, with placeholders of the file's settings.
+        findings: subject of the published findings; by default the study's name.
+        column: title of the table's column of places.
+        table: columns beside the numbers: by title the name of a setting with one number for each series.
+        links: 'page', 'label' and 'query' of links below the picture; '=dataset' stands for a selected option.
+        published: cited numbers in percent, by series, and their 'places', in place of `data`.
         conceals: False if the picture does not reveal the answer and is drawn at once.
-        findings: subject of the published findings in papers.toml; by default the study's name.
-        above, below: draw what belongs to this study alone, such as examples above the picture or a link below it
-            (only once the prediction was made).
-        live: draws the form of a live run and the run, with and without the prediction.
     """
 
-    picture: Chart | Race | Callable[[], None] | None
-    caption: str
-    prediction: Prediction | None = None
-    evidence: Sequence[Evidence] = ()
+    when: Mapping[str, Any]
+    data: Sequence[Mapping[str, Any]] = ()
+    titles: Mapping[str, str] | Sequence[str] | str = ""
+    fields: Mapping[str, Any] | None = None
+    chart: Mapping[str, Any] | None = None
+    ask: Mapping[str, Any] | None = None
+    caption: str = ""
     notes: str = ""
-    table: Table | None = None
-    conceals: bool = True
-    findings: str = ""
     conditions: str = ""
-    above: Callable[[], None] | None = None
-    below: Callable[[], None] | None = None
-    live: Callable[[], None] | None = None
+    findings: str = ""
+    column: str = ""
+    table: Mapping[str, str] | None = None
+    links: Sequence[Mapping[str, Any]] = ()
+    published: Mapping[str, Sequence[float]] | None = None
+    conceals: bool = True
 
 
 @dataclass(frozen=True)
 class Study:
-    """A question, the controls that select among its results, and the view of a selection.
+    """A question, the controls that select among its results, and the views of a selection.
 
     Attributes:
-        name: stands in the address; papers.toml may hold published findings under it.
+        name: of its file, and in the address; papers.toml may hold published findings under it.
+        order: place in the gallery.
         question: at most twelve words.
         minutes: a user needs about so many.
-        experiments: result files, named where there are none.
-        build: (theme, values of the choices) -> the view; None without results. Draws nothing.
-        choices: in the order in which they depend on each other.
-        keys: of further controls, such as the prediction.
-        sketch: lines of the gallery's card; by default those of the picture of the default options.
-        code: functions and classes whose source is shown; those that need torch by name, 'module:name'.
+        keys: of further controls.
+        code: functions and classes whose source is shown, as 'module:name'.
+        module: functions of this study alone, in a Python file of its name: see `renderer`.
     """
 
     name: str
+    order: int
     title: str
     question: str
     minutes: int
-    experiments: tuple[str, ...]
-    build: Callable[..., View | None]
-    choices: tuple[Choice, ...] = ()
-    keys: tuple[str, ...] = ()
-    sketch: Callable[[], Sequence[Line]] | None = None
+    choices: Sequence[Choice]
+    views: Sequence[View]
+    keys: Sequence[str] = ()
     math: str | None = None
-    code: Sequence[Callable[..., object] | str] = ()
+    code: Sequence[str] = ()
+    module: ModuleType | None = None
 
-    def choose(self, draw: bool = True) -> list[Any] | None:
-        """Return the selected options, or the default ones without drawing; None if an option was not measured."""
-        values: list[Any] = []
+    def choose(self, draw: bool = True) -> dict[str, Any]:
+        """Return the selected options by the choices' names, or the default ones without drawing."""
+        values: dict[str, Any] = {}
         for choice in self.choices:
-            values.append(choice.draw(*values) if draw else choice.find_default(*values))
-            if values[-1] is None:
-                return None
+            values[choice.name] = choice.draw(values) if draw else choice.find_default(values)
         return values
 
+    def find_view(self, values: Values) -> View:
+        return next(view for view in self.views if matches(values, view.when))
+
+    def list_keys(self) -> tuple[str, ...]:
+        """Return the keys of all controls."""
+        asked = {view.ask["key"] for view in self.views if view.ask is not None}
+        return (*(choice.key for choice in self.choices), *asked, *self.keys)
+
     def load_code(self) -> list[Callable[..., object]]:
-        return [_load(entry) if isinstance(entry, str) else entry for entry in self.code]
+        return [load(name) for name in self.code]
 
-    def build_example(self, mode: Mode = "light") -> View | None:
-        values = self.choose(draw=False)
-        return None if values is None else self.build(mode, *values)
+    def hook(self, name: str) -> Callable[..., Any] | None:
+        """Return a function of this study alone; None if it has none of this name."""
+        return getattr(self.module, name, None)
 
 
-def _load(name: str) -> Callable[..., object]:
+def matches(values: Values, wanted: Mapping[str, Any]) -> bool:
+    """Return True if each value is the wanted one, or in the wanted list."""
+    return all(
+        values[name] in option if isinstance(option, list) else values[name] == option
+        for name, option in wanted.items()
+    )
+
+
+def load(name: str) -> Any:
+    """Return what 'module:name' names."""
     module, _, place = name.partition(":")
-    loaded: Callable[..., object] = attrgetter(place)(import_module(module))
-    return loaded
+    return attrgetter(place)(import_module(module))
 
 
-SHARES = dict.fromkeys(("Mean", "Lowest", "Highest"), percent)
-DIFFERENCE = "Difference from base, points"
-
-
-def create_seed_columns(tests: Sequence[Sequence[float]]) -> Columns:
-    """Return the columns of `SHARES` and the number of seeds; one row for the accuracies of each model's seeds."""
-    ends: dict[str, Callable[[Sequence[float]], float]] = {"Mean": fmean, "Lowest": min, "Highest": max}
-    columns: Columns = {
-        name: [end(values) if values else None for values in tests] for name, end in ends.items()
-    }
-    return {**columns, "Seeds": [len(values) for values in tests]}
-
-
-def create_variant_columns(variants: Sequence[Variant], base: str) -> Columns:
-    """Return accuracies, difference to the base (by name), seeds and training time of each variant."""
-    base_variant = next((variant for variant in variants if variant.name == base), None)
-    verdicts = [
-        None if base_variant is None else compare_variants(variant, base_variant) for variant in variants
+def read_study(path: Path) -> Study:
+    """Read a study from its file, with the Python file of its name beside it if there is one."""
+    fields = tomllib.loads(path.read_text("utf-8"))
+    choices = [
+        Choice(**{"name": choice["key"].partition(".")[2], **choice}) for choice in fields.pop("choice", [])
     ]
-    return {
-        **create_seed_columns([[*variant.test.values()] for variant in variants]),
-        DIFFERENCE: [None if verdict is None else verdict.estimate for verdict in verdicts],
-        "Training, s on one core": [
-            fmean(variant.seconds) if variant.seconds else None for variant in variants
-        ],
-    }
+    shared = fields.pop("shared", {})  # by all views
+    views = [View(**{"when": {}, **shared, **view}) for view in fields.pop("view", [{}])]
+    if fields.pop("race_math", False):
+        fields["math"] = page.read_math(RACE_MATH) + "\n" + fields["math"]
+    has_module = path.with_suffix(".py").is_file()
+    module = import_module(f"pages.studies.{path.stem}") if has_module else None
+    return Study(path.stem, **fields, choices=choices, views=views, module=module)
 
 
-def create_curve_table(curves: Sequence[Curve], size: str, file_name: str) -> Table:
-    """Return the points of curves over numbers of images; `size` names that column."""
-    columns: Columns = {
-        "model": [curve.title for curve in curves for _ in curve.pictures],
-        size: [int(count) for curve in curves for count in curve.pictures],
-        "mean": [float(accuracy) for curve in curves for accuracy in curve.mean],
-        "lowest": [float(accuracy) for curve in curves for accuracy in curve.low],
-        "highest": [float(accuracy) for curve in curves for accuracy in curve.high],
-        "seeds": [int(count) for curve in curves for count in curve.seeds],
-    }
-    return Table(columns, dict.fromkeys(("mean", "lowest", "highest"), percent), file_name)
+@cache
+def list_studies() -> dict[str, Study]:
+    """Return all studies by name, in the order of the gallery."""
+    studies = sorted(map(read_study, FOLDER.glob("*.toml")), key=lambda study: (study.order, study.name))
+    return {study.name: study for study in studies}

@@ -16,7 +16,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, TimeoutError
 
 from pages.frame.registry import PAGES
-from pages.studies.study_list import STUDIES
+from pages.studies.study import list_studies
 from pages.views.register import FOLDERS
 from tests.browser.conftest import DRAWERS, FILLED, ROOT, free_port, settle, start_server, stop_server
 from tests.browser.page_text import HIGH_PX, PAUSE_MS, RECORD_CANVAS, WIDE_PX, Reader, normalise
@@ -32,7 +32,7 @@ MOST_GUESSES = 8  # of a view
 # snapshot to follow), and a pause of about a poll.
 POLLED = {"live_lab": ('[data-component="timeline"] button[title^="Always show the newest"][hidden]', 1500)}
 ADDRESSES = {entry.slug: entry.slug for entry in PAGES} | {  # by the file of their texts
-    f"study_{name}": f"studies?studies.study={name}" for name in STUDIES
+    f"study_{name}": f"studies?studies.study={name}" for name in list_studies()
 }
 MORE_VIEWS = {  # what neither a page's row of views nor its first model shows
     "live_lab": ("live_lab?live_lab.train=experiment",),

@@ -15,14 +15,12 @@ from pages.lenses.on_your_image import parts, perturbation, shift_equivariance
 from pages.lenses.on_your_image import perturbation as change_page
 from pages.lenses.on_your_image.parts import PartControls
 from pages.lenses.on_your_image.perturbation import PerturbationView
-from pages.studies import faces
-from tests.messages import charts, message
+from tests.messages import message
 from tests.pages.conftest import OpenApp, opened_again, said
 from vitviz.analysis.image_changes import CHANGES, WHOLE, apply_change
 from vitviz.analysis.image_parts import Part, assemble, cut_part, encode_parts, fill_holes, misplace_parts
 from vitviz.data.datasets import load_dataset
 from vitviz.experiments import result_file as results
-from vitviz.experiments.result_file import read_result_if_any
 from vitviz.probe.robustness import Sweep
 from vitviz.text import percent
 
@@ -330,34 +328,6 @@ def test_what_a_browser_says_of_parts_is_checked() -> None:
         assert parts.parse_state(hostile, before, 32) == before
     moved = encode_parts((Part(0, 0, 4, 4, 9, 9),))
     assert parts.parse_state({"apart": moved, "apart_seen": True}, before, 32) == PartControls(moved, True)
-
-
-def test_every_number_of_the_faces_is_in_their_file(open_app: OpenApp) -> None:
-    app = open_app("pages/studies/page.py", studies__study="faces", studies__faces_guess="shown", **OPEN)
-    found = read_result_if_any(faces.NAME)
-    assert found is not None
-    (spec,) = charts(app)
-    drawn = {trace["name"]: [] for trace in spec["data"] if "name" in trace}
-    for trace in spec["data"]:
-        if trace["mode"] == "markers":
-            drawn[trace["name"]] += trace["x"]
-    for name, title in faces.TITLES.items():
-        rows = found.where(model=name)
-        mine = [100 * row["faces"][kind] / row["of"] for kind in faces.ARRANGEMENTS for row in rows]
-        assert drawn[title] == pytest.approx(mine)
-        for kind in ("wrong", "shuffled"):
-            own = [row["faces"][kind] / row["of"] for row in rows]
-            ends = f"{100 * min(own):.0f} to {100 * max(own):.0f} over 5" if len({*own}) > 1 else "all 5"
-            words = f"{title} {percent(sum(own) / len(own), 0)} ({ends} seeds)"
-            assert words in read_captions(app)
-    assert found.made[0].date in read_captions(app) and found.command in read_captions(app)
-
-
-def test_the_lectures_claim_is_held_against_the_seeds() -> None:
-    assert "as the lecture claims." in faces.compare_seeds([0.9, 0.8], [0.4, 0.3])
-    assert "but the ViTs also" in faces.compare_seeds([0.9, 0.8], [0.7, 0.6])
-    assert "the opposite" in faces.compare_seeds([0.3, 0.4], [0.7, 0.5])
-    assert "overlap" in faces.compare_seeds([0.3, 0.6], [0.7, 0.5])
 
 
 def read_captions(app: AppTest) -> str:

@@ -2,28 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from pages.lenses.on_your_image import parts
-from pages.studies import faces
 from vitviz.analysis.image_parts import Part
-from vitviz.experiments.result_file import read_result_if_any
 from vitviz.probe.robustness import Sweep
-
-
-def test_one_seed_decides_nothing() -> None:
-    assert faces.compare_seeds([0.9], [0.5]).startswith("One seed each")
-
-
-def test_faces_that_were_not_counted_are_left_out() -> None:
-    found = read_result_if_any(faces.NAME)
-    assert found is not None
-    one = {name: next(row for row in found.rows if row["model"] == name) for name in ("cnn", "vit")}
-    lost = {key: value for key, value in one["vit"].items() if key != "faces"}
-    said = faces.describe_faces(replace(found, rows=(one["cnn"], lost)))
-    assert "(one seed)" in said and "seeds" not in said and "ViT" not in said
 
 
 def test_models_that_lose_alike_are_named_together_and_one_is_not_many() -> None:

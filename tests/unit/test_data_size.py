@@ -1,24 +1,10 @@
 """Accuracy over training images: means, spreads, sentences and the recipes of the grid."""
 
-import re
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
-from vitviz.analysis.data_size import (
-    add_equal_time_accuracy,
-    compute_augmentation_gains,
-    compute_mean_lines,
-    describe_crossings,
-    describe_excluded_rows,
-    describe_missing_sizes,
-    describe_seeds,
-    describe_sizes,
-    find_leads,
-    group_curves,
-    select_one_machine,
-)
+from vitviz.analysis.data_size import add_equal_time_accuracy, find_leads, group_curves
 from vitviz.data.dataset import DatasetError
 from vitviz.data.datasets import load_dataset
 from vitviz.experiments.data_size import EVEN_UP_TO, GRIDS, RACERS, TITLES, race
@@ -78,54 +64,6 @@ def test_one_seed_is_never_a_clear_lead() -> None:
     assert (many.seeds, many.clear) == (1, False)
 
 
-def test_the_sentences_say_where_the_lead_goes() -> None:
-    text = describe_sizes(group_curves(ROWS, NAMES, augmented=True))
-    sentences = [re.findall(NUMBER, sentence) for sentence in re.split(r"\. |; (?=[A-Z])", text)]
-    assert sentences[0] == ["CNN", "50", "75.0", "20.0", "ViT"]
-    assert ["CNN", "ViT", "50", "1,000"] in sentences  # where the lead changes
-    assert ["CNN", "ViT", "+20.0", "50", "\N{MINUS SIGN}1.0", "1,000"] in sentences
-    assert sentences[-1] == ["1", "2"]  # seeds
-
-
-def test_a_lead_that_another_seed_could_turn_is_told_as_such() -> None:
-    near = [*ROWS, row("cnn", 1000, 1, 0.92), row("vit", 1000, 1, 0.93)]
-    text = describe_sizes(group_curves(near, NAMES, augmented=True))
-    assert text.count("(the ranges over the seeds overlap)") == 2  # of the last lead, and of the change to it
-    assert (
-        describe_sizes(group_curves(ROWS, NAMES, augmented=True)).count("(the ranges over the seeds overlap)")
-        == 0
-    )
-    level = [row(name, 50, seed, 0.8) for name in NAMES for seed in (0, 1)]
-    tied = describe_sizes(group_curves(level, NAMES, augmented=True))
-    assert re.findall(NUMBER, tied)[:4] == ["CNN", "ViT", "50", "80.0"]
-
-
-def test_a_lead_goes_to_nobody_who_was_not_there_before() -> None:
-    titles = {**NAMES, "swin": "Swin"}
-    found = group_curves([*ROWS, row("swin", 1000, 0, 0.99)], titles, augmented=True)
-    assert "Swin leads with 1,000 images: 99.0" in describe_sizes(found)
-    assert "lead changes" not in describe_sizes(found)
-    assert "lead changes" in describe_sizes(group_curves(ROWS, NAMES, augmented=True))
-
-
-def test_what_was_not_measured_is_told_by_size() -> None:
-    titles = {**NAMES, "swin": "Swin", "deit": "DeiT"}
-    found = group_curves([*ROWS, row("swin", 50, 0, 0.7)], titles, augmented=True)
-    text = describe_missing_sizes(found, (50, 1000, 4000, 16000), titles)
-    by_size = [re.findall(r"Swin|DeiT|all models|[\d,]+\d", part) for part in text.split(";")]
-    assert by_size == [["DeiT", "50"], ["Swin", "DeiT", "1,000"], ["all models", "4,000", "16,000"]]
-    assert describe_missing_sizes(group_curves(ROWS, NAMES, augmented=True), (50, 1000), NAMES) == ""
-
-
-def test_few_rows_are_not_called_none() -> None:
-    assert describe_sizes([]) == "No results are stored."
-    alone = group_curves([row("cnn", 50, 0, 0.8)], NAMES, augmented=True)
-    assert describe_sizes(alone).startswith("Only one model")
-    assert "line is the mean of 2 seeds" in describe_seeds(
-        group_curves(ROWS[:4], NAMES, augmented=True), "line"
-    )
-
-
 def test_equal_time_reads_every_curve_when_the_quickest_was_done() -> None:
     quick = row("vit", 50, 0, 0.5, training_core_s=10.0, curve=[[1, 5.0, 0.2], [2, 10.0, 0.4]])
     slow = row("cnn", 50, 0, 0.8, training_core_s=40.0, curve=[[1, 0.0, 0.0], [2, 20.0, 0.6], [3, 40.0, 0.8]])
@@ -133,40 +71,6 @@ def test_equal_time_reads_every_curve_when_the_quickest_was_done() -> None:
     assert found["vit"]["timed"] == pytest.approx(0.4)
     assert found["cnn"]["timed"] == pytest.approx(0.3)  # half way to 20 s
     assert {r["budget_s"] for r in found.values()} == {10.0}
-
-
-def test_seconds_of_two_machines_are_not_compared() -> None:
-    places = [("cnn", 0, "A"), ("vit", 0, "A"), ("cnn", 1, "B"), ("vit", 1, "B"), ("vit", 2, "B")]
-    places += [("cnn", 3, "C"), ("cnn", 4, "C"), ("cnn", 5, "C"), ("cnn", 6, "C")]
-    even = [row(name, 50, seed, 0.5, on=machine) for name, seed, machine in places]
-    kept = select_one_machine(even, lambda of: str(of["on"]))
-    assert {r["on"] for r in kept} == {"B"} and len(kept) == 3, "most models, then most rows"
-    assert select_one_machine([], str) == []
-    assert re.findall(r"\d+", describe_excluded_rows(even, kept, NAMES)) == ["6"]
-    apart = [row("cnn", 50, 0, 0.5, on="A"), row("deit", 50, 0, 0.5, on="A"), row("vit", 50, 0, 0.5, on="B")]
-    kept = select_one_machine(apart, lambda of: str(of["on"]))
-    assert [r["model"] for r in kept] == ["cnn", "deit"]
-    assert re.findall(NUMBER, describe_excluded_rows(apart, kept, NAMES)) == ["1", "ViT", "50"]
-    assert describe_excluded_rows(kept, kept, NAMES) == ""
-
-
-def test_lines_over_time_are_means_at_equal_updates_and_their_crossing_is_told() -> None:
-    rows = [
-        row("cnn", 50, 0, 0.0, curve=[[1, 1.0, 0.2], [2, 11.0, 0.8]]),
-        row("cnn", 50, 1, 0.0, curve=[[1, 3.0, 0.4], [2, 13.0, 0.8]]),
-        row("vit", 50, 0, 0.0, curve=[[1, 2.0, 0.5], [2, 12.0, 0.6]]),
-    ]
-    lines = compute_mean_lines(rows, NAMES)
-    np.testing.assert_allclose(lines["cnn"][1], [[2.0, 12.0], [0.3, 0.8]])
-    # CNN rises by 0.05 a second, ViT by 0.01: they meet 0.2 / 0.04 = 5 s after the start at 2 s.
-    assert re.findall(NUMBER, describe_crossings(lines)) == ["ViT", "2.0", "CNN", "7.0"]
-
-
-def test_a_gain_is_of_one_seed_in_both_halves() -> None:
-    plain = [row("cnn", 50, 0, 0.7, augmented=False), row("vit", 1000, 5, 0.1, augmented=False)]
-    (cnn,) = compute_augmentation_gains([*ROWS, *plain], NAMES)  # the ViT's plain seed has no augmented one
-    assert (cnn.name, cnn.pictures.tolist(), cnn.seeds.tolist()) == ("cnn", [50], [1])
-    assert cnn.mean[0] == pytest.approx(0.8 - 0.7)  # of the seed that both have, not of the mean of two
 
 
 @pytest.mark.parametrize("name", GRIDS)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
 
@@ -149,57 +147,6 @@ def curves(spread: float = 0.01, **values: list[float]) -> list[Curve]:
         )
         for name, line in values.items()
     ]
-
-
-def test_where_the_lines_meet_is_read_off_them() -> None:
-    found = curves(tuned=[0.9, 0.95, 0.97], frozen=[0.93, 0.94, 0.945], scratch=[0.4, 0.8, 0.96])
-    said = transfer.describe_crossing(found)
-    assert "matches 'tuned' from 50 images" in said
-    assert "matches 'frozen' from 50" in said
-    behind = transfer.describe_crossing(curves(tuned=[0.9, 0.95, 0.99], scratch=[0.4, 0.5, 0.6]))
-    assert "39.0 points below 'tuned' with 50 images per class (below in every seed)." in behind
-    assert transfer.describe_crossing(curves(tuned=[0.9, 0.95, 0.99], longer=[0.9, 0.9, 0.98])) == ""
-
-
-def test_seeds_that_all_lie_below_are_not_level_however_near() -> None:
-    """At 98 % two points are twice the mistakes."""
-    said = transfer.describe_crossing(
-        curves(tuned=[0.9, 0.95, 0.985], scratch=[0.4, 0.8, 0.96], spread=0.005)
-    )
-    assert "2.5 points below 'tuned'" in said and "every seed" in said
-    said = transfer.describe_crossing(
-        curves(tuned=[0.9, 0.95, 0.985], scratch=[0.4, 0.8, 0.97], spread=0.005)
-    )
-    assert "1.5 points below 'tuned'" in said and "every seed" in said
-    wide = transfer.describe_crossing(
-        curves(tuned=[0.9, 0.95, 0.985], scratch=[0.4, 0.8, 0.955], spread=0.02)
-    )
-    assert "3.0 points below 'tuned'" in wide and "every seed" not in wide  # seeds overlap, means lie apart
-
-
-def test_a_line_that_passes_another_is_said_to_where_every_seed_does() -> None:
-    said = transfer.describe_crossing(curves(tuned=[0.9, 0.9, 0.9], scratch=[0.8, 0.895, 0.95]))
-    assert re.search("matches 'tuned' from 10 .* exceeds it in every seed from 50", said)
-    said = transfer.describe_crossing(curves(frozen=[0.9, 0.9, 0.9], scratch=[0.8, 0.94, 0.95]))
-    assert "exceeds 'frozen' in every seed from 10 images" in said
-    left = transfer.describe_crossing(curves(tuned=[0.9, 0.9, 0.9], scratch=[0.95, 0.95, 0.85]))
-    assert "5.0 points below 'tuned' with 50" in left
-
-
-def test_what_a_longer_training_makes_up_is_said_at_both_ends() -> None:
-    found = curves(tuned=[0.9, 0.9, 0.9], scratch=[0.5, 0.6, 0.8], longer=[0.505, 0.7, 0.88])
-    few, many = transfer.describe_deficit(found).split(";")
-    assert "40.0 points with 2 images per class (longer training adds 0.5)" in few
-    assert "10.0 points with 50 images per class (longer training adds 8.0)" in many
-    level = curves(tuned=[0.9, 0.9, 0.9], scratch=[0.5, 0.6, 0.95], longer=[0.65, 0.7, 0.96])
-    assert transfer.describe_deficit(level).endswith(
-        "40.0 points with 2 images per class (longer training adds 15.0)."
-    )
-    late = curves(tuned=[0.9, 0.9, 0.9], scratch=[0.5, 0.6, 0.85], longer=[0.49, 0.7, 0.92])
-    assert "with 2 images per class (longer training adds \N{MINUS SIGN}1.0)" in transfer.describe_deficit(
-        late
-    )
-    assert transfer.describe_deficit(curves(tuned=[0.9, 0.9, 0.9], scratch=[0.5, 0.6, 0.8])) == ""
 
 
 def test_who_leads_at_both_ends_is_said_with_the_spread() -> None:

@@ -11,9 +11,9 @@ ROOT = Path(__file__).resolve().parents[2]
 SUBJECTS = set(
     """activation_patching augmentation channels cka class_question cost data_size distance distillation
     experiment explanation_methods faces faithfulness filters fine_tuning flip_book forward_pass gradients
-    image_changes image_pair lecture_results logits norms one_change one_token patches position_errors positions
-    presets published_weights race robustness scoreboard shuffled_patches sinks swin token_similarity transfer
-    tuning_methods""".split()
+    image_changes image_pair logits norms one_change one_token patches positions
+    presets published_weights race robustness scoreboard shuffled_patches sinks swin token_similarity
+    transfer""".split()
 )
 # One role, in each lens for its own picture.
 ROLES = set("captions page".split())

@@ -39,14 +39,15 @@ def made(tree: ast.Module) -> set[str]:
     return {name for name in names if not name.startswith("__")}
 
 
-def unused(sources: list[str]) -> set[str]:
-    """Names that are made in these sources and said nowhere else in them."""
-    said = Counter(word for source in sources for word in WORD.findall(source))
+def unused(sources: list[str], data: list[str] | None = None) -> set[str]:
+    """Names that are made in these sources and said nowhere else in them, or in files of data."""
+    said = Counter(word for source in [*sources, *(data or [])] for word in WORD.findall(source))
     return {name for source in sources for name in made(ast.parse(source)) if said[name] < 2}
 
 
 def test_every_name_is_used() -> None:
-    assert unused([path.read_text() for path in CODE]) - KEPT.keys() == set()
+    data = [path.read_text() for path in ROOT.joinpath("pages").rglob("*.toml")]
+    assert unused([path.read_text() for path in CODE], data) - KEPT.keys() == set()
 
 
 def test_a_name_that_nobody_uses_is_found() -> None:

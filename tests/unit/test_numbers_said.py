@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pages.studies.study_list import STUDIES
+from pages.studies.study import list_studies
 from vitviz.checkpoint_header import read_header
 from vitviz.data import cifar10_few
 from vitviz.data.datasets import load_dataset
@@ -24,7 +24,7 @@ README = " ".join(
 NEWEST = (ROOT / "benchmarks/time_to_accuracy.md").read_text("utf-8").partition("\n## ")[0]
 FAST = ("mnist_90", "mnist_fast", "cifar10_fast")
 COUNTS = {
-    "twenty-one questions": [len(STUDIES)],
+    "twenty-one questions": [len(list_studies())],
     "five models on a thousand changed images": [len(robustness.MODELS)],
     "seven ways to fine-tune a backbone": [len(WAYS)],
     "five lessons": [len([*(ROOT / "lessons").glob("*.toml")])],

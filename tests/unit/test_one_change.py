@@ -14,8 +14,7 @@ import torch
 
 from pages.studies.hyperparameter import describe_run
 from tests.messages import unpack
-from vitviz.analysis.norms import Norms, select_norms
-from vitviz.analysis.norms import describe_gradient_shares as gradients_said
+from vitviz.analysis.norms import Norms, format_share, select_norms
 from vitviz.analysis.one_change import (
     Variant,
     compare_variants,
@@ -136,21 +135,16 @@ def test_gradient_norms_are_geometric_means() -> None:
     pre, post = select_norms(rows, 0, {"pre": "Before", "post": "After"})
     np.testing.assert_allclose(pre.mean, [2.0, 4.0])
     assert (pre.low[0], pre.high[0], pre.seeds) == (1.0, 4.0, 2)
-    said = gradients_said([pre, post], 10)
-    assert said.endswith("1/100 in 'After' after 10 updates; the others: 0.5 (similar) in 'Before'.")
+    assert (format_share(post.share), format_share(pre.share)) == ("1/100", "0.5 (similar)")
     assert [one.name for one in select_norms(rows, 1, {"pre": "Before", "post": "After"})] == ["pre"]
 
 
 def test_a_gradient_that_vanished_has_words() -> None:
     rows = [{"variant": name, "norms": [norms]} for name, norms in (("a", [0.0, 1.0]), ("b", [1.0, 2.0]))]
-    said = gradients_said(select_norms(rows, 0, {"a": "A", "b": "B"}), 0)
-    assert said.endswith("below 1e-30 in 'A' before training; the others: 0.5 (similar) in 'B'.")
-    here = [
-        Norms("a", "A", values := np.array(norms), values, values, np.ones(1))
-        for norms in ([0.0, 1.0], [0.0, 0.0])
-    ]
-    text = gradients_said(here, 0)
-    assert "below 1e-30 in 'A'" in text and "undefined (no gradient in the last block) in 'A'" in text
+    shares = [format_share(one.share) for one in select_norms(rows, 0, {"a": "A", "b": "B"})]
+    assert shares == ["below 1e-30", "0.5 (similar)"]
+    values = np.array([0.0, 0.0])
+    assert "undefined" in format_share(Norms("a", "A", values, values, values, 1).share)
 
 
 # ---------------------------------------------------------------- what is turned, and what is wrong

@@ -8,18 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitviz.analysis.attention import softmax
-from vitviz.analysis.data_size import Curve, create_curve, pair_differences
-from vitviz.text import gained, join_words, percent, percent_difference, plural
+from vitviz.analysis.data_size import Curve, pair_differences
+from vitviz.text import gained, join_words, plural
 
 Row = Mapping[str, Any]
 Verdict = Literal["wins", "loses", "even", "one"]
 _TWIN = "twin"  # the same model trained without a teacher
-VERDICT_TEXTS: dict[Verdict, str] = {
-    "wins": "The student is better by more than the seed spread with {sizes} images.",
-    "loses": "The student is worse by more than the seed spread with {sizes} images.",
-    "even": "The difference is within the seed spread with {sizes} images.",
-    "one": "Only one seed was trained with {sizes} images.",
-}
 NO_TWIN = "No student has a twin with the same seed."
 # Ways to combine the two heads of the student, by the field of a stored row.
 ANSWERS = {
@@ -66,18 +60,6 @@ class Lesson:
         """Mean accuracy on the validation images, by which a recipe is selected."""
         return float(np.mean(self.validation))
 
-    @property
-    def mean_test(self) -> float:
-        """Mean accuracy on the test images."""
-        return float(np.mean(self.test))
-
-
-def compute_teacher_gains(rows: Sequence[Row], augmented: bool) -> list[Curve]:
-    """Return the student's accuracy minus its twin's with the same seed, one curve per entry of `ANSWERS`."""
-    half = [row for row in rows if row["augmented"] == augmented]
-    by_key = {key: pair_differences(_rows_of(half, "deit"), _rows_of(half, "vit"), key) for key in ANSWERS}
-    return [create_curve(key, ANSWERS[key], by_size) for key, by_size in by_key.items() if by_size]
-
 
 def compute_duels(rows: Sequence[Row], augmented: bool) -> list[Duel]:
     """Compare student and twin at every size of both; the student predicts by the mean of its logits."""
@@ -88,36 +70,6 @@ def compute_duels(rows: Sequence[Row], augmented: bool) -> list[Duel]:
 
 def _rows_of(rows: Sequence[Row], model: str) -> list[Row]:
     return [row for row in rows if row["model"] == model]
-
-
-def describe_duels(duels: Sequence[Duel]) -> str:
-    """Describe the largest and smallest gain from the teacher, and the sizes at which it exceeds the seed spread."""
-    if not duels:
-        return NO_TWIN
-    best, worst = max(duels, key=lambda duel: duel.mean), min(duels, key=lambda duel: duel.mean)
-    most = f"{gained(100 * best.mean)} points with {plural(best.pictures, 'image')}"
-    sentence = (
-        f"The gain from the teacher ranges from {gained(100 * worst.mean)} points with {worst.pictures:,} to {most}"
-        if len(duels) > 1
-        else f"The gain from the teacher is {most}"
-    )
-    return f"{sentence}. {describe_verdicts(duels)}"
-
-
-def describe_duel(duel: Duel) -> str:
-    """Describe the measured difference of student and twin, and its certainty."""
-    certainty = {"one": "one seed", "even": "within the seed spread"}.get(
-        duel.verdict, "more than the seed spread"
-    )
-    return f"Measured: student minus twin {gained(100 * duel.mean)} points ({certainty})."
-
-
-def describe_verdicts(duels: Sequence[Duel]) -> str:
-    """List the sizes at which the student is better, worse, or within the seed spread."""
-    at = {verdict: [duel.pictures for duel in duels if duel.verdict == verdict] for verdict in VERDICT_TEXTS}
-    return " ".join(
-        VERDICT_TEXTS[verdict].format(sizes=_sizes(sizes)) for verdict, sizes in at.items() if sizes
-    )
 
 
 def describe_tally(by_dataset: Mapping[str, Sequence[Duel]], augmented: bool) -> str:
@@ -189,16 +141,6 @@ def group_lessons(rows: Sequence[Row]) -> list[Lesson]:
     ]
 
 
-def describe_lessons(lessons: Sequence[Lesson]) -> str:
-    """Describe the recipe selected by validation accuracy at every size, and its gain on the test images."""
-    return " ".join(
-        f"With {best.pictures:,} images validation selects '{best.name}': {percent(best.mean_test)} test accuracy"
-        f" against the twin's {percent(twin.mean_test)},"
-        f" {gained(percent_difference(best.mean_test, twin.mean_test))} points, {_describe_spread(best, twin)}."
-        for best, twin in select_lessons(lessons)
-    )
-
-
 def select_lessons(lessons: Sequence[Lesson]) -> list[tuple[Lesson, Lesson]]:
     """Return the recipe selected by validation accuracy and the twin, at every size that has both."""
     pairs = []
@@ -216,17 +158,6 @@ def create_duel(distilled: Lesson, twin: Lesson) -> Duel | None:
     if len(distilled.test) != len(twin.test):
         return None
     return Duel(distilled.pictures, tuple(a - b for a, b in zip(distilled.test, twin.test, strict=True)))
-
-
-def _describe_spread(distilled: Lesson, twin: Lesson) -> str:
-    """Describe whether a gain exceeds its spread over the seeds."""
-    duel = create_duel(distilled, twin)
-    if duel is None:
-        return "not every seed has a twin"
-    if duel.verdict == "one":
-        return "one seed each"
-    ends = f"{gained(100 * min(duel.gains))} to {gained(100 * max(duel.gains))}"
-    return f"{'within' if duel.verdict == 'even' else 'more than'} the seed spread ({ends})"
 
 
 def token_similarity(stream: NDArray[Any]) -> NDArray[np.float64]:

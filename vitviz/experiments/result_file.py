@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.data.datasets import data_title
 from vitviz.training.atomic_files import write_whole
 
 CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
@@ -144,19 +143,6 @@ def describe_provenance(made: Sequence[Made]) -> str:
     machines = "; ".join(sorted({entry.machine for entry in made}))
     commits = ", ".join(sorted({entry.commit for entry in made}))
     return f"measured {when} on {machines}, commit {commits}"
-
-
-def describe_recipe(stored: Result, rows: Sequence[Row]) -> str:
-    """Return the length, dataset and recipe that trainings share; what a row's 'knob' varies is left out."""
-    settings = stored.settings
-    varied = {row.get("knob") for row in rows}
-    count, unit = next((settings[unit], unit) for unit in ("epochs", "updates") if unit in settings)
-    parts = {
-        "": f"{count:,g} {unit if count != 1 else unit[:-1]} on {data_title(settings['dataset'])}",
-        "batch_size": f"batches of {settings.get('batch_size')}",
-        "learning_rate": f"learning rate {settings.get('learning_rate')}",
-    }
-    return ", ".join(text for name, text in parts.items() if name in ("", *settings) and name not in varied)
 
 
 def pack_correct(right: NDArray[np.bool_]) -> str:

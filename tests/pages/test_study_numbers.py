@@ -1,0 +1,216 @@
+"""Every number that a study draws or says is computed anew from its result file, read as plain JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from itertools import permutations
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import pytest
+
+from pages.stores import catalogue
+from pages.studies.captions import compare_series
+from pages.studies.renderer import Built, build, build_columns
+from pages.studies.study import Study, list_studies, matches
+from tests.pages.conftest import OpenApp
+from tests.pages.told import points, shares, written
+from vitviz.analysis.study_numbers import Numbers
+from vitviz.experiments import result_file
+from vitviz.experiments.bugs import BUGS
+from vitviz.experiments.hyperparameters import HYPERPARAMETERS
+from vitviz.experiments.lecture_results import ACCURACIES
+from vitviz.experiments.position_errors import POOR
+from vitviz.experiments.result_file import RESULTS
+from vitviz.plots.study_charts import Race
+
+STUDIES = list_studies()
+STORED = [name for name, study in STUDIES.items() if any(view.data for view in study.views)]
+STORED += ["hyperparameter", "bug", "spot_the_bug", "robustness"]
+# Shares in texts that are not of the study's own rows: the lecture's, chance, and conditions of a training.
+OTHER_SHARES = {
+    "position_errors": {"68", "9.0"},
+    "lecture_results": {"97.04"},
+    "faces": {"10"},
+    "robustness": {"10"},
+}
+
+
+def list_selections(study: Study, values: dict[str, Any], depth: int = 0) -> Iterator[dict[str, Any]]:
+    """Yield the values of every combination of options that a user can select."""
+    if depth == len(study.choices):
+        yield values
+        return
+    choice = study.choices[depth]
+    is_free = choice.when is None or matches(values, choice.when)
+    options = [*choice.list_options(values)] if is_free else [choice.find_default(values)]
+    for option in options:
+        yield from list_selections(study, {**values, choice.name: option}, depth + 1)
+
+
+def read_json(numbers: Numbers) -> list[dict[str, Any]]:
+    """Return the rows of the study's files without the project's own reader."""
+    return [
+        row
+        for stored, _ in numbers.evidence
+        for row in json.loads((RESULTS / f"{stored.name}.json").read_text("utf-8"))["rows"]
+    ]
+
+
+def list_stored(rows: list[dict[str, Any]]) -> set[float]:
+    """Return all accuracies of rows, to a millionth."""
+    fields = ("test", "test_cls", "test_dist", "test_softmax_sum", "right")
+    plain = {row[field] for row in rows for field in fields if isinstance(row.get(field), float)}
+    faces = {count / row["of"] for row in rows for count in row.get("faces", {}).values()}
+    return {round(value, 6) for value in plain | faces}
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_every_number_of_a_study_is_in_its_file(name: str) -> None:
+    for values in list_selections(STUDIES[name], {}):
+        built = build(STUDIES[name], values)
+        numbers = built.numbers
+        if numbers is None:  # a hyperparameter that is only trained live
+            assert "Not in the stored experiment" in built.caption
+            continue
+        stored = list_stored(read_json(numbers))
+        if "equal_time" not in str(built.view.data):  # accuracies between two points of a curve
+            for by_place in numbers.values.values():
+                assert {round(v, 6) for seeds in by_place.values() for v in seeds.values()} <= stored
+        check_sentences(name, built, numbers)
+        check_picture(built, numbers)
+
+
+def check_sentences(name: str, built: Built, numbers: Numbers) -> None:
+    """Check shares and differences against means over the seeds of the numbers, which the file holds."""
+    text = f"{built.caption} {built.notes}".replace("\N{NO-BREAK SPACE}", " ").replace(
+        "95 % interval", "interval"
+    )
+    means = {
+        (series, place): 100 * mean(seeds.values())
+        for series, by_place in numbers.values.items()
+        for place, seeds in by_place.items()
+    }
+    others = OTHER_SHARES.get(name, set()) | {
+        numbers.extra.get("strongest", "").strip("+ %\N{NO-BREAK SPACE}")
+    }
+    near = [value + tiny for value in means.values() for tiny in (-1e-9, 1e-9)]  # halves round either way
+    assert shares(text) <= written(near) | others, text
+    gaps = [
+        means[a] - means[b] + tiny
+        for a, b in permutations(means, 2)
+        if a[1] == b[1]
+        for tiny in (-1e-9, 1e-9)
+    ]
+    errors = {f"{numbers.extra['error']:.1f}"} if "error" in numbers.extra else set()
+    assert points(text) <= written(gaps) | errors, text
+    columns = build_columns(numbers, built.view)
+    drawn = [mean(seeds.values()) for title in numbers.titles for seeds in numbers.values[title].values()]
+    assert columns["Mean"] == pytest.approx(drawn)
+
+
+def check_picture(built: Built, numbers: Numbers) -> None:
+    picture = built.picture
+    if isinstance(picture, Race):
+        for variant in picture.variants:
+            rows = numbers.rows[variant.name]
+            assert variant.test == {row["seed"]: row["test"] for row in rows if "test" in row}
+            curves = [row["curve"] for row in rows if "test" in row]
+            heights = [mean(curve[place][2] for curve in curves) for place in range(len(curves[0]))]
+            assert variant.curve[1] == pytest.approx(heights)
+        return
+    kind = (built.view.chart or {}).get("kind")
+    if kind in ("sizes", "rows", "shares"):
+        every = [100 * v for by in numbers.values.values() for seeds in by.values() for v in seeds.values()]
+        every += [100 * mean(seeds.values()) for by in numbers.values.values() for seeds in by.values()]
+        every += [100 * printed.accuracy for printed in ACCURACIES]
+        known = {round(value, 4) for value in every}
+        for trace in picture.traces:  # type: ignore[union-attr]
+            heights = trace["x"] if trace.get("orientation") == "h" else trace["y"]
+            if "markers" in trace.get("mode", ""):
+                assert {round(float(height), 4) for height in heights} <= known
+
+
+def test_sentences_written_by_hand_hold() -> None:
+    """Numbers outside placeholders, each computed from what it speaks of."""
+    text = {path.stem: path.read_text("utf-8") for path in Path("pages/studies").glob("*.toml")}
+
+    def rows(name: str) -> list[dict[str, Any]]:
+        return json.loads((RESULTS / f"{name}.json").read_text("utf-8"))["rows"]
+
+    first = [row["curve"][0] for row in rows("position_errors") if row["model"] == "small"]
+    assert f"after {first[0][0]} updates" in text["position_errors"]
+    assert f"all tables is {100 * min(point[2] for point in first):.1f} %" in text["position_errors"]
+    assert min(row["test"] for row in rows("position_errors")) > POOR
+    cost = json.loads((RESULTS / "conv_attention.json").read_text("utf-8"))["settings"]["multiply_adds"]
+    assert f"For {cost['corrected'] / cost['control']:.0f} times" in text["attention_over_convolutions"]
+    printed = {preset: p.accuracy for p in ACCURACIES for preset in (p.written, *p.improved)}
+    chart = STUDIES["lecture_results"].views[0].chart
+    assert chart is not None and {**printed, **chart["printed"]} == printed | {"mnist_fast": 0.9704}
+    assert {row["of"] for row in rows("faces")} == {30} and "30 test faces" in text["faces"]
+    cited = STUDIES["published_sizes"].views[0].published
+    assert cited is not None
+    vits = [values for series, values in cited.items() if series.startswith("ViT")]
+    for place, words in ((0, "3.4 points below"), (2, "0.5 points above")):
+        lead = max(values[place] or 0 for values in vits) - cited["BiT (ResNet-152×4)"][place]
+        assert f"{abs(lead):.1f} points {'above' if lead > 0 else 'below'}" == words
+        assert words in text["published_sizes"]
+    assert [name for name, knob in HYPERPARAMETERS.items() if knob.stored] == sorted(
+        STUDIES["hyperparameter"].views[0].when["knob"], key=[*HYPERPARAMETERS].index
+    )
+    assert len(STUDIES["spot_the_bug"].choices[0].options) == len(BUGS)
+
+
+def test_the_right_ranges_of_questions_are_those_of_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalogue, "CHECKPOINTS", RESULTS.parent)
+    study = STUDIES["positions"]
+    for dataset, right in study.views[0].ask["right"].items():  # type: ignore[index]
+        numbers = build(study, {"dataset": dataset}).numbers
+        assert numbers is not None
+        accuracy = {name: 100 * numbers.get_mean(name, "") for name in numbers.titles}
+        gap = max(accuracy.values()) - accuracy["none"]
+        assert right == next(
+            key for key, most in (("2", 2), ("10", 10), ("25", 25), ("more", 100)) if gap <= most
+        )
+    hybrid = build(STUDIES["hybrid_training"], {"over": "pictures"}).numbers
+    assert hybrid is not None
+    needs = [
+        int(re.sub(r"\D", "", hybrid.extra[f"{kind} needs"].partition("\N{NO-BREAK SPACE}")[0]))
+        for kind in ("hybrid", "vit")
+    ]
+    assert STUDIES["hybrid_training"].views[0].ask["right"] == "2" and 0.25 < needs[0] / needs[1] <= 0.5  # type: ignore[index]
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_a_damaged_or_incomplete_file_is_said_and_no_half_answer_shown(
+    open_app: OpenApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    study = STUDIES[name]
+    numbers = build(study, study.choose(draw=False)).numbers
+    assert numbers is not None
+    shutil.copytree(RESULTS, tmp_path / "results")
+    monkeypatch.setattr(result_file, "RESULTS", tmp_path / "results")
+    file = tmp_path / "results" / f"{numbers.evidence[0][0].name}.json"
+    for damage in ("half", "one row"):
+        whole = json.loads((RESULTS / file.name).read_text("utf-8"))
+        whole["rows"] = whole["rows"][:1]
+        text = file.read_text("utf-8")
+        file.write_text(text[: len(text) // 2] if damage == "half" else json.dumps(whole), "utf-8")
+        app = open_app("pages/studies/page.py", **{"studies.study": name})
+        assert not app.exception
+        assert [info.value for info in app.info if "no complete result" in info.value], damage
+        assert not [part for part in app.main.get("bidi_component") if "studies." in str(part.key)]
+
+
+def test_one_seed_gives_no_verdict_and_a_difference_is_paired() -> None:
+    values = {"a": {"": {0: 0.9}}, "b": {"": {0: 0.8}}}
+    one = Numbers({"a": "A", "b": "B"}, values, images=1000)
+    assert compare_series(one, "a", "b", "").outcome is None
+    values = {"a": {"": {0: 0.9, 1: 0.91}}, "b": {"": {0: 0.7, 1: 0.71}}}
+    two = Numbers({"a": "A", "b": "B"}, values, images=10_000)
+    verdict = compare_series(two, "a", "b", "")
+    assert verdict.outcome == "higher" and verdict.estimate == pytest.approx(20)
