@@ -12,7 +12,7 @@ from pages.selection import selection
 from pages.stores import shared_cache
 from pages.studies.study import Values
 from pages.views.figures import draw_chart
-from vitviz.analysis.norms import Norms, format_share, select_norms
+from vitviz.analysis.norms import Norms, describe_gradient_shares, format_share, select_norms
 from vitviz.analysis.study_numbers import Numbers
 from vitviz.experiments.gradients import DATASET, DEPTH, PICTURES, PREPARATION, VARIANTS, deep
 from vitviz.plots.chart import Chart
@@ -30,8 +30,8 @@ def select(values: Values, numbers: Numbers) -> list[Norms]:
 
 
 def read(values: Values, numbers: Numbers) -> Numbers:
-    shares = {f"share {norms.name}": format_share(norms.share) for norms in select(values, numbers)}
-    return replace(numbers, extra=shares)
+    finding = describe_gradient_shares(select(values, numbers), values["updates"])
+    return replace(numbers, extra={"finding": finding})
 
 
 def chart(values: Values, numbers: Numbers, mode: Mode) -> Chart:
@@ -46,7 +46,7 @@ def draw_below(values: Values, numbers: Numbers) -> None:
     depth = widgets.select_slider(LIVE_DEPTH, "Blocks", DEPTHS, DEPTH)
     with st.spinner("Computing the gradient …"):
         norms = [
-            Norms(name, title, found := _compute_initial_norms(name, depth), found, found, 1)
+            Norms(name, title, found := _compute_initial_norms(name, depth), found, found, np.ones(1))
             for name, title in VARIANTS.items()
         ]
     draw_chart(gradient_figure(norms, selection.get_theme()), "studies.residuals.here")

@@ -2,14 +2,17 @@
 
 import numpy as np
 
+from pages.questions.prediction_gate import Prediction, ask_highest
 from pages.studies.study import Values
-from vitviz.analysis.image_changes import ROBUSTNESS, UNCHANGED, collect_losses
+from vitviz.analysis.image_changes import CHANGES, ROBUSTNESS, UNCHANGED, Losses, collect_losses
 from vitviz.analysis.study_numbers import Numbers
+from vitviz.analysis.verdict import compare_family
 from vitviz.experiments.result_file import ResultError, read_result
 from vitviz.plots.chart import Chart
 from vitviz.plots.image_changes import strength_words
 from vitviz.plots.robustness import robustness_figure
 from vitviz.plots.theme import Mode
+from vitviz.text import join_words, percent, plural
 
 FAMILIES = {  # by checkpoint
     "cifar10_cnn_wide": "CNN",
@@ -19,6 +22,8 @@ FAMILIES = {  # by checkpoint
     "cifar10_deit_soft": "DeiT",
 }
 IMAGE_PX = 32
+CHANCE = 0.1
+GUESS = "studies.robust_guess"
 
 
 def read(values: Values, numbers: None) -> Numbers:
@@ -32,17 +37,26 @@ def read(values: Values, numbers: None) -> Numbers:
         family: {name: {0: share} for name, share in zip(names, shares, strict=True)}
         for family, shares in losses.accuracy.items()
     }
-    shares = np.array([*losses.accuracy.values()])
-    error = 200 * float(np.sqrt(shares * (1 - shares) / int(stored.settings["pictures"])).max())
+    shares, images = np.array([*losses.accuracy.values()]), int(stored.settings["pictures"])
+    error = 200 * float(np.sqrt(shares * (1 - shares) / images).max())
     rows = [*stored.where(change=UNCHANGED), *stored.where(change=change)]
     return Numbers(
         titles=dict(zip(accuracy, accuracy, strict=True)),
         values=accuracy,
         rows=dict.fromkeys(accuracy, ()),
         evidence=[(stored, rows)],
-        images=int(stored.settings["pictures"]),
-        extra={"strongest": names[-1], "error": error},
+        images=images,
+        extra={"strongest": names[-1], "error": error, "finding": describe_losses(losses, images)},
     )
+
+
+def ask(values: Values, numbers: Numbers) -> Prediction | None:
+    """Ask for the model that keeps the largest share of its accuracy; None if all are at chance."""
+    change, (stored, _) = values["change"], numbers.evidence[0]
+    kept = collect_losses(stored, change, FAMILIES).kept(CHANCE, numbers.images)
+    title, strongest = CHANGES[change].title, numbers.extra["strongest"]
+    prompt = f"{title}, up to {strongest}: which model keeps the largest share of its accuracy?"
+    return ask_highest(GUESS, change, prompt, kept, percent)
 
 
 def chart(values: Values, numbers: Numbers, mode: Mode) -> Chart:
@@ -50,3 +64,23 @@ def chart(values: Values, numbers: Numbers, mode: Mode) -> Chart:
     stored, _ = numbers.evidence[0]
     losses = collect_losses(stored, values["change"], FAMILIES)
     return robustness_figure(losses.accuracy, numbers.places, losses.neutral, mode)
+
+
+def describe_losses(losses: Losses, images: int) -> str:
+    """Describe the families that keep the largest and the smallest share of their accuracy, over the curve."""
+    kept = losses.kept(CHANCE, images)
+    if not kept:
+        return "All models are at chance at every strength."
+    most, least = max(kept, key=kept.__getitem__), min(kept, key=kept.__getitem__)
+    strengths = len(losses.above_floor(CHANCE, images))
+    floor = len(losses.strengths) - 1 - strengths
+    excluded = f"; {plural(floor, 'strength')} excluded, where all models are at chance" if floor else ""
+    others = [name for name in kept if name != most]
+    family = compare_family([losses.compare_kept(most, name, CHANCE, images) for name in others])
+    level = [name for name, verdict in zip(others, family, strict=True) if not verdict.shown]
+    tied = f" No difference from {join_words(level)} is shown." if level else ""
+    return (
+        f"{most} keeps the largest share of its accuracy, {percent(kept[most])} on average over"
+        f" {plural(strengths, 'strength')}, and {least} the smallest, {percent(kept[least])}{excluded}.{tied}"
+        " One trained model each: this compares these models, not their architectures."
+    )

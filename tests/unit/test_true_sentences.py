@@ -11,7 +11,9 @@ import pytest
 
 from pages.lenses.attention.captions import describe_random_weights
 from pages.lenses.attention_distance.captions import describe_cnn_beside_heads
-from pages.studies import attention_over_convolutions, hybrid_training, positions, published_sizes, robustness
+from pages.studies import robustness
+from pages.studies.renderer import build
+from pages.studies.study import list_studies
 from vitviz.analysis.image_changes import ROBUSTNESS, Losses, collect_losses
 from vitviz.analysis.norms import describe_gradient_shares, select_norms
 from vitviz.checkpoints import open_model
@@ -26,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_the_cited_gap_of_data_size_is_the_table_s() -> None:
     text = tomllib.loads((ROOT / "vitviz" / "papers.toml").read_text())["findings"]["data_size"]
-    cnn, *vits = published_sizes.ACCURACY.values()
+    places, cnn, *vits = (list_studies()["published_sizes"].views[0].published or {}).values()
     gaps = [max((vit[place] or 0) for vit in vits) - (cnn[place] or 0) for place in (0, -1)]
     assert re.findall(r"(\d\.\d) points", text) == [f"{abs(gap):.1f}" for gap in gaps] == ["3.4", "0.5"]
 
@@ -61,14 +63,9 @@ def test_models_are_ranked_by_the_share_kept_and_nothing_at_the_floor(
 
 
 def test_attention_over_convolutions_shows_no_loss_where_the_seeds_barely_differ() -> None:
-    stored = read_result("conv_attention")
-    text = attention_over_convolutions.describe_results(stored)
-    assert "separated" not in text
-    for name in attention_over_convolutions.ATTENTION:
-        verdict = attention_over_convolutions.compare_models(stored, name, "control")
-        assert verdict is not None and f"{attention_over_convolutions.TITLES[name]}: " in text
-        if verdict.outcome == "no difference shown":
-            assert f"{attention_over_convolutions.TITLES[name]}: no difference shown" in text
+    study = list_studies()["attention_over_convolutions"]
+    text = build(study, {}).caption
+    assert "separated" not in text and text.count("no difference shown") == 2
 
 
 def test_overlapping_gradient_ratios_are_said_to_overlap() -> None:
@@ -91,10 +88,9 @@ def test_overlapping_gradient_ratios_are_said_to_overlap() -> None:
 
 
 def test_hybrid_and_vit_are_not_compared_across_schedules() -> None:
-    view = hybrid_training.build("light", [*hybrid_training.list_axes()][0])
-    assert "of what the ViT needs" not in view.caption
-    assert "Their schedules and augmentations differ, so this does not compare" in view.caption
-    assert view.prediction is None
+    built = build(list_studies()["hybrid_training"], {"over": "pictures"})
+    assert "of what the ViT needs" not in built.caption and built.prediction is None
+    assert "two schedules and augmentations, not architectures alone" in built.caption
 
 
 def test_every_layer_s_distance_stands_beside_a_cnn_s() -> None:
@@ -125,15 +121,15 @@ def test_the_lesson_s_effective_keys_are_measured() -> None:
 
 
 def test_encodings_that_tie_are_not_ranked() -> None:
-    races = positions.load_races()
-    for dataset, race in races.items():
-        reached = {run["positions"]: float(run["measured"]["accuracy"]) for run in race["runs"]}
-        text = positions.describe_gap(dataset, float(race["train"]["epochs"]), reached)
-        assert "best encoding" not in text and "show no difference from it" in text
-        best = max(accuracy for name, accuracy in reached.items() if name != "none")
-        near = [a for name, a in reached.items() if name != "none" and best - a < 0.002]
-        level = re.search(r"(\d+) of the other", text)
-        assert level is not None and int(level[1]) >= len(near) - 1
+    for dataset in ("shapes", "digits", "mnist"):
+        built = build(list_studies()["positions"], {"dataset": dataset})
+        assert "best encoding" not in built.caption and "show no difference from it" in built.notes
+        assert built.numbers is not None
+        reached = [built.numbers.get_mean(name, "") for name in built.numbers.titles if name != "none"]
+        level = re.search(r"(\d+) of the other", built.notes)
+        assert (
+            level is not None and int(level[1]) >= sum(max(reached) - value < 0.002 for value in reached) - 1
+        )
 
 
 def test_swin_s_ids_are_not_said_to_be_of_contiguous_regions() -> None:
