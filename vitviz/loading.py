@@ -11,6 +11,7 @@ from tqdm import tqdm
 
 from vitviz import checkpoints
 from vitviz.checkpoint_header import CheckpointError, read_header
+from vitviz.models import published_weights
 from vitviz.models.file_download import NoNetworkError
 from vitviz.models.formats import open_model
 from vitviz.models.formats.checkpoint_settings import check_labels
@@ -20,7 +21,6 @@ from vitviz.models.hub import fetch_hub_folder, find_hub_folder, is_hub_id, list
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.pretrained import load_pretrained
 from vitviz.models.pretrained_list import PRETRAINED, PretrainedError, UnknownArchitectureError
-from vitviz.models.published_weights import SHIPPED_FOLDERS
 from vitviz.upload_limits import WEIGHTS_BYTES
 
 _SETTINGS = ("num_heads", "img_size", "mean", "std", "crop_pct", "interpolation", "global_pool", "act_layer")
@@ -106,7 +106,10 @@ def _name_classes(model: LoadedModel, labels: tuple[str, ...] | None) -> LoadedM
 
 def list_shipped() -> dict[str, Path]:
     """Return the checkpoints on this machine by name; a wheel carries one of those in a checkout."""
-    folder = next((folder for folder in SHIPPED_FOLDERS if folder.is_dir()), SHIPPED_FOLDERS[0])
+    folder = next(
+        (folder for folder in published_weights.SHIPPED_FOLDERS if folder.is_dir()),
+        published_weights.SHIPPED_FOLDERS[0],
+    )
     files = sorted(folder.glob("*.safetensors"))
     return {file.stem: file for file in files if file.stem not in PRETRAINED}
 
@@ -140,7 +143,11 @@ def _load_published(name: str, image_size: int | None) -> LoadedModel:
         if name.endswith((".safetensors", "/")) or name.startswith((".", "/")):
             raise PretrainedError(f"there is no file or folder {name}") from error
         shipped = ", ".join(list_shipped()) or "none"
-        more = "" if SHIPPED_FOLDERS[0].is_dir() else " (a checkout of the repository has more)"
+        more = (
+            ""
+            if published_weights.SHIPPED_FOLDERS[0].is_dir()
+            else " (a checkout of the repository has more)"
+        )
         raise PretrainedError(
             f"{name!r} is no file, folder, shipped or published model; shipped: {shipped}{more};"
             " published: run python -m vitviz.fetch for the list"

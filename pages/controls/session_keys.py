@@ -19,7 +19,11 @@ SELECTION = "_nouns"  # selection.Selection: the selection of this run
 MODELS = "_models"  # (identity of the run, models by key): cached for one run
 PAGE = "_page"  # str: the slug of the page in this run
 MODEL_CHOSEN = "_by_hand"  # bool: the user chose the model in the sidebar, by a link or by a button; or KEPT
+LANDED = "_landed"  # (slug, key of the model, image): where the model was first shown, and with which image
 PREVIOUS_MODEL = "_former"  # model_suggestion.PreviousModel: the selection before the app switched the model
+DROPPED_STEP = (
+    "_dropped_step"  # (key of the model, the step that is shown, the sentence that names the linked one)
+)
 MISSING_MODEL = "_lost"  # (key of the substitute, the sentence that names the missing model)
 MODEL_DIALOG = (
     "_more"  # str: part that the open dialog of models shows first, 'own' or 'published'; '' if closed

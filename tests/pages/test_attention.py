@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ from vitviz.plots.attention_message import strip_view
 from vitviz.probe.capture import Capture, stream_attention
 from vitviz.text import signed
 
+CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
 PAGE = "pages/lenses/attention/page.py"
 BLOCK = "pages/lenses/block/page.py"
 DRAWN = {
@@ -432,7 +434,10 @@ def test_the_sentence_is_marked_as_an_illustration(open_app):
 def test_it_opens_on_the_most_concentrated_map_of_a_correct_prediction() -> None:
     entry = registry.BY_SLUG["attention"]
     dataset, _, number = entry.images[""].partition(":")
-    model, images = vitviz.load(entry.default), datasets.load_dataset(dataset)
+    model, images = (
+        vitviz.load(CHECKPOINTS / f"{entry.default}.safetensors"),
+        datasets.load_dataset(dataset),
+    )
     rows: list[np.ndarray] = []
 
     def keep(layer: int, attention: np.ndarray) -> None:

@@ -154,11 +154,12 @@ def test_a_photo_goes_to_a_photo_model_that_is_here(
 ) -> None:
     monkeypatch.setenv("VITVIZ_WEIGHTS", str(tmp_path / "weights"))
     put_photo_model(monkeypatch)
-    app = upload(open_app(ATTENTION), png())
+    app = upload(open_app("pages/lenses/block/page.py"), png())
     assert not app.exception
-    assert app.query_params["model"] == f"pretrained:{SHIPPED}"
-    assert app.query_params["pin"] == "cls" and app.query_params["attention.layer"] == "3"
+    assert app.query_params["model"] == f"pretrained:{SHIPPED}" and app.query_params["pin"] == "cls"
     assert "A photo model is on this server" in sentences(app)
+    app.switch_page(ATTENTION).run()
+    assert app.query_params["model"] == f"pretrained:{SHIPPED}" and app.query_params["attention.layer"] == "3"
     assert not button(app, "nouns.published_offer")
 
 

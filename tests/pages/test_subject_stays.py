@@ -1,0 +1,105 @@
+"""Test that model, step, image and pin stay from page to page, with one photo and with an image of a class."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pages.frame import registry
+from tests.pages.conftest import OpenApp, said
+from vitviz.models.published_weights import SHIPPED
+
+SHIPPED_FILES = Path(__file__).resolve().parents[2] / "checkpoints"
+PHOTO = f"pretrained:{SHIPPED}"
+PHOTO_PAGES = ("patches", "attention", "layers", "two_images")
+WALK = (
+    "attention",
+    "patches",
+    "filters",
+    "swin",
+    "positions",
+    "block",
+    "attention_distance",
+    "distillation",
+    "layers",
+    "two_images",
+    "attention",
+)
+SUBSTITUTED = {"swin": "checkpoint:cifar10_swin", "distillation": "checkpoint:cifar10_deit_soft"}
+
+
+@pytest.fixture
+def shipped(no_shipped_checkpoints: Path) -> Path:
+    """The photo model and the models that pages show instead of it."""
+    for name in (SHIPPED, "cifar10_vit", "cifar10_swin", "cifar10_deit_soft", "cifar10_cnn", "digits_vit"):
+        (no_shipped_checkpoints / f"{name}.safetensors").symlink_to(SHIPPED_FILES / f"{name}.safetensors")
+    return no_shipped_checkpoints
+
+
+@pytest.mark.parametrize("slug", PHOTO_PAGES)
+def test_pages_open_on_a_photo_with_the_photo_model(open_app: OpenApp, shipped: Path, slug: str) -> None:
+    app = open_app(registry.BY_SLUG[slug].path)
+    assert (said(app, "model"), said(app, "image")) == (PHOTO, "sample:cat")
+    assert not app.main.error and not app.main.info
+    if slug == "attention":
+        assert (said(app, "attention.layer"), said(app, "attention.head")) == ("10", "5")
+
+
+def test_without_the_photo_model_they_open_on_their_other_default(open_app: OpenApp, shipped: Path) -> None:
+    (shipped / f"{SHIPPED}.safetensors").unlink()
+    app = open_app(registry.BY_SLUG["attention"].path)
+    assert (said(app, "model"), said(app, "image")) == ("checkpoint:cifar10_vit", "cifar10-few:134")
+
+
+@pytest.mark.parametrize(
+    ("model", "image"), [(PHOTO, "sample:cat"), ("checkpoint:cifar10_vit", "cifar10-few:118")]
+)
+def test_a_walk_of_ten_pages_keeps_model_and_image(
+    open_app: OpenApp, shipped: Path, model: str, image: str
+) -> None:
+    """A page that cannot use the model shows another, and the next page shows the model again."""
+    linked = {} if model == PHOTO else {"model": model, "image": image, "pin": "0.100,0.900"}
+    app = open_app(registry.BY_SLUG[WALK[0]].path, **linked)
+    for slug in WALK[1:]:
+        app.switch_page(registry.BY_SLUG[slug].path).run()
+        assert not app.exception, slug
+        assert (said(app, "model"), said(app, "image")) == (model, image), slug
+        assert app.sidebar.selectbox(key="model").value == SUBSTITUTED.get(slug, model), slug
+        assert not linked or said(app, "pin") == linked["pin"], (slug, said(app, "pin"))
+
+
+@pytest.mark.parametrize(
+    ("image", "model"),
+    [
+        ("sample:coffee", PHOTO),
+        ("cifar10-few:3", "checkpoint:cifar10_vit"),
+        ("digits:3", "checkpoint:digits_vit"),
+    ],
+)
+def test_a_link_that_names_an_image_opens_the_model_that_suits_it(
+    open_app: OpenApp, shipped: Path, image: str, model: str
+) -> None:
+    app = open_app(registry.BY_SLUG["attention"].path, image=image)
+    assert (said(app, "model"), said(app, "image")) == (model, image)
+
+
+@pytest.mark.parametrize(("linked", "nearest"), [("1", "0"), ("1000", "1179"), ("40000", "40500")])
+def test_a_link_to_a_dropped_step_opens_the_nearest_and_says_so(
+    open_app: OpenApp, shipped: Path, linked: str, nearest: str
+) -> None:
+    app = open_app(registry.BY_SLUG["attention"].path, model="checkpoint:cifar10_vit", step=linked)
+    assert said(app, "step") == nearest
+    notes = [caption.value for caption in app.sidebar.caption]
+    assert (
+        f"Step {int(linked):,} of this model is not stored. The nearest one, {int(nearest):,}, is shown."
+        in notes
+    )
+    app.sidebar.select_slider(key="step").set_value(34).run()
+    assert not any("is not stored" in caption.value for caption in app.sidebar.caption)
+
+
+def test_a_link_to_a_dropped_step_of_a_cnn_opens_its_last(open_app: OpenApp, shipped: Path) -> None:
+    app = open_app(registry.BY_SLUG["on_your_picture"].path, model="checkpoint:cifar10_cnn", step="32")
+    assert said(app, "step") == "33750"
+    assert any("Step 32 of this model is not stored" in caption.value for caption in app.sidebar.caption)
