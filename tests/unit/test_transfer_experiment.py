@@ -22,6 +22,7 @@ from vitviz.models.vit import VisionTransformer
 from vitviz.models.zoo import create_model
 from vitviz.probe.layers import extract_features, patch_means
 from vitviz.training.fine_tuning_race import Method
+from vitviz.weight_identity import resolve_identity
 
 SMALL = {"image_size": 16, "in_chans": 1, "num_classes": 3}
 
@@ -98,7 +99,8 @@ def test_what_is_stored_was_made_as_planned(name: str) -> None:
     if not (RESULTS / f"{name}.json").is_file():
         pytest.skip("it was not measured as yet")
     experiment, stored = EXPERIMENTS[name](), read_result(name)
-    assert json.loads(json.dumps(experiment.settings)) == stored.settings
+    sources = {name: resolve_identity(digest) for name, digest in stored.settings["digests"].items()}
+    assert json.loads(json.dumps(experiment.settings)) == {**stored.settings, "digests": sources}
 
 
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
