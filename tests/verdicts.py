@@ -48,3 +48,28 @@ def recompute(
     t, z = t_quantile(len(seeds) - 1, 1 - rate / 2), t_quantile(images - 1, 1 - rate / 2)
     half = np.sqrt(max(t**2 * gaps.var(ddof=1) / len(seeds) + z**2 * of_images, z**2 * whole))
     return float(gaps.mean()), float(gaps.mean() - half), float(gaps.mean() + half)
+
+
+Pair = tuple[Sequence[Any], Sequence[Any], int]
+
+
+def holm(pairs: Sequence[Pair], rate: float = 0.05) -> list[str]:
+    """Return the outcome of each comparison of a family, by step-down tests; '' with one seed or no common seed."""
+    outcomes = [""] * len(pairs)
+    tested = []
+    for place, pair in enumerate(pairs):
+        found = recompute(*pair)
+        if found is not None and not np.isnan(found[1]):
+            outcomes[place] = "no difference shown"
+            tested.append(place)
+    while tested:
+        level = rate / len(tested)
+        intervals = {place: recompute(*pairs[place], level) for place in tested}
+        shown = [place for place, found in intervals.items() if found and (found[1] > 0 or found[2] < 0)]
+        if not shown:
+            break
+        for place in shown:  # every p-value below this level is also below the levels of later steps
+            found = intervals[place]
+            outcomes[place] = "higher" if found and found[1] > 0 else "lower"
+            tested.remove(place)
+    return outcomes

@@ -356,24 +356,25 @@ def _advise_distillation(entries: tuple[Entry, ...]) -> Advice:
         if student is not None and twin is not None
         else ""
     )
-    duels, selected = load_duels(), [duel.verdict for duel in load_selected_duels()]
-    verdicts = [duel.verdict for by_size in duels.values() for duel in by_size]
-    wins, loses = verdicts.count("wins"), verdicts.count("loses")
-    chosen = selected.count("wins") or "none"
+    duels, selected = load_duels(), load_selected_duels()
+    outcomes = [duel.outcome for by_size in duels.values() for duel in by_size]
+    better, worse = outcomes.count("higher"), outcomes.count("lower")
+    gains = [duel.verdict.estimate for by_size in duels.values() for duel in by_size]
+    chosen = sum(duel.outcome == "higher" for duel in selected) or "none"
     best = (
-        " If the distillation method is selected by validation accuracy, the student exceeds the same model without"
-        f" a teacher by more than the seed spread at {chosen} of {len(selected)} sizes."
+        " If the distillation method is selected by validation accuracy, the student is more accurate than the same"
+        f" model without a teacher at {chosen} of {len(selected)} sizes."
     )
     small = (
-        f"on small datasets, hard labels help by more than the seed spread at {wins or 'none'} of"
-        f" {len(verdicts)} sizes{f' and harm at {loses}' if loses else ''}"
+        f"on small datasets, hard labels are shown to help at {better or 'none'} of {len(outcomes)} sizes"
+        f"{f' and to harm at {worse}' if worse else ''}; {sum(gain > 0 for gain in gains)} of {len(gains)} mean"
+        " differences are positive"
     )
     return Advice(
         f"A teacher helps a ViT on ImageNet-1k; {small if duels else 'no result for small datasets yet'}.",
         f"DeiT-B gains {gain:.1f} points from the hard labels of a CNN ({top1['DeiT-B']} to"
         f" {top1['DeiT-B, distilled']} %).{shipped}"
-        f"{f' {distillation.describe_tally(duels, augmented=True)}' if duels else ''}{best if selected else ''}"
-        f"{' Seed spread: range of the difference over the seeds.' if duels or selected else ''}",
+        f"{f' {distillation.describe_tally(duels, augmented=True)}' if duels else ''}{best if selected else ''}",
         f"cited: {published_results.DEIT_PAPER}"
         + ("; measured by this project" if shipped else "")
         + ("; students of 'How much data?', augmented" if duels else ""),

@@ -9,8 +9,9 @@ from statistics import mean, stdev
 
 from tests.pages.conftest import OpenApp
 from tests.pages.told import words
+from tests.verdicts import Pair, holm, recompute
 from vitviz.experiments.data_size import GRIDS
-from vitviz.experiments.result_file import RESULTS, read_result
+from vitviz.experiments.result_file import RESULTS, TEST_IMAGES, read_result
 
 SHIPPED = [name for name in GRIDS if (RESULTS / f"data_size_{name}.json").is_file()]
 DATA, DEIT, WHICH = (
@@ -41,31 +42,30 @@ def test_the_guide_s_comparison(open_app: OpenApp) -> None:
 def test_the_guide_s_word_on_teachers(open_app: OpenApp) -> None:
     """Hard labels and the chosen way of teaching are counted apart: they win at other sizes."""
     text = words(open_app(WHICH, **{"which_model.view": "guide"}))
-    hard: list[list[float]] = []
+    better, sizes = 0, 0
     for name in SHIPPED:
-        by = {
-            (row["model"], row["pictures"], row["seed"]): row["test"]
-            for row in read_result(f"data_size_{name}").rows
-            if row["augmented"] and "test" in row
-        }
-        for size in GRIDS[name].sizes:
-            own = [by["deit", size, s] - by["vit", size, s] for s in range(3) if ("deit", size, s) in by]
-            hard += [own] if own else []
+        rows = [row for row in read_result(f"data_size_{name}").rows if row["augmented"] and "test" in row]
+        pairs: list[Pair] = [
+            (
+                [r for r in at if r["model"] == "deit"],
+                [r for r in at if r["model"] == "vit"],
+                TEST_IMAGES[name],
+            )
+            for size in GRIDS[name].sizes
+            if (at := [row for row in rows if row["pictures"] == size])
+        ]
+        outcomes = holm([pair for pair in pairs if recompute(*pair)])
+        better, sizes = better + outcomes.count("higher"), sizes + len(outcomes)
+    assert f"hard labels are shown to help at {better or 'none'} of {sizes} sizes" in text
     chosen = []
     for name in (name for name in GRIDS if (RESULTS / f"teaching_{name}.json").is_file()):
-        rows = read_result(f"teaching_{name}").rows
+        rows = list(read_result(f"teaching_{name}").rows)
         for size in {row["pictures"] for row in rows}:
             at = {
-                lesson: sorted(
-                    (row["seed"], row["validation"], row["test"])
-                    for row in rows
-                    if row["pictures"] == size and row["lesson"] == lesson
-                )
+                lesson: [row for row in rows if row["pictures"] == size and row["lesson"] == lesson]
                 for lesson in {row["lesson"] for row in rows}
             }
-            alone = [test for _, _, test in at.pop("twin")]
-            best = max(at.values(), key=lambda own: mean(validation for _, validation, _ in own))
-            chosen.append([test - twin for (_, _, test), twin in zip(best, alone, strict=True)])
-    won = [sum(len(g) > 1 and mean(g) > max(g) - min(g) for g in gains) or "none" for gains in (hard, chosen)]
-    assert f"hard labels help by more than the seed spread at {won[0]} of {len(hard)} sizes" in text
-    assert f"by more than the seed spread at {won[1]} of {len(chosen)} sizes." in text
+            alone = at.pop("twin")
+            best = max(at.values(), key=lambda own: mean(row["validation"] for row in own))
+            chosen += holm([(best, alone, TEST_IMAGES[name])])
+    assert f"without a teacher at {chosen.count('higher') or 'none'} of {len(chosen)} sizes." in text

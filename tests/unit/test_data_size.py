@@ -18,7 +18,8 @@ NUMBER = r"CNN|ViT|[+\N{MINUS SIGN}]?\d[\d,]*(?:\.\d+)?"
 def row(
     model: str, pictures: int, seed: int, test: float, augmented: bool = True, **more: object
 ) -> dict[str, object]:
-    return {"model": model, "pictures": pictures, "seed": seed, "augmented": augmented, "test": test, **more}
+    cell = {"model": model, "pictures": pictures, "seed": seed, "augmented": augmented}
+    return {**cell, "test": test, "test_images": 10_000, **more}
 
 
 ROWS = [
@@ -46,22 +47,21 @@ def test_a_training_that_diverged_is_no_point() -> None:
     assert vit.seeds[0] == 2
 
 
-def test_a_lead_is_clear_where_the_seeds_do_not_overlap() -> None:
+def test_a_lead_has_a_verdict() -> None:
     few, many = find_leads(group_curves(ROWS, NAMES, augmented=True))
-    assert (few.first.name, few.clear) == ("cnn", True)
-    assert few.margin == pytest.approx(0.2)
-    assert (many.first.name, many.pictures) == ("vit", 1000)
-    near = [*(row("cnn", 50, seed, test) for seed, test in ((0, 0.8), (1, 0.6))), row("vit", 50, 0, 0.65)]
-    (one,) = find_leads(group_curves(near, NAMES, augmented=True))
-    assert (one.first.name, one.clear, one.seeds, one.certainty) == ("cnn", False, 1, "one seed")
-    (two,) = find_leads(group_curves([*near, row("vit", 50, 1, 0.65)], NAMES, augmented=True))
-    assert (two.clear, two.certainty) == (False, "the ranges over the seeds overlap")
-
-
-def test_one_seed_is_never_a_clear_lead() -> None:
-    """Its lowest lies above the other's highest whatever the two are."""
-    (_, many) = find_leads(group_curves(ROWS, NAMES, augmented=True))
-    assert (many.seeds, many.clear) == (1, False)
+    assert few.first.name == "cnn" and few.margin == pytest.approx(0.2)
+    assert few.verdict is not None and few.verdict.outcome == "no difference shown", (
+        "0.3 and 0.1 over two seeds"
+    )
+    assert few.certainty == "no difference shown"
+    assert (many.first.name, many.pictures, many.certainty) == ("vit", 1000, "one seed")
+    same = [row(name, 50, seed, test) for name, test in (("cnn", 0.8), ("vit", 0.6)) for seed in (0, 1)]
+    (lead,) = find_leads(group_curves(same, NAMES, augmented=True))
+    assert lead.verdict is not None and lead.verdict.outcome == "higher"
+    assert lead.certainty == "95\N{NO-BREAK SPACE}% interval +18.8 to +21.2"
+    apart = [row("cnn", 50, 0, 0.8), row("vit", 50, 1, 0.6)]
+    (lead,) = find_leads(group_curves(apart, NAMES, augmented=True))
+    assert lead.verdict is None and lead.certainty == "no seed in common"
 
 
 def test_equal_time_reads_every_curve_when_the_quickest_was_done() -> None:

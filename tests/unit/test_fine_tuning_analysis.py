@@ -7,7 +7,7 @@ import pytest
 
 from tests.messages import unpack
 from vitviz.analysis import transfer
-from vitviz.analysis.data_size import Curve, create_curve
+from vitviz.analysis.data_size import Curve, group_by_size
 from vitviz.analysis.fine_tuning import (
     Group,
     compare_groups,
@@ -139,25 +139,31 @@ def test_the_plan_holds_cosines_as_bytes() -> None:
     assert arrays["before"].tolist() == [[255]] and arrays["after"].max() == 0
 
 
-def curves(spread: float = 0.01, **values: list[float]) -> list[Curve]:
-    sizes = (2, 10, 50)
-    return [
-        create_curve(
-            name, name, {size: [v - spread, v + spread] for size, v in zip(sizes, line, strict=True)}
-        )
-        for name, line in values.items()
+def curves(spread: float = 0.0, seeds: int = 2, **values: list[float]) -> list[Curve]:
+    """Curves whose seeds lie this far apart, on 10,000 test images."""
+    rows = [
+        {
+            "method": name,
+            "a_class": size,
+            "seed": seed,
+            "test": v + (-1) ** seed * shift,
+            "test_images": 10_000,
+        }
+        for place, (name, line) in enumerate(values.items())
+        for size, v in zip((2, 10, 50), line, strict=False)
+        for seed, shift in enumerate([spread if place else 0.0] * seeds)
     ]
+    return group_by_size(rows, {name: name for name in values}, "method", "a_class")
 
 
-def test_who_leads_at_both_ends_is_said_with_the_spread() -> None:
-    said = transfer.describe_leads(curves(tuned=[0.9, 0.9, 0.9], scratch=[0.4, 0.5, 0.895]))
-    assert "'tuned' leads with 2 images per class: 90.0" in said and "do not overlap" in said
-    assert "50 images per class" in said and "the ranges over the seeds overlap" in said
+def test_the_leads_at_both_ends_have_their_certainty() -> None:
+    text = transfer.describe_leads(curves(tuned=[0.9, 0.9, 0.9], scratch=[0.4, 0.5, 0.897]))
+    assert "'tuned' leads with 2 images per class: 90.0" in text and "interval +48.9 to +51.1" in text
+    assert "50 images per class" in text and "(no difference shown)" in text
 
 
-def test_of_one_seed_no_spread_is_claimed() -> None:
-    found = [create_curve(name, name, {2: [value]}) for name, value in (("tuned", 0.9), ("scratch", 0.4))]
-    assert transfer.describe_leads(found).endswith("(one seed).")
+def test_one_seed_has_no_interval() -> None:
+    assert transfer.describe_leads(curves(seeds=1, tuned=[0.9], scratch=[0.4])).endswith("(one seed).")
 
 
 def test_curves_leave_out_what_diverged() -> None:

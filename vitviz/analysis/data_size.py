@@ -1,11 +1,13 @@
 """Compare accuracies over the number of training images: means and spreads over seeds, and the leading models."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from vitviz.analysis.verdict import Verdict, compare_rows, find_leaders
 
 Row = Mapping[str, Any]
 FloatArray = NDArray[np.float64]
@@ -24,6 +26,7 @@ class Curve:
     low: FloatArray
     high: FloatArray
     seeds: NDArray[np.int64]
+    rows: tuple[tuple[Row, ...], ...] = ()  # behind each point
 
     def find_size(self, image_count: int) -> int | None:
         """Return the index of a size; None where it was not measured."""
@@ -45,22 +48,16 @@ class Lead:
         return _mean(self.first, self.pictures) - _mean(self.second, self.pictures)
 
     @property
-    def seeds(self) -> int:
-        """Number of seeds, the smaller of the two."""
-        return min(int(curve.seeds[_find_size(curve, self.pictures)]) for curve in (self.first, self.second))
-
-    @property
-    def clear(self) -> bool:
-        """True if every seed is above every seed of the other model; False with one seed."""
-        lowest = self.first.low[_find_size(self.first, self.pictures)]
-        return self.seeds > 1 and bool(lowest > self.second.high[_find_size(self.second, self.pictures)])
+    def verdict(self) -> Verdict | None:
+        """The first model compared with the second; None if no seed has both."""
+        groups = [curve.rows[_find_size(curve, self.pictures)] for curve in (self.first, self.second)]
+        return compare_rows(groups[0], groups[1])
 
     @property
     def certainty(self) -> str:
         """Certainty of the lead in words, to follow a number."""
-        if self.seeds == 1:
-            return "one seed"
-        return f"the ranges over the seeds {'do not overlap' if self.clear else 'overlap'}"
+        verdict = self.verdict
+        return "no seed in common" if verdict is None else verdict.certainty
 
 
 def group_curves(
@@ -82,12 +79,14 @@ def group_by_size(
     """Return a curve of `key` over the number in the field `size` for every value of the field `name`."""
     curves = []
     for variant, title in titles.items():
-        by_size: dict[int, list[float]] = {}
+        by_size: dict[int, list[Row]] = {}
         for row in rows:
             if row[name] == variant and key in row:
-                by_size.setdefault(int(row[size]), []).append(float(row[key]))
+                by_size.setdefault(int(row[size]), []).append(row)
         if by_size:
-            curves.append(create_curve(variant, title, by_size))
+            values = {count: [float(row[key]) for row in group] for count, group in by_size.items()}
+            groups = tuple(tuple(by_size[count]) for count in sorted(by_size))
+            curves.append(replace(create_curve(variant, title, values), rows=groups))
     return curves
 
 
@@ -137,6 +136,17 @@ def add_equal_time_accuracy(rows: Sequence[Row]) -> list[Row]:
     return out
 
 
+def find_curve_leaders(curves: Sequence[Curve], size: int) -> tuple[str, ...]:
+    """Return the names that are not shown to be lower than the highest mean at one size, see `find_leaders`."""
+    sides = {
+        curve.name: {int(row["seed"]): float(row["test"]) for row in curve.rows[place]}
+        for curve in curves
+        if (place := curve.find_size(size)) is not None
+    }
+    counts = [row.get("test_images", 0) for curve in curves for group in curve.rows for row in group]
+    return find_leaders(sides, images=min(map(int, counts), default=0))
+
+
 def find_leads(curves: Sequence[Curve]) -> list[Lead]:
     """Return the two best models at every size with at least two models."""
     sizes = sorted({int(size) for curve in curves for size in curve.pictures})
@@ -160,17 +170,6 @@ def _mean(curve: Curve, size: int) -> float:
     return float(curve.mean[_find_size(curve, size)])
 
 
-def _describe_doubt(lead: Lead) -> str:
-    return f" ({lead.certainty})" if lead.seeds > 1 and not lead.clear else ""
-
-
-def _describe_change(before: Lead, after: Lead) -> str:
-    return (
-        f"The lead changes from {before.first.title} to {after.first.title} between {before.pictures:,} and"
-        f" {after.pictures:,} images{_describe_doubt(before) or _describe_doubt(after)}."
-    )
-
-
 def compute_mean_lines(rows: Sequence[Row], titles: Mapping[str, str]) -> dict[str, tuple[str, FloatArray]]:
     """Return by model its title and (2, n): core-seconds and validation accuracy at equal updates, seed means.
 
@@ -184,14 +183,3 @@ def compute_mean_lines(rows: Sequence[Row], titles: Mapping[str, str]) -> dict[s
         if complete:
             lines[name] = title, np.mean(complete, axis=0)[:, 1:].T
     return lines
-
-
-def pair_differences(these: Sequence[Row], those: Sequence[Row], key: str = "test") -> dict[int, list[float]]:
-    """Return by image count `key` of these rows minus 'test' of those with the same seed; unpaired rows are skipped."""
-    other = {(row["pictures"], row["seed"]): float(row["test"]) for row in those if "test" in row}
-    by_size: dict[int, list[float]] = {}
-    for row in these:
-        place = row["pictures"], row["seed"]
-        if key in row and place in other:
-            by_size.setdefault(int(row["pictures"]), []).append(float(row[key]) - other[place])
-    return by_size

@@ -2,17 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vitviz.analysis.attention import softmax
-from vitviz.analysis.data_size import Curve, pair_differences
+from vitviz.analysis.data_size import Curve
+from vitviz.analysis.verdict import Outcome, Verdict, compare_family, compare_rows
 from vitviz.text import gained, join_words, plural
 
 Row = Mapping[str, Any]
-Verdict = Literal["wins", "loses", "even", "one"]
 _TWIN = "twin"  # the same model trained without a teacher
 NO_TWIN = "No student has a twin with the same seed."
 # Ways to combine the two heads of the student, by the field of a stored row.
@@ -26,34 +26,25 @@ ANSWERS = {
 
 @dataclass(frozen=True)
 class Duel:
-    """Student against twin with so many images, seed by seed: `gains` in [−1, 1], one for each seed of both."""
+    """Student compared with its twin with so many images; the sizes of one experiment are one family."""
 
     pictures: int
-    gains: tuple[float, ...]
+    verdict: Verdict
 
     @property
-    def mean(self) -> float:
-        """Mean gain from the teacher."""
-        return float(np.mean(self.gains))
-
-    @property
-    def verdict(self) -> Verdict:
-        """'wins' or 'loses' if the mean exceeds the range of the seeds, 'even' if it does not, 'one' with one seed."""
-        if len(self.gains) == 1:
-            return "one"
-        if abs(self.mean) <= max(self.gains) - min(self.gains):
-            return "even"
-        return "wins" if self.mean > 0 else "loses"
+    def outcome(self) -> Outcome | None:
+        """Outcome of the verdict."""
+        return self.verdict.outcome
 
 
 @dataclass(frozen=True)
 class Lesson:
-    """One distillation recipe at one size: accuracies over the seeds, on validation and on test images."""
+    """One distillation recipe at one size: validation accuracies and rows, one a seed."""
 
     name: str
     pictures: int
     validation: tuple[float, ...]
-    test: tuple[float, ...]
+    rows: tuple[Row, ...]
 
     @property
     def mean_validation(self) -> float:
@@ -64,8 +55,14 @@ class Lesson:
 def compute_duels(rows: Sequence[Row], augmented: bool) -> list[Duel]:
     """Compare student and twin at every size of both; the student predicts by the mean of its logits."""
     half = [row for row in rows if row["augmented"] == augmented]
-    by_size = pair_differences(_rows_of(half, "deit"), _rows_of(half, "vit"))
-    return [Duel(pictures, tuple(by_size[pictures])) for pictures in sorted(by_size)]
+    students, twins = _rows_of(half, "deit"), _rows_of(half, "vit")
+    found = []
+    for size in sorted({int(row["pictures"]) for row in students}):
+        student, twin = ([row for row in side if row["pictures"] == size] for side in (students, twins))
+        if verdict := compare_rows(student, twin):
+            found.append((size, verdict))
+    family = compare_family([verdict for _, verdict in found])
+    return [Duel(size, verdict) for (size, _), verdict in zip(found, family, strict=True)]
 
 
 def _rows_of(rows: Sequence[Row], model: str) -> list[Row]:
@@ -73,23 +70,26 @@ def _rows_of(rows: Sequence[Row], model: str) -> list[Row]:
 
 
 def describe_tally(by_dataset: Mapping[str, Sequence[Duel]], augmented: bool) -> str:
-    """Count the sizes of all datasets at which the student is better, worse, or within the seed spread."""
-    every = [duel.verdict for duels in by_dataset.values() for duel in duels]
+    """Count the sizes of all datasets at which the student is better, worse, or no difference is shown."""
+    every = [duel for duels in by_dataset.values() for duel in duels]
     if not every:
         return NO_TWIN
     half = "with" if augmented else "without"
-    single = f"; one seed at {every.count('one')}" if "one" in every else ""
+    outcomes = [duel.outcome for duel in every]
+    gains = [duel.verdict.estimate for duel in every]
+    none = f"; no verdict at {outcomes.count(None)}" if None in outcomes else ""
     return (
-        f"At {plural(len(every), 'dataset size')} {half} augmentation, the student is better by more than the"
-        f" seed spread at {_describe_count(by_dataset, 'wins')}, worse at {_describe_count(by_dataset, 'loses')}"
-        f" and within the spread at {every.count('even') or 'none'}{single}."
+        f"At {plural(len(every), 'dataset size')} {half} augmentation, the student is better at"
+        f" {_describe_count(by_dataset, 'higher')}, worse at {_describe_count(by_dataset, 'lower')}, and no difference"
+        f" is shown at {outcomes.count('no difference shown') or 'none'}{none}. The mean difference is positive at"
+        f" {sum(gain > 0 for gain in gains)}: {gained(float(np.mean(gains)))} points on average."
     )
 
 
-def _describe_count(by_dataset: Mapping[str, Sequence[Duel]], verdict: Verdict) -> str:
+def _describe_count(by_dataset: Mapping[str, Sequence[Duel]], outcome: Outcome) -> str:
     """Format a count of sizes, as '3 (Digits 50; MNIST 250 and 1,000)'."""
     by_title = {
-        title: [duel.pictures for duel in duels if duel.verdict == verdict]
+        title: [duel.pictures for duel in duels if duel.outcome == outcome]
         for title, duels in by_dataset.items()
     }
     listed = "; ".join(f"{title} {_sizes(sizes)}" for title, sizes in by_title.items() if sizes)
@@ -135,7 +135,7 @@ def group_lessons(rows: Sequence[Row]) -> list[Lesson]:
             name,
             pictures,
             tuple(float(row["validation"]) for row in group),
-            tuple(float(row["test"]) for row in group),
+            tuple(group),
         )
         for (name, pictures), group in by_lesson.items()
     ]
@@ -154,10 +154,9 @@ def select_lessons(lessons: Sequence[Lesson]) -> list[tuple[Lesson, Lesson]]:
 
 
 def create_duel(distilled: Lesson, twin: Lesson) -> Duel | None:
-    """Return a recipe against its twin, seed by seed; None if a seed has no twin."""
-    if len(distilled.test) != len(twin.test):
-        return None
-    return Duel(distilled.pictures, tuple(a - b for a, b in zip(distilled.test, twin.test, strict=True)))
+    """Return a recipe compared with its twin; None if no seed has both."""
+    verdict = compare_rows(distilled.rows, twin.rows)
+    return None if verdict is None else Duel(distilled.pictures, verdict)
 
 
 def token_similarity(stream: NDArray[Any]) -> NDArray[np.float64]:

@@ -1,14 +1,12 @@
 """Compare fine-tuned, frozen and randomly initialised models over the number of training images."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from vitviz.analysis.data_size import Curve, Lead, find_leads, group_by_size
 from vitviz.text import percent, plural
 
 Row = Mapping[str, Any]
-NEAR = 0.02  # means that are closer are level, if the seeds overlap
 
 
 def group_method_curves(rows: Sequence[Row], source: str, titles: Mapping[str, str]) -> list[Curve]:
@@ -39,18 +37,3 @@ def describe_lead(lead: Lead) -> str:
         f"'{lead.first.title}' leads with {size}: {percent(first)}, against {percent(second)} of"
         f" '{lead.second.title}' ({lead.certainty})."
     )
-
-
-@dataclass(frozen=True)
-class Gap:
-    """The difference of two curves' means at one size, and whether all seeds agree on its sign."""
-
-    pictures: int
-    by: float
-    below: bool  # every seed of the other curve is below
-    above: bool
-
-    @property
-    def level(self) -> bool:
-        """True if the other mean is near or above, and not every seed is below."""
-        return self.by <= NEAR and not self.below

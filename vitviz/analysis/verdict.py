@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from vitviz.experiments.result_file import unpack_correct
 from vitviz.text import gained, plural
 
 FloatArray = NDArray[np.float64]
+Row = Mapping[str, Any]
 Outcome = Literal["higher", "lower", "no difference shown"]
 ERROR_RATE = 0.05  # of false verdicts, over all comparisons that one figure names
 LEAST_IMAGES = 30
@@ -59,6 +61,18 @@ class Verdict:
         images = plural(self.images, "image")
         return f"{plural(self.seeds, 'seed')}, {images}" if self.seeds else images
 
+    @property
+    def certainty(self) -> str:
+        """'no difference shown', 'one seed' or '95 % interval +0.3 to +2.1', to follow a number."""
+        return self.interval if self.shown else self.outcome or self.reason
+
+    @property
+    def interval(self) -> str:
+        """'95 % interval +0.3 to +2.1'; '' where there is none."""
+        if self.low is None or self.high is None:
+            return ""
+        return f"95\N{NO-BREAK SPACE}% interval {gained(self.low)} to {gained(self.high)}"
+
     def describe(self, unit: str = "points", digits: int = 1) -> str:
         """Return 'higher, +1.2 points (95 % interval +0.3 to +2.1; 10 seeds, 359 images)'."""
         outcome = self.outcome or f"no verdict ({self.reason})"
@@ -100,21 +114,40 @@ def compare(
     ends = np.array([[side[seed] for seed in seeds] for side in (first, second)], np.float64)
     differences = 100 * (ends[0] - ends[1])
     means = ends.mean(axis=1)
-    of_images = least = 100.0**2 * float(np.sum(means * (1 - means))) / images
+    of_images = least = 100.0**2 * float(np.sum(means * (1 - means))) / max(images, 1)
     if right is not None and all(seed in side for side in right for seed in seeds):
         of_images, least = _measure_image_variances(
             *(np.stack([side[seed] for seed in seeds]) for side in right)
         )
     of_seeds = float(np.var(differences, ddof=1)) / len(seeds) if len(seeds) > 1 else 0.0
-    reason = reason or _find_reason(means, len(seeds), images, chance)
     verdict = Verdict(
         estimate=float(differences.mean()),
-        reason=reason,
+        reason=reason or _find_reason(means, len(seeds), images, chance),
         seeds=len(seeds),
         images=images,
         variances=(of_seeds, of_images, least),
     )
     return verdict if len(seeds) == 1 else _decide(verdict, ERROR_RATE)
+
+
+def compare_rows(first: Sequence[Row], second: Sequence[Row]) -> Verdict | None:
+    """Compare the stored rows of two recipes, see `compare`; None if no seed has both.
+
+    Args:
+        first, second: each with 'seed', 'test' and 'test_images'; 'right' where predictions are stored. A row that
+            diverged has no 'test'.
+    """
+    sides = [{int(row["seed"]): row for row in rows if "test" in row} for rows in (first, second)]
+    seeds = sides[0].keys() & sides[1].keys()
+    if not seeds:
+        return None
+    tests = [{seed: float(side[seed]["test"]) for seed in seeds} for side in sides]
+    right = None
+    if all("right" in side[seed] for side in sides for seed in seeds):
+        unpacked = [{seed: unpack_correct(side[seed]["right"]) for seed in seeds} for side in sides]
+        right = unpacked[0], unpacked[1]
+    images = int(sides[0][min(seeds)].get("test_images", 0))
+    return compare(tests[0], tests[1], images=images, right=right)
 
 
 def compare_values(first: Sequence[float] | FloatArray, second: Sequence[float] | FloatArray) -> Verdict:

@@ -40,7 +40,8 @@ class Result:
     """The results of `python -m vitviz.experiment NAME`.
 
     Attributes:
-        rows: one for each cell; 'made' in a row is an index into `made`, 'core_seconds' what it cost.
+        rows: one for each cell; 'made' in a row is an index into `made`, 'core_seconds' what it cost, 'test_images'
+            behind its 'test'.
         missing: how many cells of the experiment were not measured.
     """
 
@@ -129,9 +130,11 @@ def read_result_if_any(name: str) -> Result | None:
 @lru_cache(maxsize=16)
 def _read(path: Path, modified_ns: int, size: int) -> Result:
     try:
-        values = json.loads(path.read_bytes())
+        values: dict[str, Any] = json.loads(path.read_bytes())
         made = tuple(Made(**entry) for entry in values["made"])
-        return Result(**values | {"made": made, "rows": tuple(values["rows"])})
+        images = TEST_IMAGES.get(values["settings"].get("dataset"), 0)
+        rows = tuple({**row, "test_images": images} if "test" in row else row for row in values["rows"])
+        return Result(**values | {"made": made, "rows": rows})
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ResultError(f"{path.name} is damaged: {error}") from error
 

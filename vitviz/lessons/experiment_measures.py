@@ -6,7 +6,7 @@ from math import isnan
 from statistics import mean
 from typing import Annotated
 
-from vitviz.analysis.data_size import find_leads, group_curves
+from vitviz.analysis.data_size import find_curve_leaders, find_leads, group_curves
 from vitviz.analysis.norms import format_share, select_norms
 from vitviz.analysis.one_change import Variant, compare_variants, create_variant
 from vitviz.analysis.transfer import describe_lead, group_method_curves
@@ -112,7 +112,7 @@ def answer_leaders(names: Sequence[str], leaders: Sequence[str], numbers: str) -
         leaders: those that are not shown to be lower than the highest mean, see `find_leaders`.
         numbers: the sentence of the accuracies.
     """
-    if len(leaders) == len(names):
+    if len(leaders) > 1 and {*leaders} == {*names}:
         return MeasuredAnswer(
             len(names), f"{numbers} No difference between the highest and the others is shown."
         )
@@ -207,21 +207,23 @@ def list_accuracies(stored: Result, model: str) -> list[float]:
 class DataLeader(StoredMeasure):
     """The model with the highest mean test accuracy at the smallest dataset size of an experiment."""
 
-    kind = Choose(tuple(TITLES.values()))
+    kind = Choose((*TITLES.values(), NO_DIFFERENCE))
     missing = "No results for this dataset are stored on this server."
     dataset: Annotated[str, GRIDS]
     augmented: bool = True
 
     def find_answer(self) -> MeasuredAnswer | None:
         stored = read_result_if_any(f"data_size_{self.dataset}")
-        by_size = find_leads(group_curves(stored.rows, TITLES, self.augmented)) if stored else []
+        curves = group_curves(stored.rows, TITLES, self.augmented) if stored else []
+        by_size = find_leads(curves)
         if not by_size:
             return None
         lead = by_size[0]
         first, second = lead.first, lead.second
         best, next_best = (float(curve.mean[curve.pictures == lead.pictures][0]) for curve in (first, second))
-        return MeasuredAnswer(
-            MODELS.index(first.name),
+        return answer_leaders(
+            MODELS,
+            find_curve_leaders(curves, lead.pictures),
             f"With {plural(lead.pictures, 'training image')} {first.title} reaches {percent(best)} test accuracy,"
             f" {second.title} is next with {percent(next_best)}: {lead.certainty}.",
         )
@@ -236,13 +238,15 @@ class TransferLeader(StoredMeasure):
     fewest: bool = True
 
     def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
-        return Choose(tuple(PLAN_OF[self.source].methods.values()))
+        return Choose((*PLAN_OF[self.source].methods.values(), NO_DIFFERENCE))
 
     def find_answer(self) -> MeasuredAnswer | None:
         plan = PLAN_OF[self.source]
         stored = read_result_if_any(plan.name)
-        by_size = find_leads(group_method_curves(stored.rows, self.source, plan.methods)) if stored else []
+        curves = group_method_curves(stored.rows, self.source, plan.methods) if stored else []
+        by_size = find_leads(curves)
         if not by_size:
             return None
         lead = by_size[0 if self.fewest else -1]
-        return MeasuredAnswer(list(plan.methods).index(lead.first.name), describe_lead(lead))
+        leaders = find_curve_leaders(curves, lead.pictures)
+        return answer_leaders([*plan.methods], leaders, describe_lead(lead))
