@@ -33,6 +33,7 @@ __all__ = [
     "ConvAttentionConfig",
     "Embed",
     "FlatAttentionConfig",
+    "Interpolation",
     "ModelConfig",
     "Positions",
     "Preparation",
@@ -45,20 +46,31 @@ __all__ = [
     "to_dict",
 ]
 
+Interpolation = Literal["nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"]
+
 
 @dataclass(frozen=True)
 class Preparation:
-    """Preprocessing of an image as timm does it: aspect-preserving resize, crop, channels, mean and std."""
+    """Preprocessing of an image as its model's publisher does it: resize, crop, channels, mean and std."""
 
     kind: ClassVar[str] = "preparation"
 
     image_size: int = declare(32, "Image size", unit="px")
     mean: tuple[float, ...] = declare((0.5, 0.5, 0.5), "Mean")
     std: tuple[float, ...] = declare((0.5, 0.5, 0.5), "Standard deviation")
-    crop_fraction: float = declare(1.0, "Crop", within="(0, 1]")  # timm's crop_pct, of the resized image
-    interpolation: Literal["bilinear", "bicubic"] = declare("bicubic", "Interpolation")
+    # timm's crop_pct: the crop's side over the resized side; above 1 the image is padded.
+    crop_fraction: float = declare(1.0, "Crop", within="(0, 16]")
+    interpolation: Interpolation = declare("bicubic", "Interpolation")
     # A drawn digit: light on dark, centred by its mass, as MNIST's were.
     digit: bool = declare(False, "Drawn digit")
+    # The side that becomes `resized_px`: 'squash' both, 'none' neither.
+    resize: Literal["shorter", "longer", "squash", "none"] = declare("shorter", "Resized side")
+    fill: Literal["black", "mean"] = declare("black", "Colour of padding")
+    # Of the left edge of a centre crop: timm and torchvision half to even, transformers down.
+    crop_rounding: Literal["even", "down"] = declare("even", "Rounding of the crop")
+    pixel_range: float = declare(255.0, "Divisor of pixel values", within="(0, inf)")
+    # DINOv3's publisher resizes in floats; the others round to whole levels.
+    whole_levels: bool = declare(True, "Rounding of resized pixels")
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -77,7 +89,7 @@ class Preparation:
 
     @property
     def resized_px(self) -> int:
-        """The shorter side before the crop: timm rounds down, so 224 px at 0.9 are cut from 248 px."""
+        """The resized side before the crop: timm rounds down, so 224 px at 0.9 are cut from 248 px."""
         return floor(self.image_size / self.crop_fraction + 1e-6)  # 224 / (224 / 256) must be 256
 
 

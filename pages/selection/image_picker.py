@@ -179,8 +179,15 @@ def describe_crop(
     original, resized = _format_size(size[1], size[0]), _format_size(side, side)
     if redrawn:
         return f"{original}, redrawn as a digit of {resized}"
-    if prepared.box[2] < max(stored) - 0.5:
-        short = unbroken(f"{preparation.resized_px} px")
+    short = unbroken(f"{preparation.resized_px} px")
+    if preparation.resize == "squash":
+        resizing = f"both sides resized to {short}"
+        if preparation.crop_fraction != 1:
+            resizing += f", then cropped to {resized}"
+    elif preparation.resize != "shorter":
+        resizing = f"longer side resized to {short}" if preparation.resize == "longer" else "not resized"
+        resizing += f", then cropped or padded to {resized}"
+    elif min(prepared.box[2:]) < max(stored) - 0.5:
         resizing = f"shorter side resized to {short}, then cropped to {resized} (the bright square)"
     elif tuple(size) == (side, side):
         return f"{original} (original size)"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import streamlit as st
 
@@ -10,10 +10,16 @@ from pages.controls import notices, session_keys
 from pages.frame import page
 from pages.selection import selection, upload
 from pages.stores import own_weights, session
-from vitviz.config import Preparation
+from vitviz.config import Interpolation, Preparation
 from vitviz.models.pretrained_list import HALF, IMAGENET_MEAN, IMAGENET_STD
 from vitviz.text import plain
 
+_RESIZED = {
+    "shorter": "shorter side resized",
+    "longer": "longer side resized, padded",
+    "squash": "both sides resized",
+    "none": "not resized",
+}
 _ERROR = "own_weights._error"
 _OPENED = "own_weights._opened"
 _CONVERT = "own_weights._convert"  # code that converts another format to safetensors
@@ -80,14 +86,14 @@ def _draw_settings(chosen: str) -> None:
         left, middle, right, *more = st.columns(4 if counts else 3)
         presets = _NORMALISATIONS if model.preparation.in_chans == 3 else {}
         left.selectbox("Mean and std", [_AS_NOW, *presets], key=_NORMALISATION)
-        methods = ["bicubic", "bilinear"]
+        methods = list(get_args(Interpolation))
         middle.selectbox(
             "Interpolation", methods, methods.index(model.preparation.interpolation), key=_INTERPOLATION
         )
         right.number_input(
             "Crop",
-            0.1,
-            1.0,
+            min(0.1, model.preparation.crop_fraction),
+            max(1.0, model.preparation.crop_fraction),
             model.preparation.crop_fraction,
             0.05,
             key=_CROP,
@@ -110,7 +116,7 @@ def describe_preparation(preparation: Preparation) -> str:
         ", ".join(f"{channel:.3g}" for channel in values) for values in (preparation.mean, preparation.std)
     )
     return (
-        f"images of {preparation.image_size} px, {preparation.interpolation}, crop"
+        f"images of {preparation.image_size} px, {_RESIZED[preparation.resize]}, {preparation.interpolation}, crop"
         f" {preparation.crop_fraction:.3g}, mean {mean}, std {std}."
     )
 

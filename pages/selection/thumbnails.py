@@ -29,7 +29,7 @@ def encode_image(drawn: np.ndarray, is_photo: bool = False) -> str:
 
 def draw_crop(
     pixels: np.ndarray,
-    box: tuple[float, float, float] | None,
+    box: tuple[float, float, float, float] | None,
     pin: Pin | None,
     mode: Mode,
     side_px: int = 256,
@@ -38,7 +38,7 @@ def draw_crop(
 
     Args:
         pixels: (H, W, 3) uint8.
-        box: (top, left, side) of the crop, in the image's pixels; None dims nothing.
+        box: (top, left, height, width) of the crop, in the image's pixels; None dims nothing.
         pin: a position in the crop; a prefix token has none.
         mode: light or dark.
         side_px: the longer side as shown.
@@ -52,11 +52,11 @@ def draw_crop(
     image = Image.fromarray(np.ascontiguousarray(pixels)).resize(size, resampling)
     if box is None:
         return np.asarray(image)
-    top, left, side = (length * scale for length in box)
+    top, left, tall, wide = (length * scale for length in box)
     paper = Image.new("RGB", size, PALETTES[mode].panel)
     # The crop of a thin image may be less than a pixel: it is shown as one.
-    x0, y0 = min(round(left), size[0] - 1), min(round(top), size[1] - 1)
-    frame = (x0, y0, max(x0 + 1, round(left + side)), max(y0 + 1, round(top + side)))
+    x0, y0 = max(0, min(round(left), size[0] - 1)), max(0, min(round(top), size[1] - 1))
+    frame = (x0, y0, max(x0 + 1, round(left + wide)), max(y0 + 1, round(top + tall)))
     seen = image.crop(frame)
     image = Image.blend(paper, image, _DIMMED)
     image.paste(seen, frame[:2])
@@ -66,7 +66,7 @@ def draw_crop(
         draw.rectangle(edge, outline=PALETTES[mode].primary, width=_SCALE)
     if pin is not None and pin.place is not None:
         x, y = pin.place
-        centre, radius = (left + x * side, top + y * side), 5 * _SCALE
+        centre, radius = (left + x * wide, top + y * tall), 5 * _SCALE
         dot = (centre[0] - radius, centre[1] - radius, centre[0] + radius, centre[1] + radius)
         draw.ellipse(dot, outline="#FFFFFF", width=2 * _SCALE)
         draw.ellipse(dot, outline=PIN, width=_SCALE + 1)

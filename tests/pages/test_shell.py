@@ -341,7 +341,7 @@ def test_every_listed_page_has_its_script_and_its_group():
 
 def test_what_the_model_does_not_see_is_dimmed():
     picture = np.full((40, 80, 3), 255, np.uint8)
-    shown = thumbnails.draw_crop(picture, (0.0, 20.0, 40.0), None, "dark", side_px=80)
+    shown = thumbnails.draw_crop(picture, (0.0, 20.0, 40.0, 40.0), None, "dark", side_px=80)
     assert shown.shape == (80, 160, 3)
     assert (shown[40, 80] == 255).all()
     assert (shown[40, 10] < 200).all()
@@ -349,7 +349,7 @@ def test_what_the_model_does_not_see_is_dimmed():
 
 def test_few_pixels_stay_squares():
     picture = np.random.default_rng(0).integers(0, 256, (8, 8, 3), dtype=np.uint8)
-    shown = thumbnails.draw_crop(picture, (0.0, 0.0, 8.0), None, "light", side_px=80)
+    shown = thumbnails.draw_crop(picture, (0.0, 0.0, 8.0, 8.0), None, "light", side_px=80)
     np.testing.assert_array_equal(shown[10::20, 10::20], picture)
 
 

@@ -171,7 +171,7 @@ WRONG: list[tuple[type, dict[str, Any], str]] = [
     (FlatAttentionConfig, {"widths": (4,)}, "two hidden widths"),
     (Preparation, {"std": (0.5, 0.0, 0.5)}, "std must be positive"),
     (Preparation, {"mean": (0.5, 0.5), "std": (0.5, 0.5)}, r"1 \(grey\) or 3 \(RGB\)"),
-    (Preparation, {"crop_fraction": 0.0}, r"crop_fraction must lie in \(0, 1\], received 0.0"),
+    (Preparation, {"crop_fraction": 0.0}, r"crop_fraction must lie in \(0, 16\], received 0.0"),
     (Preparation, {"mean": (float("nan"),) * 3}, "mean must hold finite numbers"),
     (Preparation, {"mean": 0.5}, "mean must be a list, received 0.5"),
     (TrainConfig, {"dataset": 3}, "dataset must be a text, received 3"),

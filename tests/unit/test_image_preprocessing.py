@@ -24,7 +24,7 @@ GREY = Preparation(image_size=4, mean=(0.0,), std=(1.0,))
 def test_a_picture_of_the_models_size_passes_unchanged():
     image = np.random.default_rng(0).integers(0, 256, (4, 4, 3), dtype=np.uint8)
     prepared = prepare(image, RGB)
-    assert (prepared.shown == image).all() and prepared.box == (0, 0, 4)
+    assert (prepared.shown == image).all() and prepared.box == (0, 0, 4, 4)
     expected = (image.transpose(2, 0, 1) / 255 - np.reshape(RGB.mean, (3, 1, 1))) / np.reshape(
         RGB.std, (3, 1, 1)
     )
@@ -50,17 +50,17 @@ def test_the_crop_keeps_the_aspect_and_moves():
     image[:, 8:] = 200
     for x, level, left in ((0.0, 0, 0), (0.5, 100, 4), (1.0, 200, 8)):
         prepared = prepare(image, RGB, offset=(x, 0.3))
-        assert (prepared.shown == level).all() and prepared.box == (0, left, 4)
+        assert (prepared.shown == level).all() and prepared.box == (0, left, 4, 4)
 
 
 def test_crop_fraction_takes_the_middle():
     half = Preparation(image_size=50, crop_fraction=0.5)
-    assert Crop.place(100, 200, half, (0.5, 0.5)).box == (25, 75, 50)
-    assert Crop.place(100, 200, half, (0, 1)).box == (50, 0, 50)
+    assert Crop.place(100, 200, half, (0.5, 0.5)).box == (25, 75, 50, 50)
+    assert Crop.place(100, 200, half, (0, 1)).box == (50, 0, 50, 50)
     image = np.zeros((16, 16, 3), np.uint8)
     image[4:12, 4:12] = 255
     cropped = prepare(image, Preparation(image_size=8, crop_fraction=0.5))
-    assert (cropped.shown[1:-1, 1:-1] == 255).all() and cropped.box == (4, 4, 8)
+    assert (cropped.shown[1:-1, 1:-1] == 255).all() and cropped.box == (4, 4, 8, 8)
 
 
 @settings(deadline=None, max_examples=60)
@@ -74,10 +74,10 @@ def test_crop_fraction_takes_the_middle():
 def test_any_shape_and_offset_stays_inside(height, width, fraction, x, y):
     preparation = Preparation(image_size=8, crop_fraction=fraction)
     prepared = prepare(np.full((height, width, 3), 90, np.uint8), preparation, offset=(x, y))
-    top, left, side = prepared.box
+    top, left, tall, wide = prepared.box
     assert prepared.shown.shape == (8, 8, 3) and (prepared.shown == 90).all()
-    assert top >= 0 and left >= 0 and top + side <= height + 1e-9 and left + side <= width + 1e-9
-    assert side == pytest.approx(8 / preparation.resized_px * min(height, width))
+    assert top >= 0 and left >= 0 and top + tall <= height + 1e-9 and left + wide <= width + 1e-9
+    assert min(tall, wide) == pytest.approx(8 / preparation.resized_px * min(height, width))
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_the_models_own_digits_are_left_alone():
     preparation = Preparation(image_size=28, mean=(0.1,), std=(0.3,), digit=True)
     assert (prepare(own, preparation).shown[..., 0] == luminance(own)).all()
     drawn = prepare(np.zeros((200, 280, 3), np.uint8), preparation)
-    assert drawn.input.shape == (1, 28, 28) and drawn.box == (-40, 0, 280)
+    assert drawn.input.shape == (1, 28, 28) and drawn.box == (-40, 0, 280, 280)
 
 
 PHOTO = np.random.default_rng(5).integers(0, 256, (40, 61, 3), dtype=np.uint8)
@@ -134,9 +134,9 @@ def test_the_crop_is_the_pictures_own_pixels_where_the_model_looks():
     np.testing.assert_array_equal(seen_crop(PHOTO, rgb, (0.0, 0.5)), PHOTO[:, :40])
     np.testing.assert_array_equal(seen_crop(PHOTO, grey, (1.0, 0.5)), PHOTO[:, 21:])  # in its colours
     part = Preparation(image_size=35, mean=(0.5,) * 3, std=(0.5,) * 3, crop_fraction=0.875)
-    top, left, side = prepare(PHOTO, part, (1.0, 1.0)).box
+    top, left, height, width = prepare(PHOTO, part, (1.0, 1.0)).box
     crop = seen_crop(PHOTO, part, (1.0, 1.0))
-    assert crop.shape == (35, 35, 3) and (top, left, side) == (5, 26, 35)
+    assert crop.shape == (35, 35, 3) and (top, left, height, width) == (5, 26, 35, 35)
     np.testing.assert_array_equal(crop, PHOTO[5:, 26:])
 
 
@@ -153,9 +153,9 @@ def test_a_crop_lies_within_a_pixel_of_what_the_model_sees(height, width, fracti
     how = Preparation(image_size=4, crop_fraction=fraction)
     image = np.zeros((height, width, 3), np.uint8)
     image[..., 0], image[..., 1] = np.arange(height)[:, None], np.arange(width)
-    top, left, side = Crop.place(height, width, how, (x, y)).box
+    top, left, tall, wide = Crop.place(height, width, how, (x, y)).box
     crop = seen_crop(image, how, (x, y))
-    assert abs(len(crop) - max(1, side)) <= 0.5
+    assert abs(len(crop) - max(1, min(tall, wide))) <= 0.5
     assert abs(float(crop[0, 0, 0]) - top) <= 1 and abs(float(crop[0, 0, 1]) - left) <= 1
 
 

@@ -67,23 +67,23 @@ FACES: dict[str, dict[str, Box]] = {
 }
 
 
-def parts_of(sample: str, box: tuple[float, float, float], size: int) -> dict[str, Part]:
+def parts_of(sample: str, box: tuple[float, float, float, float], size: int) -> dict[str, Part]:
     """Return the parts of a sample's face that a model sees, by name; none of a sample that has no face here.
 
     Args:
         sample: its key.
-        box: (top, left, side) of what the model sees, in px of the sample.
+        box: (top, left, height, width) of what the model sees, in px of the sample.
         size: the side of what it sees, in the model's px.
     """
-    top, left, side = box
-    scale = size / side
+    top, left, height, width = box
+    down, across = size / height, size / width
     parts = {}
     for name, (x0, y0, x1, y1) in FACES.get(sample, {}).items():
-        across = [max(0, min(size, round((x - left) * scale))) for x in (x0, x1)]
-        down = [max(0, min(size, round((y - top) * scale))) for y in (y0, y1)]
-        width, height = across[1] - across[0], down[1] - down[0]
-        if min(width, height) >= LEAST_PX:
-            parts[name] = cut_part(across[0], down[0], width, height)
+        columns = [max(0, min(size, round((x - left) * across))) for x in (x0, x1)]
+        rows = [max(0, min(size, round((y - top) * down))) for y in (y0, y1)]
+        sides = columns[1] - columns[0], rows[1] - rows[0]
+        if min(sides) >= LEAST_PX:
+            parts[name] = cut_part(columns[0], rows[0], *sides)
     return parts
 
 

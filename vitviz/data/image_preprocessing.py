@@ -1,19 +1,30 @@
 """From an image of any size to the input that a model was made for, and to what the model then sees."""
 
 from dataclasses import dataclass
+from math import floor
 
 import numpy as np
 from PIL import Image
 
-from vitviz.config import Preparation
+from vitviz.config import Interpolation, Preparation
 from vitviz.data.photographed_digit import Float32, Uint8, centre_digit
 
 CROP_PX = (
     1120  # the longest side of a crop that is drawn on: twice the stage, for screens of two pixels to one
 )
-MAX_ASPECT = 8  # beyond it only the square is resized: equal to within rounding, and never a huge image
+MOST_RESIZED_PX = (
+    2**24
+)  # beyond it only the crop is resized: equal to within rounding, and never a huge image
 LUMINANCE = (0.299, 0.587, 0.114)  # ITU-R BT.601
-_FILTERS = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC}
+_FILTERS: dict[Interpolation, Image.Resampling] = {
+    "nearest": Image.Resampling.NEAREST,
+    "box": Image.Resampling.BOX,
+    "bilinear": Image.Resampling.BILINEAR,
+    "hamming": Image.Resampling.HAMMING,
+    "bicubic": Image.Resampling.BICUBIC,
+    "lanczos": Image.Resampling.LANCZOS,
+}
+Box = tuple[float, float, float, float]  # (top, left, height, width) in pixels of an image, not rounded
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,20 +33,21 @@ class Prepared:
 
     input: (C, S, S) float32, normalised.
     shown: (S, S, 3) uint8, what the model sees, for people: grey where the model sees grey.
-    box: (top, left, side) of the seen square in pixels of the source, not rounded.
+    box: (top, left, height, width) of the seen part in pixels of the source, not rounded; it reaches beyond the
+        image where the input is padded.
     """
 
     input: Float32
     shown: Uint8
-    box: tuple[float, float, float]
+    box: Box
 
 
 def prepare(image: Uint8, preparation: Preparation, offset: tuple[float, float] = (0.5, 0.5)) -> Prepared:
-    """Resize an image, cut a square, bring it to the model's channels, and normalise it; equals timm's transform.
+    """Resize an image, cut a square, bring it to the model's channels and normalise it, as the publisher does.
 
-    The shorter side becomes `resized_px`, so shapes keep their aspect, and the square lies on whole pixels. A model of
-    drawn digits gets the whole image, light on dark, the digit placed as in its training set; an image that
-    already has the model's size is taken for one of that set and left alone.
+    The square lies on whole pixels of the resized image. A model of drawn digits gets the whole image, light on dark,
+    the digit placed as in its training set; an image that already has the model's size is taken for one of that set
+    and left alone.
 
     Args:
         image: (H, W, 3) uint8.
@@ -52,9 +64,12 @@ def prepare(image: Uint8, preparation: Preparation, offset: tuple[float, float] 
         box = _enclosing_square(image.shape[0], image.shape[1])
     else:
         crop = Crop.place(image.shape[0], image.shape[1], preparation, offset)
-        shown, box = crop.cut(image, preparation.interpolation), crop.box
+        seen, box = crop.cut(image, preparation), crop.box
+        shown = np.rint(seen.clip(0, 255)).astype(np.uint8)
         if preparation.in_chans == 1:
             shown = np.repeat(luminance(shown)[..., None], 3, axis=2)
+        elif not preparation.whole_levels:
+            return Prepared(normalise(seen[None], preparation)[0], shown, box)
     return Prepared(normalise(shown[None, ..., : preparation.in_chans], preparation)[0], shown, box)
 
 
@@ -83,13 +98,39 @@ def seen_crop(
     """
     if preparation.digit:
         return prepare(image, preparation, offset).shown
-    top, left, side = Crop.place(image.shape[0], image.shape[1], preparation, offset).box
-    px = max(1, round(side))
+    top, left, height, width = Crop.place(image.shape[0], image.shape[1], preparation, offset).box
+    if min(top, left) < 0 or preparation.resize == "squash" and abs(height - width) > 0.5:
+        side = max(1, min(most_px, round(max(height, width))))
+        return _stretch(image, (top, left, height, width), side, preparation)
+    px = max(1, round(min(height, width)))
     row, col = min(round(top), image.shape[0] - px), min(round(left), image.shape[1] - px)
     crop = np.ascontiguousarray(image[row : row + px, col : col + px])
     if px <= most_px:
         return crop
     return np.asarray(Image.fromarray(crop).resize((most_px, most_px), _FILTERS["bicubic"]))
+
+
+def _stretch(image: Uint8, box: Box, side: int, preparation: Preparation) -> Uint8:
+    """Return a part of an image as a square (side, side, 3): stretched where it is not square, padded outside."""
+    top, left, height, width = box
+    down, across = side / height, side / width
+    inside = (max(0, left), max(0, top), min(image.shape[1], left + width), min(image.shape[0], top + height))
+    size = (
+        max(1, round((inside[2] - inside[0]) * across)),
+        max(1, round((inside[3] - inside[1]) * down)),
+    )
+    square = Image.new("RGB", (side, side), _fill_colour(preparation))
+    part = Image.fromarray(image).resize(size, _FILTERS["bicubic"], box=inside)
+    square.paste(part, (round((inside[0] - left) * across), round((inside[1] - top) * down)))
+    return np.asarray(square)
+
+
+def _fill_colour(preparation: Preparation) -> tuple[int, int, int]:
+    if preparation.fill == "black":
+        return (0, 0, 0)
+    red, *others = (round(255 * mean) for mean in preparation.mean)
+    green, blue = others or (red, red)
+    return (red, green, blue)
 
 
 def prepare_batch(images: Uint8, preparation: Preparation) -> Float32:
@@ -119,12 +160,13 @@ def prepare_batch(images: Uint8, preparation: Preparation) -> Float32:
     return normalise(images, preparation)
 
 
-def normalise(images: Uint8, preparation: Preparation) -> Float32:
-    """Return (x / 255 - mean) / std per channel: (N, H, W, C) uint8 to (N, C, H, W) float32, contiguous."""
+def normalise(images: Uint8 | Float32, preparation: Preparation) -> Float32:
+    """Return (x / pixel_range - mean) / std per channel: (N, H, W, C) levels to (N, C, H, W) float32, contiguous."""
     mean = np.array(preparation.mean, dtype=np.float32)
     std = np.array(preparation.std, dtype=np.float32)
     out = np.empty((images.shape[0], images.shape[3], *images.shape[1:3]), dtype=np.float32)
-    np.multiply(images.transpose(0, 3, 1, 2), (1 / (255 * std))[:, None, None], out=out, dtype=np.float32)
+    gain = (1 / (preparation.pixel_range * std))[:, None, None]
+    np.multiply(images.transpose(0, 3, 1, 2), gain, out=out, dtype=np.float32)
     out -= (mean / std)[:, None, None]
     return out
 
@@ -137,7 +179,10 @@ def luminance(image: Uint8) -> Uint8:
 
 @dataclass(frozen=True)
 class Crop:
-    """A square of `side` px at (top, left) of an image of `height` x `width` px that is resized to `resized` first."""
+    """A square of `side` px at (top, left) of an image of `height` x `width` px that is resized to `resized` first.
+
+    Where the square is larger than the resized image, top or left is negative: the rest is padded.
+    """
 
     height: int
     width: int
@@ -148,7 +193,7 @@ class Crop:
 
     @staticmethod
     def place(height: int, width: int, preparation: Preparation, offset: tuple[float, float]) -> "Crop":
-        """Return the crop of an image at `offset` (x, y) of the room that is left; (0.5, 0.5): centred as timm does.
+        """Return the crop of an image at `offset` (x, y) of the room that is left; (0.5, 0.5): the publisher's.
 
         Raises:
             ValueError: if the offset does not lie in [0, 1] x [0, 1].
@@ -156,37 +201,75 @@ class Crop:
         x, y = offset
         if not (0 <= x <= 1 and 0 <= y <= 1):
             raise ValueError(f"offset must lie in [0, 1] x [0, 1], received {offset!r}")
-        short, side = preparation.resized_px, preparation.image_size
-        long = int(short * max(height, width) / min(height, width))
-        resized = (short, long) if height <= width else (long, short)
-        return Crop(
-            height, width, resized, round((resized[0] - side) * y), round((resized[1] - side) * x), side
+        resized, side = _resized_size(height, width, preparation), preparation.image_size
+        top, left = (
+            _place_edge(room - side, share, preparation) for room, share in zip(resized, (y, x), strict=True)
         )
+        return Crop(height, width, resized, top, left, side)
 
     @property
-    def box(self) -> tuple[float, float, float]:
-        """(top, left, side) in pixels of the image, not rounded."""
-        scale = min(self.height, self.width) / min(self.resized)
-        return (
-            self.top * self.height / self.resized[0],
-            self.left * self.width / self.resized[1],
-            self.side * scale,
+    def box(self) -> Box:
+        """(top, left, height, width) in pixels of the image, not rounded."""
+        down, across = self.height / self.resized[0], self.width / self.resized[1]
+        return self.top * down, self.left * across, self.side * down, self.side * across
+
+    def cut(self, image: Uint8, preparation: Preparation) -> Uint8 | Float32:
+        """Return the square, (side, side, 3), in levels: whole ones unless the publisher resizes floats."""
+        how = _FILTERS[preparation.interpolation]
+        region = (self.left, self.top, self.left + self.side, self.top + self.side)
+        if self.resized == image.shape[:2]:
+            resized = Image.fromarray(image)
+        elif self.resized[0] * self.resized[1] <= MOST_RESIZED_PX or min(self.top, self.left) < 0:
+            if not preparation.whole_levels:
+                return self._cut_floats(image, how)
+            resized = Image.fromarray(image).resize(self.resized[::-1], how)
+        else:
+            top, left, height, width = self.box
+            right, bottom = min(left + width, self.width), min(top + height, self.height)  # rounding
+            box = (left, top, right, bottom)
+            return np.array(Image.fromarray(image).resize((self.side, self.side), how, box=box))
+        if min(self.top, self.left) >= 0:
+            return np.array(resized.crop(region))
+        square = Image.new("RGB", (self.side, self.side), _fill_colour(preparation))
+        square.paste(resized, (-self.left, -self.top))
+        return np.array(square)
+
+    def _cut_floats(self, image: Uint8, how: Image.Resampling) -> Float32:
+        rows, cols = (
+            slice(max(0, self.top), self.top + self.side),
+            slice(max(0, self.left), self.left + self.side),
         )
-
-    def cut(self, image: Uint8, interpolation: str) -> Uint8:
-        """Return the square, (side, side, 3)."""
-        source, how = Image.fromarray(image), _FILTERS[interpolation]
-        if max(self.resized) <= MAX_ASPECT * min(self.resized):
-            whole = source.resize(self.resized[::-1], how)
-            return np.array(whole.crop((self.left, self.top, self.left + self.side, self.top + self.side)))
-        top, left, _ = self.box
-        height, width = self.height / self.resized[0], self.width / self.resized[1]
-        right = min(left + self.side * width, self.width)  # rounding can put it a hair outside
-        bottom = min(top + self.side * height, self.height)
-        return np.array(source.resize((self.side, self.side), how, box=(left, top, right, bottom)))
+        channels = [Image.fromarray(image[..., channel].astype(np.float32)) for channel in range(3)]
+        resized = np.stack([np.asarray(c.resize(self.resized[::-1], how)) for c in channels], axis=-1)
+        seen = np.zeros((self.side, self.side, 3), np.float32)
+        part = resized[rows, cols]
+        top, left = max(0, -self.top), max(0, -self.left)
+        seen[top : top + part.shape[0], left : left + part.shape[1]] = part
+        return seen
 
 
-def _enclosing_square(height_px: int, width_px: int) -> tuple[float, float, float]:
+def _resized_size(height: int, width: int, preparation: Preparation) -> tuple[int, int]:
+    """Return (height, width) of the resized image."""
+    px = preparation.resized_px
+    if preparation.resize == "none":
+        return height, width
+    if preparation.resize == "squash":
+        return px, px
+    if preparation.resize == "longer":
+        ratio = max(height, width) / px
+        return max(1, round(height / ratio)), max(1, round(width / ratio))
+    longer = int(px * max(height, width) / min(height, width))
+    return (px, longer) if height <= width else (longer, px)
+
+
+def _place_edge(room: int, share: float, preparation: Preparation) -> int:
+    """Return the top or left edge of a crop; a negative one where `room` is negative: padding."""
+    if room < 0:
+        return -(-room // 2)
+    return floor(room * share) if preparation.crop_rounding == "down" else round(room * share)
+
+
+def _enclosing_square(height_px: int, width_px: int) -> Box:
     """Return the smallest square around the whole image: a drawn digit is looked for everywhere."""
     side = max(height_px, width_px)
-    return (height_px - side) / 2, (width_px - side) / 2, float(side)
+    return (height_px - side) / 2, (width_px - side) / 2, float(side), float(side)

@@ -149,12 +149,12 @@ def list_hub_folder(
 
 def _select_files(repo: str, sizes: Mapping[str, int]) -> dict[str, int]:
     """Return the files of a repository's first level that `vitviz.models.formats` reads."""
-    from vitviz.models.formats.source import CONFIGS, INDEX
+    from vitviz.models.formats.source import CONFIGS, INDEX, PROCESSOR_CONFIGS
 
     weights = {
         name: size for name, size in sizes.items() if name.endswith(".safetensors") and "/" not in name
     }
-    json_names = [*CONFIGS]
+    json_names = [*CONFIGS, *PROCESSOR_CONFIGS]
     if "model.safetensors" in weights:
         weights = {"model.safetensors": weights["model.safetensors"]}
     elif indices := sorted(name for name in sizes if name.endswith(INDEX) and "/" not in name):
@@ -169,7 +169,9 @@ def _select_files(repo: str, sizes: Mapping[str, int]) -> dict[str, int]:
             else "nothing to open"
         )
         raise PretrainedError(f"{repo} has no safetensors file on its first level: {has}")
-    if len(weights) > WEIGHTS_SHARDS or (len(weights) > 1 and len(json_names) == len(CONFIGS)):
+    if len(weights) > WEIGHTS_SHARDS or (
+        len(weights) > 1 and len(json_names) == len(CONFIGS) + len(PROCESSOR_CONFIGS)
+    ):
         raise PretrainedError(
             f"{repo} has {len(weights)} safetensors files without an index of up to {WEIGHTS_SHARDS}, so it is not"
             " clear which is the model: download one and open it as a file"

@@ -5,9 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from vitviz.config import Preparation, SwinConfig, ViTConfig
-
-Interpolation = Literal["bilinear", "bicubic"]
+from vitviz.config import Interpolation, Preparation, SwinConfig, ViTConfig
 
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 HALF = (0.5, 0.5, 0.5)

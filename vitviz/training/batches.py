@@ -107,7 +107,7 @@ def prepare_images(
 def _as_bytes(images: np.ndarray, preparation: Preparation) -> Tensor:
     inputs = torch.from_numpy(prepare_batch(images, preparation))
     mean, std = (torch.tensor(values)[:, None, None] for values in (preparation.mean, preparation.std))
-    return ((inputs * std + mean) * 255).round_().clamp_(0, 255).to(torch.uint8)
+    return ((inputs * std + mean) * preparation.pixel_range).round_().clamp_(0, 255).to(torch.uint8)
 
 
 def make_normaliser(
@@ -116,7 +116,7 @@ def make_normaliser(
     """Return (uint8 images -> model input) and the uint8 colour (C,) that it maps to about zero."""
     mean = torch.tensor(preparation.mean, device=device)[:, None, None]
     std = torch.tensor(preparation.std, device=device)[:, None, None]
-    gain, offset = 1 / (255 * std), -mean / std
+    gain, offset = 1 / (preparation.pixel_range * std), -mean / std
 
     def normalise(images: Tensor) -> Tensor:
         return images.to(torch.float32).mul_(gain).add_(offset).to(dtype)

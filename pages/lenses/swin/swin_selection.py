@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
-from PIL import Image
 
 from pages.controls import widgets
 from pages.frame import page
 from pages.selection import selection
 from pages.stores import shared_cache
+from vitviz.data.image_preprocessing import seen_crop
 
 IMAGE_PX = 384
 GRIDS = (4, 6, 8, 12, 14, 16)
@@ -31,15 +31,10 @@ def crop_image() -> NDArray[np.uint8]:
     """Return the square that the sidebar's model receives, (S, S, 3), at the source's resolution if finer."""
     image, preparation = selection.get_current().image, selection.get_model_choice().preparation
     prepared = selection.prepare_image(preparation)
-    if preparation.digit:
+    if preparation.digit or max(prepared.box[2:]) <= IMAGE_PX / 2:
         return prepared.shown
-    top, left, side = prepared.box
-    if side <= IMAGE_PX / 2:
-        return prepared.shown
-    source = Image.fromarray(np.ascontiguousarray(shared_cache.load_image(image)))
-    box = (left, top, left + side, top + side)
-    px = min(IMAGE_PX, round(side))
-    return np.asarray(source.resize((px, px), Image.Resampling.BICUBIC, box=box))
+    offset = selection.get_current().offset
+    return seen_crop(shared_cache.load_image(image), preparation, offset, IMAGE_PX)
 
 
 def draw_grid_controls() -> GridControls:

@@ -1,39 +1,55 @@
-"""Read what a checkpoint's JSON files state: shape, labels and the preparation of images."""
+"""Find the values that a checkpoint's JSON files state, and its labels."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from vitviz.config import Preparation
 from vitviz.models.formats.module_settings import find_timm_model
-from vitviz.models.pretrained_list import IMAGENET_MEAN, IMAGENET_STD, PretrainedError
+from vitviz.models.pretrained_list import PretrainedError
 from vitviz.text import cut
 
 LONGEST_LABEL = 200  # characters
 _NESTED = (
     "model_args",
     "vision_config",
+    "encoder",  # transformers' VisionEncoderDecoder
     "vision_cfg",
     "pretrained_cfg",
     "preprocess_cfg",
     "model_cfg",
-    "image_processor",
     "timm_model",
 )
-_RESAMPLING = {2: "bilinear", 3: "bicubic", "bilinear": "bilinear", "bicubic": "bicubic"}
 _NAMELESS = "LABEL_"  # transformers' names of classes that nobody named
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The values of a checkpoint's JSON files, found by name in nested objects too, and notes on assumptions."""
+    """The values of a checkpoint's JSON files, found by name in nested objects too, and notes on assumptions.
+
+    Attributes:
+        values: of the model's files.
+        notes: what the files do not state.
+        processor: content of the image processor's file.
+        given: what the caller gives over all files, by timm's names.
+    """
 
     values: Mapping[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    processor: Mapping[str, Any] = field(default_factory=dict)
+    given: Mapping[str, Any] = field(default_factory=dict)
+
+    def has_given(self, *names: str) -> bool:
+        """Return True if the caller gives all of these."""
+        return all(name in self.given for name in names)
+
+    @property
+    def of_files(self) -> "Settings":
+        """The settings without what the caller gives; notes are shared."""
+        return replace(self, given={})
 
     def get(self, *names: str) -> Any:
         """Return the first value stated under one of these names; None without one."""
-        for table in self._tables(self.values, 0):
+        for table in (self.given, *self._tables(self.values, 0)):
             for name in names:
                 if table.get(name) is not None:
                     return table[name]
@@ -103,54 +119,6 @@ class Settings:
         labels = check_labels(names, classes)
         return None if all(label.startswith(_NAMELESS) for label in labels) else labels
 
-    def preparation(self, image_size: int, chans: int) -> Preparation:
-        """Return the stated preparation of images; what is not stated is ImageNet's, and noted.
-
-        Raises:
-            PretrainedError: if the values make no preparation.
-        """
-        mean, std = self.get("image_mean", "mean"), self.get("image_std", "std")
-        if mean is None or std is None or self.get("do_normalize") is False:
-            unnormalised = self.get("do_normalize") is False
-            mean, std = ((0.0,), (1.0,)) if unnormalised else (IMAGENET_MEAN, IMAGENET_STD)
-            if not unnormalised:
-                self.assume("The files state no mean and standard deviation: ImageNet's are used.")
-        if isinstance(mean, int | float) and isinstance(std, int | float):
-            mean, std = [mean], [std]
-        resampling = self.get("resample", "interpolation")
-        known = _RESAMPLING.get(resampling) if isinstance(resampling, int | str) else None
-        if resampling is not None and known is None:
-            self.assume(f"Interpolation {cut(str(resampling), 20)} is not supported: bicubic is used.")
-        try:
-            mean, std = _for_channels(mean, chans), _for_channels(std, chans)
-            return Preparation(
-                image_size,
-                mean,
-                std,
-                self._crop(image_size),
-                known or "bicubic",  # type: ignore[arg-type]
-            )
-        except (ValueError, TypeError) as error:
-            raise PretrainedError(
-                f"the stated preparation of images cannot be used: {cut(str(error), 200)}"
-            ) from error
-
-    def _crop(self, image_size: int) -> float:
-        """Return the side of the crop over the shorter side of the image."""
-        stated = self.get("crop_pct")
-        if stated is not None:
-            return self.number("crop_pct", 1.0)
-        edge = self.get("size")
-        edge = edge.get("shortest_edge") if isinstance(edge, dict) else None
-        if edge is None or self.get("do_center_crop") is False:
-            if self.get("image_mean") is not None:
-                self.assume(
-                    "Images that are not square are cropped here; the publisher squeezes them instead."
-                )
-            return 1.0
-        crop = self.integer("crop_size") or image_size
-        return min(crop / (Settings({"size": edge}).integer("size") or 1), 1.0)
-
 
 def check_labels(names: Any, classes: int) -> tuple[str, ...]:
     """Return class names, one per output.
@@ -165,14 +133,3 @@ def check_labels(names: Any, classes: int) -> tuple[str, ...]:
     if len(names) != classes:
         raise PretrainedError(f"expected {classes:,} labels, one per class, received {len(names):,}")
     return tuple(names)
-
-
-def _for_channels(values: Any, chans: int) -> Any:
-    if not isinstance(values, list | tuple):
-        return values
-    if not values:
-        raise ValueError("mean and std must have a value for each channel, received none")
-    values = tuple(float(v) if isinstance(v, int | float) else v for v in values)
-    if len(values) == chans:
-        return values
-    return values * chans if len(values) == 1 else (sum(values) / len(values),) * chans

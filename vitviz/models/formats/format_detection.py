@@ -19,9 +19,10 @@ import vitviz.models.formats.vit_pytorch as vit_pytorch
 from vitviz.config import ModelConfig, Preparation, SwinConfig, ViTConfig
 from vitviz.models.formats.checkpoint_settings import Settings, check_labels
 from vitviz.models.formats.name_cleaning import check_heads, clean_names
+from vitviz.models.formats.preparation_settings import read_preparation
 from vitviz.models.formats.safetensors_header import COMPUTED, Shapes
 from vitviz.models.formats.source import find_source
-from vitviz.models.formats.state_loading import check_shapes, load_into
+from vitviz.models.formats.state_loading import check_shapes, fit_positions, load_into
 from vitviz.models.formats.tensor_names import UNSUPPORTED, Format
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.pretrained_list import PretrainedError
@@ -70,6 +71,7 @@ def open_model(
     labels: tuple[str, ...] | list[str] | None = None,
     preparation: Preparation | None = None,
     title: str = "",
+    given: Mapping[str, Any] | None = None,
 ) -> LoadedModel:
     """Open a ViT or Swin of timm, transformers, torchvision, open_clip or vit-pytorch.
 
@@ -81,34 +83,29 @@ def open_model(
         labels: class names, one per output; None: those of the files, else numbers.
         preparation: of images; None: as the files state it, else ImageNet's mean and standard deviation.
         title: name of the model; empty: publisher, architecture and size.
+        given: settings by timm's names (`GIVEN`) that override `config`, the files and the tensors.
 
     Raises:
         PretrainedError: in one sentence that names the format, what is unknown and what to do; nothing is loaded.
     """
-    tensor_source = find_source(source, config)
+    tensor_source = find_source(source, config, given)
     settings = tensor_source.settings.complete()
     recognised = recognise(tensor_source.shapes, settings)
     layout = recognised.format
-    model_config, shapes = _describe(recognised, tensor_source.shapes, settings)
-    model = empty_model(model_config)
-    check_shapes(model.state_dict(), shapes, layout.title)
+    native, shapes = _describe(recognised, tensor_source.shapes, settings)
+    check_shapes(empty_model(native).state_dict(), shapes, layout.title)
     # Everything that can be wrong with the settings is known before a tensor is read.
     own_format = (
-        settings.preparation(model_config.image_size, model_config.in_chans)
-        if preparation is None
-        else preparation
+        read_preparation(settings, native.image_size, native.in_chans) if preparation is None else preparation
     )
-    if isinstance(model_config, ViTConfig) and own_format.image_size % model_config.patch_size:
-        raise PretrainedError(
-            f"patches of {model_config.patch_size} px do not divide images of {own_format.image_size} px"
-        )
+    model_config = _resize(native, own_format.image_size, settings)
     classes = _labels(labels, settings, model_config.num_classes)
-    state = tensor_source.read()
-    load_into(
-        model,
-        layout.translate({name: state[full] for name, full in recognised.names.items()}),
-        layout.title,
-    )
+    tensors = tensor_source.read()
+    state = layout.translate({name: tensors[full] for name, full in recognised.names.items()})
+    if isinstance(native, ViTConfig) and isinstance(model_config, ViTConfig):
+        state = fit_positions(state, native, model_config.grid)
+    model = empty_model(model_config)
+    load_into(model, state, layout.title)
     return LoadedModel(
         model=model,
         config=model_config,
@@ -121,6 +118,20 @@ def open_model(
         digest=f"{tensor_source.digest}:{_digest(model_config, own_format, classes)}",
         notes=tuple(settings.notes),
     )
+
+
+def _resize(native: ViTConfig | SwinConfig, side: int, settings: Settings) -> ViTConfig | SwinConfig:
+    """Return the config at the size of the prepared images."""
+    if side == native.image_size:
+        return native
+    if side % native.patch_size:
+        raise PretrainedError(f"patches of {native.patch_size} px do not divide images of {side} px")
+    resizes = str(settings.get("model_type")).startswith("dinov2")
+    if isinstance(native, ViTConfig) and native.positions == "learned" and not resizes:
+        settings.assume(
+            f"The positions were learned at {native.image_size} px and are resized to images of {side} px."
+        )
+    return replace(native, image_size=side)
 
 
 def _digest(*settings: object) -> str:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,8 @@ from vitviz.models.pretrained_list import PretrainedError
 from vitviz.text import cut
 from vitviz.upload_limits import WEIGHTS_BYTES, WEIGHTS_JSON_BYTES, WEIGHTS_SHARDS
 
-CONFIGS = ("config.json", "open_clip_config.json", "preprocessor_config.json", "processor_config.json")
+CONFIGS = ("config.json", "open_clip_config.json")
+PROCESSOR_CONFIGS = ("processor_config.json", "preprocessor_config.json")
 INDEX = ".safetensors.index.json"
 _READ_BYTES = 2**20
 
@@ -47,14 +48,21 @@ class Source:
 
 
 def find_source(
-    source: Path | str | bytes | Mapping[str, Tensor], config: Mapping[str, Any] | None
+    source: Path | str | bytes | Mapping[str, Tensor],
+    config: Mapping[str, Any] | None,
+    given: Mapping[str, Any] | None = None,
 ) -> Source:
     """Return a checkpoint after reading its headers and JSON files.
+
+    Args:
+        source: as `open_model` takes it.
+        config: values that override those of the files.
+        given: values that override all others, by timm's names.
 
     Raises:
         PretrainedError: if there is no safetensors file, it is broken or too large, or a JSON file is broken.
     """
-    settings = Settings(dict(config or {}))
+    settings = Settings(dict(config or {}), given=dict(given or {}))
     if isinstance(source, Mapping):
         return _from_tensors(source, settings)
     if isinstance(source, bytes | bytearray | memoryview):
@@ -66,11 +74,19 @@ def find_source(
         files, indexed = _list_files(path) if path.is_dir() else ([path], frozenset())
         read = {name: _read_json(folder / name) for name in CONFIGS if (folder / name).is_file()}
         values: dict[str, Any] = {}
-        for table in (*reversed(read.values()), settings.values):  # config.json over the image processor's
+        for table in (*reversed(read.values()), settings.values):
             values |= table
-        return _from_files(files, Settings(values), indexed)
+        settings = replace(settings, values=values, processor=_read_processor(folder))
+        return _from_files(files, settings, indexed)
     except OSError as error:
         raise PretrainedError(f"the weights cannot be read: {error.strerror or error}") from error
+
+
+def _read_processor(folder: Path) -> Mapping[str, Any]:
+    """Return the image processor's values: transformers prefers those inside processor_config.json."""
+    whole, alone = (_read_json(folder / n) if (folder / n).is_file() else {} for n in PROCESSOR_CONFIGS)
+    inside = whole.get("image_processor")
+    return inside if isinstance(inside, dict) else alone
 
 
 def _from_tensors(state: Mapping[str, Tensor], settings: Settings) -> Source:

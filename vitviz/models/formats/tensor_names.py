@@ -230,14 +230,14 @@ def read_activation(settings: Settings) -> str:
 def _positions(shapes: Shapes, settings: Settings, prefix: int, patch: int) -> dict[str, object]:
     """Return the image's side and whether prefix tokens have positions, by the table's length."""
     length = _sides(shapes, "pos_embed", 3)[1]
-    stated = settings.integer("image_size", "img_size", "input_size")
+    stated = _stated_side(settings.of_files, patch)
     for on_prefix in (True, False) if shapes.get("reg_token") is None else (False, True):
         side = round(max(length - prefix * on_prefix, 0) ** 0.5)
         fits = side >= 1 and side**2 == length - prefix * on_prefix
         if fits and (stated is None or stated // patch == side):
             return {"image_size": side * patch, "position_on_prefix": on_prefix}
     if stated is not None:
-        return {"image_size": stated - stated % patch}  # the table's shape tells the difference
+        return {"image_size": stated}  # the table's shape tells the difference
     raise PretrainedError(
         f"its {length} positions are no square grid of patches, with {prefix} prefix tokens or without;"
         " only square images are supported"
@@ -245,11 +245,26 @@ def _positions(shapes: Shapes, settings: Settings, prefix: int, patch: int) -> d
 
 
 def _image_size(settings: Settings, patch: int) -> int:
-    stated = settings.integer("image_size", "img_size", "input_size", "crop_size", "size")
+    stated = _stated_side(settings, patch)
     if stated is None:
         settings.assume("The files state no image size: 224 px are assumed.")
-    side = stated or 224
-    return max(side - side % patch, patch)
+    return stated or max(224 - 224 % patch, patch)
+
+
+def _stated_side(settings: Settings, patch: int) -> int | None:
+    """Return the image's side as it is stated.
+
+    Raises:
+        PretrainedError: if patches do not divide it: each publisher treats the rest in a way of its own.
+    """
+    side = settings.integer("image_size", "img_size", "input_size")
+    if side is not None and side % patch:
+        raise PretrainedError(
+            f"its image_size {side} is no multiple of patch_size {patch}, so its publisher cuts or pads every image by"
+            f" {side % patch} px, which is not computed here; img_size={max(side - side % patch, patch)} opens it at"
+            " the next smaller size"
+        )
+    return side
 
 
 def describe_swin(shapes: Shapes, settings: Settings, convention: str) -> SwinConfig:
@@ -271,11 +286,10 @@ def describe_swin(shapes: Shapes, settings: Settings, convention: str) -> SwinCo
         )
     if not stages:
         raise PretrainedError("the file has no layers.0.blocks.0, nothing was loaded")
-    stated = settings.integer("image_size", "img_size", "input_size", "crop_size", "size")
-    side = stated or _native_side(windows, patch, settings)
+    side = _stated_side(settings, patch) or _native_side(windows, patch, settings)
     last = f"layers.{stages - 1}.blocks.0.mlp.fc1.weight"
     return SwinConfig(
-        image_size=side - side % patch,
+        image_size=side,
         patch_size=patch,
         in_chans=chans,
         num_classes=_classes(shapes.get("head.fc.weight")),

@@ -84,7 +84,8 @@ def describe(shapes: Shapes, settings: Settings) -> ViTConfig:
     """Return the config of a ViT, DeiT, DINOv2, DINOv3 ViT or CLIP's image side."""
     kind = settings.get("model_type")
     differences: dict[str, object] = {"norm_eps": settings.number("layer_norm_eps", _default_eps(shapes))}
-    differences["positions_antialias"] = False  # as transformers resizes a table
+    # As transformers resizes a table: DINOv2's class with registers alone antialiases.
+    differences["positions_antialias"] = "reg_token" in shapes
     if settings.get("layer_norm_eps") is None:
         settings.assume(
             f"The files state no epsilon of the LayerNorms: {differences['norm_eps']:g} is assumed."
