@@ -15,6 +15,7 @@ Readout = Literal["cls", "mean", "first_patch", "cls_mean", "map"]
 Activation = Literal["gelu", "gelu_tanh", "quick_gelu", "relu", "silu"]
 AttentionScale = Literal["head", "width", "none"]
 Embed = Literal["conv", "unfold", "reshape"]
+ClassOutput = Literal["softmax", "sigmoid", "raw"]
 Family = Literal["vit", "deit", "hybrid", "swin", "cnn", "conv_attention", "flat_attention"]
 _SHARE = "[0, 1)"
 _image_size = partial(declare, label="Image size", unit="px")
@@ -33,6 +34,8 @@ _attention_dropout = partial(
 _drop_path = partial(
     declare, 0.0, "Stochastic depth", "Probability of skipping a sublayer.", _SHARE, step=0.05
 )
+# What turns logits into what is shown: 'sigmoid' of several labels or one, 'raw' of a regression.
+_class_output = partial(declare, "softmax", "Function of the outputs")
 _norm_eps = partial(declare, label="ε of LayerNorm", within="(0, 1)")
 
 
@@ -150,6 +153,7 @@ class ViTConfig:
         False, "Softmax in the model", "A bug: the loss applies softmax again."
     )
     # Variants that only weights trained elsewhere have (`vitviz.models.formats`):
+    class_output: ClassOutput = _class_output()
     head_dim: int = declare(0, "Width of a head", within="[0, inf)")  # 0: embed_dim / num_heads
     qk_norm: bool = declare(False, "LayerNorm of queries and keys")
     gated_mlp: bool = declare(False, "Gated MLP")  # SwiGLU: fc2(activation(gate) * value)
@@ -303,6 +307,7 @@ class SwinConfig:
     masked: bool = declare(True, "Mask", "Off (a bug): opposite edges of the image attend to each other.")
     # They differ where the window does not divide the grid.
     convention: Literal["torchvision", "timm"] = declare("torchvision", "Padding convention")
+    class_output: ClassOutput = _class_output()
 
     def __post_init__(self) -> None:
         check_fields(self)

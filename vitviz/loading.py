@@ -15,7 +15,8 @@ from vitviz.models import published_weights
 from vitviz.models.file_download import NoNetworkError
 from vitviz.models.formats import open_model
 from vitviz.models.formats.checkpoint_settings import check_labels
-from vitviz.models.formats.module_settings import read_module
+from vitviz.models.formats.module_check import check_module
+from vitviz.models.formats.module_settings import read_layers, read_module
 from vitviz.models.formats.uploaded_weights import TemporaryFolder, write_upload
 from vitviz.models.hub import fetch_hub_folder, find_hub_folder, is_hub_id, list_hub_folder
 from vitviz.models.loaded_model import LoadedModel
@@ -23,7 +24,18 @@ from vitviz.models.pretrained import load_pretrained
 from vitviz.models.pretrained_list import PRETRAINED, PretrainedError, UnknownArchitectureError
 from vitviz.upload_limits import WEIGHTS_BYTES
 
-_SETTINGS = ("num_heads", "img_size", "mean", "std", "crop_pct", "interpolation", "global_pool", "act_layer")
+_SETTINGS = (
+    "num_heads",
+    "img_size",
+    "mean",
+    "std",
+    "crop_pct",
+    "interpolation",
+    "global_pool",
+    "act_layer",
+    "rope_type",
+    "architecture",
+)
 
 
 def load(
@@ -42,12 +54,12 @@ def load(
             downloaded into the hub's own cache; a state dict; or a live module, whose weights are copied.
         labels: class names, one per output; None: those of the files.
         step: of a vitviz checkpoint with several moments of its training; None: the last.
-        settings: what the files do not state, by timm's names: num_heads, img_size, mean, std, crop_pct,
-            interpolation, global_pool, act_layer.
+        settings: by timm's names, over what the files state: num_heads, img_size, mean, std, crop_pct,
+            interpolation, global_pool, act_layer; of rotary positions rope_type, or architecture.
 
     Raises:
-        TypeError: if the source is none of these, a setting is unknown, or the model's file states it already.
-        PretrainedError: if the model cannot be opened, in one sentence that says what to do.
+        TypeError: if the source is none of these, or a setting is unknown or fixed by the weights.
+        PretrainedError: if the model cannot be opened, or a live module computes something else, in one sentence.
         CheckpointError: if a vitviz checkpoint is damaged, or has no such step.
 
     Example:
@@ -61,16 +73,14 @@ def load(
     if isinstance(source, LoadedModel):
         return _name_classes(source, names)
     if isinstance(source, Mapping):
-        return open_model(source, settings, labels=names)
+        return open_model(source, labels=names, given=settings)
     if isinstance(source, nn.Module):
-        weights = {name: tensor.detach().cpu().clone() for name, tensor in source.state_dict().items()}
-        config = _read_module_config(source) | settings
-        return open_model(weights, config, labels=names, title=type(source).__name__)
+        return _open_module(source, names, settings)
     if not isinstance(source, str | os.PathLike):
         raise TypeError(f"a model must be a name, a path or a torch module, received {type(source).__name__}")
     path = _find_file(source)
     if path is None and is_hub_id(str(source)) and str(source).removeprefix("timm/") not in PRETRAINED:
-        return open_model(_fetch_from_hub(str(source)), settings, labels=names, title=str(source))
+        return open_model(_fetch_from_hub(str(source)), labels=names, title=str(source), given=settings)
     if path is None:
         _check_settings(settings, ("img_size",))
         return _name_classes(
@@ -79,7 +89,7 @@ def load(
     if path.is_file() and path.suffix.lower() == ".zip":
         folder = TemporaryFolder()
         unpacked = write_upload(path.read_bytes(), folder.path, WEIGHTS_BYTES, is_zip=True)
-        return open_model(unpacked, settings, labels=names, title=path.stem)
+        return open_model(unpacked, labels=names, title=path.stem, given=settings)
     if path.is_file():
         try:
             read_header(path)
@@ -88,7 +98,7 @@ def load(
         else:
             _check_settings(settings, ())
             return _name_classes(checkpoints.open_model(path, step), names)
-    return open_model(path, settings, labels=names)
+    return open_model(path, labels=names, given=settings)
 
 
 def _check_settings(settings: Mapping[str, Any], known: Sequence[str]) -> None:
@@ -154,17 +164,30 @@ def _load_published(name: str, image_size: int | None) -> LoadedModel:
         ) from error
 
 
+def _open_module(module: nn.Module, labels: tuple[str, ...] | None, given: Mapping[str, Any]) -> LoadedModel:
+    """Open a live module, run a copy of it once, and refuse it if the outputs differ."""
+    weights = {name: tensor.detach().cpu().clone() for name, tensor in module.state_dict().items()}
+    loaded = open_model(
+        weights, _read_module_config(module), labels=labels, title=type(module).__name__, given=given
+    )
+    try:
+        reason = check_module(module, loaded)
+    except PretrainedError as error:
+        if not given.keys() & {"num_heads", "act_layer", "global_pool", "img_size"}:
+            raise
+        reason = f"settings were given over those of the module: {error}"
+    return replace(loaded, verified=None if reason else True, not_verified=reason)
+
+
 def _read_module_config(module: nn.Module) -> dict[str, Any]:
     """Return what a module's tensors do not show: its heads, and the settings that transformers and timm keep."""
     config = getattr(module, "config", None)
     if config is not None and hasattr(config, "to_dict"):
         return dict(config.to_dict())
+    visual = getattr(module, "visual", None)  # open_clip's
+    tower = visual if isinstance(visual, nn.Module) else module
     stated = getattr(module, "pretrained_cfg", None)
     settings = dict(stated) if isinstance(stated, Mapping) else {}
-    if own := read_module(module):
+    if own := read_module(tower):
         return settings | own
-    heads = [part.num_heads for part in module.modules() if isinstance(getattr(part, "num_heads", None), int)]
-    if len(set(heads)) == 1:  # a Swin's stages differ, and its bias tables show them
-        settings["num_heads"] = heads[0]
-    size = getattr(getattr(module, "patch_embed", None), "img_size", None)
-    return settings | ({} if size is None else {"img_size": size})
+    return settings | read_layers(tower)

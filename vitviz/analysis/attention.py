@@ -245,6 +245,11 @@ def _mean_ranks(values: FloatArray) -> NDArray[np.float64]:
     return np.asarray((last - (count + 1) / 2)[place], dtype=np.float64)
 
 
+def sigmoid(scores: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
+    """Return 1 / (1 + exp(-s)), without overflow."""
+    return np.asarray((1 + np.tanh(scores / 2)) / 2)
+
+
 def softmax(scores: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
     """Return exp(s) / sum exp(s) over the last axis."""
     weights = np.exp(scores - scores.max(axis=-1, keepdims=True))

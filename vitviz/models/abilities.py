@@ -87,6 +87,11 @@ def abilities(config: ModelConfig) -> Abilities:
         lacks["layers"] = REASONS["one_place"]
     if config.image_size > MOST_PX_OF_MANY:
         lacks["many_images"] = REASONS["large_input"].format(most_px=MOST_PX_OF_MANY, px=config.image_size)
+    output = getattr(config, "class_output", "softmax")
+    if config.num_classes and output != "softmax":
+        lacks |= dict.fromkeys(("logit_lens", "logit_shares", "distillation"), REASONS[f"{output}_output"])
+    if config.num_classes and output == "raw":
+        lacks["class_head"] = REASONS["raw_output"]
     if not config.num_classes:
         lacks |= dict.fromkeys(("class_head", "logit_shares"), REASONS["headless"])
         lacks.setdefault("distillation", REASONS["headless"])

@@ -42,6 +42,8 @@ def fitted(source: ModelConfig, classes: int, image_size: int | None = None) -> 
     changes: dict[str, object] = {"num_classes": classes}
     if hasattr(source, "softmax_output"):
         changes["softmax_output"] = False
+    if hasattr(source, "class_output"):
+        changes["class_output"] = "softmax"
     if image_size is not None and image_size != source.image_size:
         if not isinstance(source, ViTConfig):
             raise ValueError(

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from vitviz.analysis.attention import softmax
+from vitviz.analysis.attention import sigmoid, softmax
 from vitviz.config import ModelConfig, Preparation, ViTConfig
 from vitviz.models.swin import SwinTransformer
 from vitviz.models.token_layout import TokenLayout
@@ -29,6 +29,8 @@ class LoadedModel:
     digest: str
     began_with: str | None = None  # title of its initial weights; None: random
     notes: tuple[str, ...] = ()  # what was assumed when weights of another project were opened
+    verified: bool | None = None  # True: its outputs equal those of the live module that it was opened from
+    not_verified: str = ""  # why its outputs were compared with nothing
 
     def __post_init__(self) -> None:
         self.model.eval().requires_grad_(False)
@@ -47,8 +49,11 @@ class LoadedModel:
         return layout
 
     def probabilities(self, logits: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
-        """Return class probabilities (..., classes); a model with a softmax output already returns them."""
-        return logits if getattr(self.config, "softmax_output", False) else softmax(logits)
+        """Return class probabilities (..., classes); of a regression, its values.
+
+        A model with a softmax output already returns them; those of several labels are independent of one another.
+        """
+        return read_outputs(self.config, logits)
 
     @property
     def vit(self) -> VisionTransformer:
@@ -71,6 +76,14 @@ class LoadedModel:
         if not isinstance(self.model, SwinTransformer):
             raise TypeError(f"{self.title} must be a Swin, received a {type(self.model).__name__}")
         return self.model
+
+
+def read_outputs(config: ModelConfig, logits: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
+    """Return what a model's outputs (..., classes) mean: softmax, independent sigmoids, or the values themselves."""
+    kind = getattr(config, "class_output", "softmax")
+    if kind == "raw" or getattr(config, "softmax_output", False):
+        return logits
+    return sigmoid(logits) if kind == "sigmoid" else softmax(logits)
 
 
 def list_head_counts(config: ModelConfig) -> list[int]:

@@ -9,10 +9,10 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from vitviz.analysis.attention import softmax
 from vitviz.analysis.patches import scramble
 from vitviz.analysis.position_similarity import Grid, patch_rows
 from vitviz.config import ModelConfig, ViTConfig
+from vitviz.models.loaded_model import read_outputs
 from vitviz.models.vit import VisionTransformer, resize_positions
 from vitviz.probe.capture import as_array, capture
 
@@ -86,7 +86,7 @@ def predict_shuffled(
     """Return the class probabilities of an image (C, S, S), original and with patch order[n] in place n."""
     batch = np.stack([values, scramble(values, model.config.patch_size, order)])
     logits = capture(model, batch, ["logits"]).logits
-    before, after = logits if model.config.softmax_output else softmax(logits)
+    before, after = read_outputs(model.config, logits)
     return before, after
 
 

@@ -100,6 +100,29 @@ class Settings:
         if note not in self.notes:
             self.notes.append(note)
 
+    def class_output(self, classes: int) -> str:
+        """Return what turns the logits into what is shown, as transformers' pipeline does it.
+
+        Raises:
+            PretrainedError: if the problem type is unknown.
+        """
+        stated = self.get("problem_type")
+        outputs = {
+            None: "softmax",
+            "single_label_classification": "softmax",
+            "multi_label_classification": "sigmoid",
+            "regression": "raw",
+        }
+        if not isinstance(stated, str | None) or stated not in outputs:
+            raise PretrainedError(
+                f"the configuration's problem_type {cut(repr(stated), 60)} is not one of"
+                f" {', '.join(filter(None, outputs))}"
+            )
+        if classes == 1 and outputs[stated] == "softmax":
+            self.assume("Its only output is read as a sigmoid's: the probability of one label.")
+            return "sigmoid"
+        return outputs[stated]
+
     def labels(self, classes: int) -> tuple[str, ...] | None:
         """Return the stated class names, in the order of the outputs; None where the files name no class.
 

@@ -23,7 +23,7 @@ from vitviz.models.formats.preparation_settings import read_preparation
 from vitviz.models.formats.safetensors_header import COMPUTED, Shapes
 from vitviz.models.formats.source import find_source
 from vitviz.models.formats.state_loading import check_shapes, fit_positions, load_into
-from vitviz.models.formats.tensor_names import UNSUPPORTED, Format
+from vitviz.models.formats.tensor_names import UNSUPPORTED, Format, read_activation
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.pretrained_list import PretrainedError
 from vitviz.models.zoo import empty_model
@@ -93,6 +93,9 @@ def open_model(
     recognised = recognise(tensor_source.shapes, settings)
     layout = recognised.format
     native, shapes = _describe(recognised, tensor_source.shapes, settings)
+    native = _override(native, settings)
+    if native.num_classes:
+        native = replace(native, class_output=settings.class_output(native.num_classes))  # type: ignore[arg-type]
     check_shapes(empty_model(native).state_dict(), shapes, layout.title)
     # Everything that can be wrong with the settings is known before a tensor is read.
     own_format = (
@@ -117,7 +120,60 @@ def open_model(
         # One file may be opened as two models that differ in their settings.
         digest=f"{tensor_source.digest}:{_digest(model_config, own_format, classes)}",
         notes=tuple(settings.notes),
+        not_verified="Only a file was opened, so there is no module to compare its outputs with.",
     )
+
+
+def _override(config: ViTConfig | SwinConfig, settings: Settings) -> ViTConfig | SwinConfig:
+    """Return the config with the caller's heads, activation and pooling.
+
+    Raises:
+        TypeError: if the weights fix what the caller gives otherwise.
+    """
+    given = {
+        name: settings.given[name]
+        for name in ("num_heads", "act_layer", "global_pool")
+        if name in settings.given
+    }
+    if isinstance(config, SwinConfig):
+        fixed: dict[str, object] = {
+            "num_heads": config.num_heads,
+            "act_layer": "gelu",
+            "global_pool": "avg",
+        }
+        for name, wanted in given.items():
+            if (tuple(wanted) if isinstance(wanted, list) else wanted) != fixed[name]:
+                raise TypeError(f"the weights of this Swin fix {name} = {fixed[name]!r}, received {wanted!r}")
+        return config
+    changes: dict[str, Any] = {}
+    if "num_heads" in given and (heads := settings.integer("num_heads")) != config.num_heads:
+        if config.qk_norm:
+            raise TypeError(
+                f"the weights of this ViT fix num_heads = {config.num_heads}, received {given['num_heads']!r}"
+            )
+        inner = config.width_per_head * config.num_heads
+        changes |= {"num_heads": heads, "head_dim": 0 if inner == config.embed_dim else inner // (heads or 1)}
+    if "act_layer" in given:
+        changes["activation"] = read_activation(settings)
+    if "global_pool" in given:
+        changes |= _override_pool(config, given["global_pool"])
+    try:
+        return replace(config, **changes)
+    except ValueError as error:
+        raise PretrainedError(str(error)) from error
+
+
+def _override_pool(config: ViTConfig, pool: object) -> dict[str, Any]:
+    readouts = {"token": "cls", "avg": "mean"}
+    if pool not in readouts:
+        raise TypeError(f"global_pool must be 'token' or 'avg', received {pool!r}")
+    has_cls = config.readout in ("cls", "cls_mean") or config.unread_cls
+    readout = readouts[str(pool)]
+    if config.readout == readout:
+        return {}
+    if config.readout in ("cls_mean", "map") or config.distilled or (readout == "cls" and not has_cls):
+        raise TypeError(f"the weights of this ViT fix its pooling, received global_pool = {pool!r}")
+    return {"readout": readout, "unread_cls": has_cls and readout == "mean"}
 
 
 def _resize(native: ViTConfig | SwinConfig, side: int, settings: Settings) -> ViTConfig | SwinConfig:

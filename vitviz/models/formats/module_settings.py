@@ -47,12 +47,41 @@ def read_module(module: nn.Module) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
+def read_layers(module: nn.Module) -> dict[str, Any]:
+    """Return the settings of any other ViT that all of its layers share: heads, activation, epsilon, image size."""
+    parts = list(module.modules())
+    heads = {
+        count
+        for part in parts
+        for count in (getattr(part, "num_heads", None), getattr(part, "heads", None))
+        if isinstance(count, int) and not isinstance(count, bool)
+    }
+    acts = {kind for part in parts if (kind := _name_activation(part)) is not None}
+    norms = {part.eps for part in parts if isinstance(part, nn.LayerNorm)}
+    size = getattr(module, "image_size", None) or getattr(
+        getattr(module, "patch_embed", None), "img_size", None
+    )
+    values: dict[str, Any] = {"img_size": size}
+    # A Swin's stages differ, and its bias tables show its heads.
+    for name, found in (("num_heads", heads), ("act_layer", acts), ("layer_norm_eps", norms)):
+        if len(found) == 1:
+            values[name] = found.pop()
+    if values.get("act_layer") == "quick_gelu":
+        values["quick_gelu"] = True
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _name_activation(act: nn.Module) -> str | None:
+    """Return the name of an activation; None for another module."""
+    if isinstance(act, nn.GELU):
+        return "gelu" if act.approximate == "none" else "gelu_tanh"
+    return _ACTIVATIONS.get(type(act).__name__)
+
+
 def _read_activation(owner: Any) -> str | None:
     """Return the activation of a module's MLP by its name; None for a module without one."""
     act = getattr(getattr(owner, "mlp", None), "act", None)
-    if isinstance(act, nn.GELU):
-        return "gelu" if act.approximate == "none" else "gelu_tanh"
-    return None if act is None else _ACTIVATIONS.get(type(act).__name__, type(act).__name__)
+    return None if act is None else _name_activation(act) or type(act).__name__
 
 
 def _read_rotary(rope: Any) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from vitviz.config import ViTConfig
 from vitviz.models.formats.checkpoint_settings import Settings
 from vitviz.models.formats.safetensors_header import Shapes
-from vitviz.models.formats.tensor_names import RULES, Format, State, describe_vit, rename
+from vitviz.models.formats.tensor_names import RULES, Format, State, describe_vit, read_activation, rename
 from vitviz.models.pretrained_list import PretrainedError
 
 
@@ -25,16 +25,16 @@ def describe(shapes: Shapes, settings: Settings) -> ViTConfig:
             f"its pooling (pool_type {settings.get('pool_type')!r:.40}) is not supported: only 'tok' is"
         )
     quick = settings.get("quick_gelu")
-    if quick is None and not settings.get("embed_dim"):
+    if quick is None and not settings.get("embed_dim", "act_layer"):
         settings.assume(
             "The file does not state its activation: GELU is assumed (OpenAI's weights need QuickGELU)."
         )
     return describe_vit(
         {name: shape for name, shape in shapes.items() if name != "head.weight"},
         settings,
-        activation="quick_gelu" if quick else "gelu",
+        activation="quick_gelu" if quick else read_activation(settings),
         projection=shapes.get("head.weight", (0,))[0],
-        norm_eps=1e-5,
+        norm_eps=settings.number("layer_norm_eps", 1e-5),
     )
 
 

@@ -44,6 +44,7 @@ _TRAINED_ONLY = (
     "drop_path",
     "positions_antialias",
     "convention",
+    "class_output",
     "rope_theta",
 )
 _ROTARY_SETTINGS = (

@@ -1,5 +1,7 @@
 """vit-pytorch's ViT: linear maps of unfolded patches, two norms around them, heads of any width."""
 
+from dataclasses import replace
+
 from vitviz.config import ViTConfig
 from vitviz.models.formats.checkpoint_settings import Settings
 from vitviz.models.formats.safetensors_header import Shapes
@@ -45,10 +47,10 @@ def describe(shapes: Shapes, settings: Settings) -> ViTConfig:
         )
     return describe_vit(
         shapes,
-        Settings({**settings.values, "num_heads": heads}, settings.notes),
+        replace(settings, values={**settings.values, "num_heads": heads}),
         patch_norms="patch_embed.norm_pixels.weight" in shapes,
         output_projection="blocks.0.attn.proj.weight" in shapes,
-        norm_eps=1e-5,
+        norm_eps=settings.number("layer_norm_eps", 1e-5),
     )
 
 

@@ -1,0 +1,174 @@
+"""A live module opens with equal numbers, verified by one run of a copy, or is refused: the first block is named."""
+
+from __future__ import annotations
+
+import importlib
+import random
+from pathlib import Path
+from typing import Any
+
+import parity_peers as peers
+import pytest
+import torch
+from parity_compare import shake
+from test_formats import FAMILIES, Draw, close
+from torch import Tensor, nn
+
+import vitviz
+from vitviz.models.pretrained_list import PretrainedError
+
+SHAPE = {"img_size": 24, "patch_size": 8, "embed_dim": 24, "depth": 3, "num_heads": 3, "num_classes": 5}
+
+
+def timm_vit(**options: Any) -> nn.Module:
+    return shake(peers.TimmViT(**SHAPE | options), 1)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_publishers_live_module_is_verified(family: str, tmp_path: Path) -> None:
+    peer = FAMILIES[family](Draw(f"{family} alive"), tmp_path)
+    opened = vitviz.load(peer.model)
+    assert opened.verified is True and opened.not_verified == ""
+    x = torch.randn(1, 3, peer.side, peer.side)
+    close(opened.model(x), peer.features(x).detach())
+
+
+class Eps(nn.LayerNorm):
+    def __init__(self, width: int, **options: Any) -> None:
+        super().__init__(width, eps=1e-2)
+
+
+def gelu_tanh() -> nn.Module:
+    return nn.GELU(approximate="tanh")
+
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "mean without fc_norm": {"global_pool": "avg", "fc_norm": False, "final_norm": True},
+    "mean without cls": {"global_pool": "avg", "class_token": False},
+    "relu": {"act_layer": nn.ReLU},
+    "gelu_tanh": {"act_layer": gelu_tanh},
+    "eps": {"norm_layer": Eps},
+    "pre_norm": {"pre_norm": True},
+    "pre_norm and eps": {"pre_norm": True, "norm_layer": Eps},
+    "heads": {"num_heads": 8},
+    "no position of cls": {"no_embed_class": True, "reg_tokens": 2},
+}
+
+
+@pytest.mark.parametrize("case", OPTIONS)
+def test_options_that_tensors_do_not_show_are_read_from_the_module(case: str) -> None:
+    model = timm_vit(**OPTIONS[case])
+    opened = vitviz.load(model)
+    assert opened.verified is True
+    x = torch.randn(2, 3, 24, 24)
+    close(opened.model(x), model(x).detach())
+
+
+@pytest.mark.parametrize("heads, per_head", [(2, 8), (4, 16), (3, 64)])
+@pytest.mark.parametrize("pool", ["cls", "mean"])
+def test_the_heads_of_vit_pytorch_are_read_from_the_module(heads: int, per_head: int, pool: str) -> None:
+    kind = importlib.import_module("vit_pytorch").ViT
+    shape = {"image_size": 24, "patch_size": 8, "num_classes": 4, "dim": 32, "depth": 2, "mlp_dim": 48}
+    model = shake(kind(**shape, heads=heads, dim_head=per_head, pool=pool), 2)
+    opened = vitviz.load(model)
+    assert (opened.vit.config.num_heads, opened.verified) == (heads, True)
+
+
+@pytest.mark.parametrize("pool", ["max", "avgmax"])
+def test_other_pooling_is_refused_by_its_name(pool: str) -> None:
+    with pytest.raises(PretrainedError, match=f"global_pool '{pool}'"):
+        vitviz.load(timm_vit(global_pool=pool))
+
+
+def test_a_module_that_computes_something_else_is_refused_by_its_first_block() -> None:
+    model = timm_vit()
+    block = type(model.blocks[1])
+
+    class Other(block):  # type: ignore[misc, valid-type]
+        def forward(self, x: Tensor, *more: Any, **named: Any) -> Tensor:
+            return 2 * super().forward(x, *more, **named)
+
+    model.blocks[1].__class__ = Other
+    with pytest.raises(PretrainedError, match=r"first in block 2$"):
+        vitviz.load(model)
+
+
+def test_a_difference_in_the_embedding_or_the_head_is_named() -> None:
+    class Louder(type(timm_vit())):  # type: ignore[misc]
+        def _pos_embed(self, x: Tensor) -> Tensor:
+            return 2 * super()._pos_embed(x)
+
+    class Scaled(type(timm_vit())):  # type: ignore[misc]
+        def forward_head(self, x: Tensor, pre_logits: bool = False) -> Tensor:
+            return 3 * super().forward_head(x, pre_logits)
+
+    for kind, place in ((Louder, "in the embedding"), (Scaled, "after the last block")):
+        model = shake(kind(**SHAPE), 1)
+        with pytest.raises(PretrainedError, match=place):
+            vitviz.load(model)
+
+
+def test_a_module_with_a_head_of_zeros_is_compared_by_its_blocks() -> None:
+    model = timm_vit()
+    nn.init.zeros_(model.head.weight)
+    nn.init.zeros_(model.head.bias)
+    assert vitviz.load(model).verified is True
+    block = type(model.blocks[2])
+
+    class Other(block):  # type: ignore[misc, valid-type]
+        def forward(self, x: Tensor, *more: Any, **named: Any) -> Tensor:
+            return super().forward(x, *more, **named) - x
+
+    model.blocks[2].__class__ = Other
+    with pytest.raises(PretrainedError, match=r"first in block 3$"):
+        vitviz.load(model)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_module_in_half_precision_is_verified_by_its_values(dtype: torch.dtype) -> None:
+    assert vitviz.load(timm_vit().to(dtype)).verified is True
+
+
+def test_the_module_and_the_random_states_stay_as_they_are() -> None:
+    model = timm_vit(proj_drop_rate=0.5).train()
+    model(torch.randn(1, 3, 24, 24)).sum().backward()
+    model.register_buffer("seen", torch.ones(2), persistent=False)
+    handle = model.register_forward_hook(lambda *_: None)
+    gradients = {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
+    weights = {name: p.detach().clone() for name, p in model.named_parameters()}
+    state, numbers = torch.get_rng_state(), random.getstate()
+    assert vitviz.load(model).verified is True
+    assert torch.equal(torch.get_rng_state(), state) and random.getstate() == numbers
+    assert all(part.training for part in model.modules()) and torch.equal(model.seen, torch.ones(2))
+    assert len(model._forward_hooks) == 1 and not model.blocks[0]._forward_hooks
+    assert all(torch.equal(p.grad, gradients[n]) for n, p in model.named_parameters() if n in gradients)
+    assert all(torch.equal(p, weights[n]) and p.requires_grad for n, p in model.named_parameters())
+    handle.remove()
+
+
+def test_a_module_that_cannot_run_opens_with_the_reason() -> None:
+    model = timm_vit()
+
+    class Broken(type(model)):  # type: ignore[misc]
+        def forward(self, x: Tensor) -> Tensor:
+            raise RuntimeError("needs two inputs")
+
+    model.__class__ = Broken
+    opened = vitviz.load(model)
+    assert opened.verified is None and "needs two inputs" in opened.not_verified
+
+
+def test_a_file_is_not_verified(tmp_path: Path) -> None:
+    peer = FAMILIES["timm_vit"](Draw("file"), tmp_path)
+    opened = vitviz.load(peer.folder)
+    assert opened.verified is None and opened.not_verified
+
+
+def test_a_setting_of_the_caller_wins_over_the_module_and_is_not_verified() -> None:
+    opened = vitviz.load(timm_vit(), act_layer="relu")
+    assert opened.vit.config.activation == "relu"
+    assert opened.verified is None and "settings were given" in opened.not_verified
+
+
+def test_a_compiled_or_parallel_module_is_opened_by_its_own_module() -> None:
+    assert vitviz.load(nn.DataParallel(timm_vit())).verified is True
