@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -9,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 Columns = Mapping[str, "Sequence[object] | NDArray[Any]"]
+# Depending on the locale, spreadsheets also take these signs in full width, and start a cell at a semicolon or tab.
+_FORMULA = re.compile(r"(^|[;\t\r\n])(\s*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])")
 
 
 def csv_text(columns: Columns) -> str:
-    """Return a CSV text with a header line; numbers have six digits.
+    """Return a CSV text with a header line; numbers have six digits, and no text is a formula to a spreadsheet.
 
     Raises:
         ValueError: if the columns are not of one length.
@@ -22,7 +25,7 @@ def csv_text(columns: Columns) -> str:
         raise ValueError(f"columns must be of one length, received {lengths}")
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(columns)
+    writer.writerow(map(_escape_formula, columns))
     writer.writerows(zip(*(map(_cell, values) for values in columns.values()), strict=True))
     return out.getvalue()
 
@@ -46,4 +49,15 @@ def columns_of_rows(names: Sequence[str], rows: Iterable[Sequence[object]]) -> d
 
 
 def _cell(cell: object) -> object:
-    return f"{cell:.6g}" if isinstance(cell, float | np.floating) else cell
+    if isinstance(cell, float | np.floating):
+        return f"{cell:.6g}"
+    return _escape_formula(cell) if isinstance(cell, str) else cell
+
+
+def _escape_formula(text: str) -> str:
+    """Return a text with an apostrophe before each sign that would make a spreadsheet compute the text as a formula."""
+    try:
+        float(text)
+    except ValueError:
+        return _FORMULA.sub(r"\1\2'", text)
+    return text

@@ -236,8 +236,15 @@ const number = (value) =>
     ? (Math.abs(value) >= 1 || value === 0 ? brief(value) : value.toPrecision(3)).replace('-', MINUS)
     : '–';
 
+// As in vitviz/csv_table.py: no name of a class or token is a formula to a spreadsheet.
+const FORMULA = /(^|[;\t\r\n])(\s*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
+const escapeFormula = (text) => (text.trim() && Number.isNaN(Number(text)) ? text.replace(FORMULA, "$1$2'") : text);
+
 function csvOf({ columns, rows }, { data, shape }) {
-  const cell = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  const cell = (name) => {
+    const text = escapeFormula(name);
+    return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
   const head = [...(rows ? [''] : []), ...columns].map((text) => cell(String(text)));
   const lines = Array.from({ length: shape[0] }, (_, i) => [
     ...(rows ? [cell(String(rows[i]))] : []),

@@ -22,6 +22,7 @@ from vitviz.classes.class_question import (
 from vitviz.classes.class_store import ClassStore
 from vitviz.classes.database import NAME, ClassError
 from vitviz.classes.question_store import WrittenAnswer
+from vitviz.csv_table import csv_text
 from vitviz.lessons.lesson import Link
 from vitviz.lessons.measures import MEASURES
 from vitviz.lessons.question_kinds import (
@@ -282,7 +283,8 @@ def test_results_of_all_questions_are_tabulated_without_names(classes: ClassStor
     assert question_store.load_question(classes, code) is None
     table = question_store.tabulate_results(question_store.list_results(classes, code))
     assert table["question"] == ["1", "1", "2"] and table["count"] == ["1", "2", "1"]
-    assert table["answer"] == ["16 patches", "20 patches", "'=1+1"]  # no formula for a spreadsheet
+    assert table["answer"] == ["16 patches", "20 patches", "=1+1"]
+    assert ",'=1+1," in csv_text(table)  # no formula for a spreadsheet
     assert table["right"] == ["yes", "no", ""] and table["measured"] == ["16 patches", "16 patches", ""]
     with classes.database.reading() as file:
         assert file is not None and file.execute("SELECT count(*) FROM answered").fetchone() == (0,)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,37 @@ def test_a_table_has_a_head_and_six_digits() -> None:
 
 def test_float32_and_whole_numbers_stand_as_they_are() -> None:
     assert csv_text({"a": np.array([0.1], np.float32), "b": np.array([7], np.uint8)}) == "a,b\n0.1,7\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    [
+        ("=1+1", "'=1+1"),
+        ("+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0"),
+        ("-2 dogs", "'-2 dogs"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("  =1+1", "  '=1+1"),
+        ("\uff1d1+1", "'\uff1d1+1"),
+        ("a;=1+1", "a;'=1+1"),
+        ("a\t=1+1", "a\t'=1+1"),
+        ("-1.5", "-1.5"),
+        ("+2e-3", "+2e-3"),
+        ("cat-dog = 2; cow", "cat-dog = 2; cow"),
+        ("−2 points", "−2 points"),  # a minus sign is no hyphen
+    ],
+)
+def test_no_text_of_others_is_a_formula_to_a_spreadsheet(text: str, cell: str) -> None:
+    assert csv_text({"run": [text]}) == f"run\n{cell}\n"
+    assert csv_text({text: [1]}) == f"{cell}\n1\n"
+
+
+def test_a_formula_over_two_lines_is_none() -> None:
+    assert csv_text({"run": ["a\n=1+1"]}) == 'run\n"a\n\'=1+1"\n'
+
+
+def test_streamlit_s_own_export_which_escapes_nothing_is_off() -> None:
+    settings = tomllib.loads((ROOT / ".streamlit/config.toml").read_text("utf-8"))
+    assert settings["client"]["disableDataExport"] is True
 
 
 def test_a_matrix_gives_a_column_a_name() -> None:

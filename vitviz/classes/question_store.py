@@ -226,15 +226,10 @@ def tabulate_results(states: Sequence[QuestionState]) -> dict[str, list[str]]:
                     str(state.number),
                     question.prompt,
                     question.about,
-                    _escape_formula(kind.format_answer(answer)),
+                    kind.format_answer(answer),
                     str(count),
                     "" if judged is None else "yes" if kind.is_right(answer, judged) else "no",
                     "" if judged is None else judged.format_answer(kind),
                 )
             )
     return {name: [row[place] for row in rows] for place, name in enumerate(names)}
-
-
-def _escape_formula(text: str) -> str:
-    """Return a text that a spreadsheet does not read as a formula."""
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@") else text

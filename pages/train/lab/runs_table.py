@@ -48,6 +48,12 @@ def draw(visit_runs: list[Run]) -> None:
             **{name: st.column_config.Column(settings.get_title(name)) for name in names},
         },
     )
+    page.csv(
+        "All runs (CSV)",
+        {name: [row[name] for row in rows] for name in rows[0]},
+        "runs.csv",
+        "live_lab.runs_csv",
+    )
     if len(models) > 1:
         differing = "; ".join(map(settings.get_title, names)) if names else "none"
         st.caption(f"Differing settings: {differing}.")
