@@ -1,5 +1,6 @@
 """Format numbers and user texts for the interface."""
 
+import errno
 import re
 from collections.abc import Sequence
 from functools import lru_cache
@@ -53,7 +54,12 @@ def cut(text: str, most: int = 80) -> str:
 
 def reason(error: Exception) -> str:
     """Return the cause of an error for a sentence, without error number and path."""
-    return getattr(error, "strerror", None) or str(error)
+    return "the disk is full" if is_disk_full(error) else getattr(error, "strerror", None) or str(error)
+
+
+def is_disk_full(error: Exception) -> bool:
+    """Return True if a file could not be written because the disk or the user's quota is full."""
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 @lru_cache(maxsize=1024)

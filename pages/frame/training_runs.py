@@ -14,7 +14,7 @@ import streamlit as st
 from pages.controls import notices, session_keys
 from pages.frame import page
 from pages.stores import runs, session, shared_cache
-from vitviz.text import reason
+from vitviz.text import is_disk_full, reason
 from vitviz.training.position_race import QUESTIONS
 from vitviz.training.run_directory import Run, RunError
 
@@ -75,7 +75,7 @@ def start_run(config: RunConfig, lease_s: float | None = runs.LEASE_S, **options
         options: further arguments of the executor's `start`.
 
     Raises:
-        NotStarted: if the config is invalid, too many runs exist, or the folder is not writable.
+        NotStarted: if the config is invalid, too many runs exist, or the folder cannot be written.
     """
     from vitviz.training.executor import ExecutorError
 
@@ -86,7 +86,8 @@ def start_run(config: RunConfig, lease_s: float | None = runs.LEASE_S, **options
     except (ExecutorError, ValueError) as error:
         raise NotStarted(str(error)) from error
     except OSError as error:
-        raise NotStarted(f"the runs' folder is not writable ({reason(error)})") from error
+        cause = "the disk is full" if is_disk_full(error) else f"it is not writable ({reason(error)})"
+        raise NotStarted(f"no run can be stored in the runs' folder: {cause}") from error
     runs.adopt_run(user, run.id)
     return run
 

@@ -12,6 +12,7 @@ import pytest
 from tests.robustness.run_files import GREY, MODEL, TRAIN, full_disk, rezipped
 from vitviz.checkpoints import open_model
 from vitviz.training import model_trainer, run_directory
+from vitviz.training.executor import LocalExecutor
 from vitviz.training.run_archive import export_run, import_run
 from vitviz.training.run_config import Member, RunConfig
 from vitviz.training.run_directory import Run, RunError, list_runs
@@ -130,8 +131,37 @@ def test_a_full_disk_at_creation_leaves_no_half_of_a_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compared: Run
 ) -> None:
     for config in (RunConfig(MODEL, GREY, TRAIN), compared.config()):
-        with monkeypatch.context() as patched:
-            patched.setattr(run_directory, "write_status", full_disk)
-            with pytest.raises(OSError, match="No space"):
-                Run.create(tmp_path, config)
-        assert list(tmp_path.iterdir()) == []
+        for module, function in ((run_directory, "write_status"), (Path, "write_bytes")):
+            with monkeypatch.context() as patched:
+                patched.setattr(module, function, full_disk)
+                with pytest.raises(OSError, match="No space"):
+                    Run.create(tmp_path, config)
+            assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_that_fills_after_the_config_is_named_and_leaves_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The status was then overwritten in place, where there was none: 'No such file or directory'."""
+    write_bytes = Path.write_bytes
+
+    def write_the_config(path: Path, encoded: bytes) -> int:
+        return write_bytes(path, encoded) if "config.json" in path.name else full_disk()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_bytes", write_the_config)
+        with pytest.raises(OSError, match="No space"):
+            Run.create(tmp_path, RunConfig(MODEL, GREY, TRAIN))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("step", ["run_lock._create", "Run.touch_lease"])
+def test_a_disk_that_fills_when_a_run_is_queued_leaves_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    monkeypatch.setattr(f"vitviz.training.executor.{step}", full_disk)
+    executor = LocalExecutor(tmp_path, slots=1, warm=False)
+    with pytest.raises(OSError, match="No space"):
+        executor.start(RunConfig(MODEL, GREY, TRAIN))
+    executor.close()
+    assert list(tmp_path.iterdir()) == []

@@ -234,6 +234,7 @@ def _open_connection(path: Path, create: bool) -> sqlite3.Connection:
         cached_statements=64,
     )
     try:
+        _check_version(connection)  # first: a newer version's file stays as it is
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA foreign_keys = ON")
@@ -246,11 +247,7 @@ def _open_connection(path: Path, create: bool) -> sqlite3.Connection:
 
 
 def _create_tables(connection: sqlite3.Connection) -> None:
-    """Create missing tables, also in a file of an older version, which lacked some.
-
-    Raises:
-        ClassError: if a newer version of this app created them.
-    """
+    """Create missing tables, also in a file of an older version, which lacked some."""
     if _read_version(connection) < VERSION:
         connection.execute("BEGIN IMMEDIATE")
         if _read_version(connection) < VERSION:  # another process may have been first
@@ -258,9 +255,14 @@ def _create_tables(connection: sqlite3.Connection) -> None:
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {VERSION}")
         connection.execute("COMMIT")
-    if (version := _read_version(connection)) != VERSION:
+
+
+def _check_version(connection: sqlite3.Connection) -> None:
+    """Raise ClassError if a newer version of this app created the file; open classes may be in it."""
+    if (version := _read_version(connection)) > VERSION:
         raise ClassError(
-            f"expected {NAME} of version {VERSION}, received version {version}: the operator can delete it"
+            f"{NAME} on this server is of version {version} and this app reads version {VERSION}:"
+            " the operator can update the app, which keeps open classes"
         )
 
 

@@ -25,6 +25,8 @@ def write_status(path: Path, values: dict[str, Any]) -> None:
     try:
         write_whole(path, encoded)
     except OSError:
+        if not path.exists():  # a new file; the cause is not that it is missing
+            raise
         with open(path, "r+b") as file:
             file.write(encoded)
 

@@ -7,6 +7,7 @@ when its parent ends.
 
 import contextlib
 import os
+import shutil
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -63,7 +64,12 @@ class Executor(ABC):
         with self._lock:
             self._check(config.owner, address)
             run = Run.create(self.root, config.on_threads(self._free_threads()), start=start)
-            self.submit(run, address, first)
+            try:
+                self.submit(run, address, first)
+            except (ExecutorError, OSError):
+                if all(order.directory != run.directory for order in self._queue):
+                    shutil.rmtree(run.directory, ignore_errors=True)  # nobody would train it
+                raise
         return run
 
     def submit(self, run: Run, address: str = "", first: bool = False) -> None:

@@ -4,7 +4,6 @@ The models of an experiment are updated in turn, so that all have the same progr
 one makes more updates. A model that diverges stops alone. Commands and the saved state belong to the whole run.
 """
 
-import errno
 import os
 import platform
 import time
@@ -18,7 +17,7 @@ from typing import Any
 import torch
 
 from vitviz.data.dataset import DatasetError
-from vitviz.text import reason
+from vitviz.text import is_disk_full, reason
 from vitviz.training import run_lock
 from vitviz.training.atomic_files import read_lines, write_status
 from vitviz.training.loop import choose_device
@@ -150,8 +149,11 @@ class Session:
                 "stopped", "Interrupted from the keyboard. Resume to continue from the last save."
             )
         except OSError as error:
-            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-            cause = "The disk is full" if full else f"A file could not be written ({reason(error)})"
+            cause = (
+                "The disk is full"
+                if is_disk_full(error)
+                else f"A file could not be written ({reason(error)})"
+            )
             self._set_state("failed", f"{cause}. Resume to continue from the last save.")
         except (ValueError, KeyError, DatasetError) as error:
             self._set_state("failed", str(error))

@@ -20,6 +20,7 @@ from pages.frame.training_runs import rerun_if_deleted
 from pages.stores import runs
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs, errors, start_button
 from tests.robustness.no_writing import read_only
+from tests.robustness.run_files import full_disk
 from tests.unit.training_helpers import duplicate
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
@@ -63,6 +64,16 @@ def test_a_run_is_looked_at_in_a_folder_that_cannot_be_written(
         for page in ("pages/lenses/patches/page.py", "pages/lenses/attention_distance/page.py"):
             lens = open_app(page, model=f"run:{run.id}")
             assert lens.sidebar.selectbox(key="model").value == f"run:{run.id}"
+
+
+def test_a_full_disk_is_named(open_app: OpenApp, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = belongs(open_app(PAGE, live_lab__run=run.id), run)
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_bytes", full_disk)
+        start_button(app).click().run()
+    assert (
+        warned(app) == "The run could not start: no run can be stored in the runs' folder: the disk is full."
+    )
 
 
 def test_what_cannot_be_written_is_said(
