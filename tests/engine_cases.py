@@ -10,15 +10,19 @@ from typing import Any, get_args, get_type_hints
 import numpy as np
 import torch
 
+from tests.strokes import draw_digits
 from vitviz.checkpoint_header import read_header
 from vitviz.checkpoints import Checkpoint, checkpoint_bytes, load_checkpoint, open_model
 from vitviz.config import CNNConfig, ModelConfig, Preparation, SwinConfig, ViTConfig, to_dict
+from vitviz.data import drawings
+from vitviz.data.image_preprocessing import prepare
 from vitviz.models.parameter_count import multiply_adds, parameters
 from vitviz.models.zoo import create_model
 from vitviz.plots.blob import pack
 
 ROOT = Path(__file__).resolve().parents[1]
 A_FAMILY = 12
+DRAWINGS = 200
 FAMILIES = ("vit", "deit", "hybrid", "swin", "cnn")
 LARGE = ("cifar10_cnn_wide",)  # beyond the engine's 300 MFLOP
 
@@ -153,6 +157,7 @@ def cases() -> Iterator[tuple[str, bytes, bool]]:
 
 def write_cases(folder: Path) -> None:
     """Write NAME.safetensors and NAME.record of every case, and costs.json: sizes of all configs."""
+    write_drawings(folder)
     costs = []
     for seed, (name, raw, masked) in enumerate(cases()):
         (folder / f"{name}.safetensors").write_bytes(raw)
@@ -163,6 +168,24 @@ def write_cases(folder: Path) -> None:
     for path in (ROOT / "checkpoints" / f"{name}.safetensors" for name in LARGE):
         costs.append(_costs(read_header(path).config))
     (folder / "costs.json").write_text(json.dumps(costs))
+
+
+def write_drawings(folder: Path) -> None:
+    """Write drawings.json: strokes, what the models of digits see of them, and their predicted classes."""
+    texts = [*draw_digits(DRAWINGS), drawings.FIRST, ""]
+    stored: dict[str, Any] = {"strokes": texts}
+    for name in ("mnist_vit", "digits_vit"):
+        model = open_model(one_step(ROOT / "checkpoints" / f"{name}.safetensors"))
+        prepared = [prepare(drawings.draw_strokes(text), model.preparation) for text in texts]
+        with torch.no_grad():
+            logits = model.model(torch.from_numpy(np.stack([image.input for image in prepared])))
+        stored[name] = {
+            "preparation": to_dict(model.preparation),
+            "shown": [image.shown[..., 0].ravel().tolist() for image in prepared],
+            "frames": [drawings.find_frame(text, model.preparation) for text in texts],
+            "classes": logits.argmax(dim=1).tolist(),
+        }
+    (folder / "drawings.json").write_text(json.dumps(stored))
 
 
 def _costs(config: ModelConfig) -> dict[str, Any]:

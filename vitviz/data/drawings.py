@@ -5,10 +5,10 @@ in permalinks. vitviz/browser/kit/drawing_pad.js writes it.
 """
 
 import re
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw
 
 from vitviz.config import Preparation
 from vitviz.data.photographed_digit import MNIST_PX, Uint8, find_ink_box
@@ -21,7 +21,7 @@ FIRST = "VKWWqBYxwbhlehghhikZsmx7oiOpalpa9ojUm7okj4h0Bgr2jz7mkGpEWq0pr1AsFXrduqG
 """A three, shown to new users."""
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 _TEXT = re.compile(r"(?:(?:[A-Za-z0-9_-]{3})+(?:\.(?:[A-Za-z0-9_-]{3})+)*)?")
-_SMOOTH = 2  # the image is drawn this much larger, then reduced
+_RADIUS = INK * SIDE_PX / GRID / 2  # px of half a stroke
 
 Frame = tuple[float, float, float]
 
@@ -49,22 +49,34 @@ def parse_strokes(text: str) -> list[NDArray[np.int64]]:
 
 
 def draw_strokes(text: str) -> Uint8:
-    """Draw strokes in white on black: (224, 224, 3) uint8.
+    """Draw strokes in white on black, each pixel by its share within the stroke: (224, 224, 3) uint8.
+
+    vitviz/browser/kit/digit_input.js draws the same while the pen moves.
 
     Raises:
         ValueError: if the text is malformed.
     """
-    side, scale = SIDE_PX * _SMOOTH, SIDE_PX * _SMOOTH / GRID
-    image = Image.new("L", (side, side))
-    draw = ImageDraw.Draw(image)
-    radius = INK * scale / 2
+    distance = np.full((SIDE_PX, SIDE_PX), np.inf)
     for stroke in parse_strokes(text):
-        line = [(x * scale, y * scale) for x, y in stroke.tolist()]
-        draw.line(line, fill=255, width=round(2 * radius), joint="curve")
-        for x, y in line:
-            draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=255)
-    grey = np.array(image.resize((SIDE_PX, SIDE_PX), Image.Resampling.BOX))
+        points = stroke * (SIDE_PX / GRID)
+        for start, end in pairwise(points if len(points) > 1 else np.repeat(points, 2, axis=0)):
+            _measure(distance, start, end)
+    share = np.clip(_RADIUS + 0.5 - np.sqrt(distance), 0, 1)
+    grey: Uint8 = np.floor(255 * share + 0.5).astype(np.uint8)
     return np.repeat(grey[..., None], 3, axis=2)
+
+
+def _measure(distance: NDArray[np.float64], start: NDArray[np.float64], end: NDArray[np.float64]) -> None:
+    """Lower the squared distances of the pixels around one line."""
+    low = np.clip(np.floor(np.minimum(start, end) - _RADIUS - 1), 0, SIDE_PX).astype(int)
+    high = np.clip(np.ceil(np.maximum(start, end) + _RADIUS + 1), 0, SIDE_PX).astype(int)
+    x = np.arange(low[0], high[0]) + 0.5 - start[0]
+    y = np.arange(low[1], high[1])[:, None] + 0.5 - start[1]
+    across, down = end - start
+    length = across**2 + down**2
+    along = np.clip((x * across + y * down) / length, 0, 1) if length else 0.0
+    window = distance[low[1] : high[1], low[0] : high[0]]
+    np.minimum(window, (x - along * across) ** 2 + (y - along * down) ** 2, out=window)
 
 
 def find_frame(text: str, preparation: Preparation) -> Frame | None:

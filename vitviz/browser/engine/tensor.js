@@ -45,8 +45,18 @@ export function product(m, n, k, [x, xAt = 0], [w, wAt = 0], [out, outAt = 0]) {
 
 /** Compute 4 x 2 dot products of rows of length k. */
 function block(k, x, x0, w, w0, out, at, n) {
-  const [x1, x2, x3, w1] = [x0 + k, x0 + 2 * k, x0 + 3 * k, w0 + k];
-  let [a0, a1, b0, b1, c0, c1, d0, d1] = [0, 0, 0, 0, 0, 0, 0, 0];
+  const x1 = x0 + k;
+  const x2 = x1 + k;
+  const x3 = x2 + k;
+  const w1 = w0 + k;
+  let a0 = 0;
+  let a1 = 0;
+  let b0 = 0;
+  let b1 = 0;
+  let c0 = 0;
+  let c1 = 0;
+  let d0 = 0;
+  let d1 = 0;
   for (let p = 0; p < k; p++) {
     const u = w[w0 + p];
     const v = w[w1 + p];

@@ -1,0 +1,28 @@
+// Drawings become the same input and the same class in the browser as on the server.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { forward } from '../../vitviz/browser/engine/forward.js';
+import { openModel } from '../../vitviz/browser/engine/weights.js';
+import { prepareDigit } from '../../vitviz/browser/kit/digit_input.js';
+import { decode } from '../../vitviz/browser/kit/drawing_pad.js';
+
+const CASES = process.env.VITVIZ_CASES;
+const { strokes, ...models } = JSON.parse(readFileSync(join(CASES, 'drawings.json'), 'utf-8'));
+const TOLERANCE = 2; // of 255 levels
+
+for (const [name, { preparation, shown, frames, classes }] of Object.entries(models))
+  test(`${strokes.length} drawings for ${name}`, () => {
+    const model = openModel(readFileSync(join(CASES, `${name}.safetensors`)));
+    strokes.forEach((text, i) => {
+      const prepared = prepareDigit(decode(text), preparation);
+      const worst = shown[i].reduce((most, level, at) => Math.max(most, Math.abs(level - prepared.shown[at])), 0);
+      assert.ok(worst <= TOLERANCE, `drawing ${i}: ${worst} levels`);
+      (frames[i] ?? []).forEach((at, axis) => assert.ok(Math.abs(at - prepared.frame[axis]) < 1e-9, `frame ${i}`));
+      assert.equal(prepared.frame === null, frames[i] === null);
+      const { logits } = forward(model, prepared.pixels);
+      assert.equal(logits.indexOf(Math.max(...logits)), classes[i], `class of drawing ${i}`);
+    });
+  });

@@ -1,0 +1,208 @@
+// A drawn digit as its model reads it: the counterpart of vitviz/data/drawings.py and photographed_digit.py, step by step.
+
+import { resample } from './resample.js';
+
+const GRID = 512; // positions of a stroke per axis
+const INK = 46; // width of a stroke on the grid
+const SIDE = 224; // px of the drawing
+const RADIUS = (INK * SIDE) / GRID / 2;
+const LEVELS = 16; // a stroke is at least this much brighter than the ground,
+const SHARE = 0.25; // and at least this share of the strongest stroke's
+const LEAST_PART = 0.1; // of the ink of the digit's largest part
+const [EVEN_LEVELS, EVEN_SHARE] = [8, 0.8]; // an even ground: most of the edge within as many levels
+const [MNIST, BOX] = [28, 20]; // MNIST's frame and the box that a digit fills
+const [GRAIN, COLUMNS] = [8, 6]; // scikit-learn's digits: counted on an 8 x 8 grid, at most 6 columns wide
+
+/** Draw strokes [[x, y], …] on the grid in white: each pixel's share within the stroke's width. */
+export function drawInk(strokes) {
+  const near = new Float64Array(SIDE * SIDE).fill(Infinity); // squared distance from the nearest line
+  for (const stroke of strokes) {
+    const points = stroke.map((point) => point.map((at) => (at * SIDE) / GRID));
+    points.forEach(([x, y], i) => {
+      const [u, v] = points[i + 1] ?? points[i];
+      if (i && !points[i + 1]) return;
+      measure(near, x, y, u - x, v - y);
+    });
+  }
+  return Uint8ClampedArray.from(near, (squared) =>
+    Math.round(255 * Math.min(1, Math.max(0, RADIUS + 0.5 - Math.sqrt(squared)))),
+  );
+}
+
+/** Lower the distances around one line from (x, y) by (dx, dy). */
+function measure(near, x, y, dx, dy) {
+  const reach = RADIUS + 1;
+  const bound = (at) => Math.max(0, Math.min(SIDE, at));
+  const length = dx * dx + dy * dy;
+  const [left, right] = [bound(Math.floor(Math.min(x, x + dx) - reach)), bound(Math.ceil(Math.max(x, x + dx) + reach))];
+  const [top, bottom] = [bound(Math.floor(Math.min(y, y + dy) - reach)), bound(Math.ceil(Math.max(y, y + dy) + reach))];
+  for (let row = top; row < bottom; row++)
+    for (let column = left; column < right; column++) {
+      const [u, v] = [column + 0.5 - x, row + 0.5 - y];
+      const along = length ? Math.min(1, Math.max(0, (u * dx + v * dy) / length)) : 0;
+      const squared = (u - along * dx) ** 2 + (v - along * dy) ** 2;
+      const at = row * SIDE + column;
+      if (squared < near[at]) near[at] = squared;
+    }
+}
+
+// ------------------------------------------------------------ the ink
+
+const middle = (values) => {
+  const sorted = Float64Array.from(values).sort();
+  const half = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+};
+
+/** Return the indices of the edge, corners twice. */
+const edge = Array.from({ length: SIDE }, (_, i) => [i, (SIDE - 1) * SIDE + i, i * SIDE, i * SIDE + SIDE - 1]).flat();
+
+/** True if the ground is one level: most of the edge, averaged over 5 x 5 px, is close to its median. */
+function isEven(grey, ground) {
+  const inside = (at) => Math.max(0, Math.min(SIDE - 1, at));
+  const close = edge.filter((at) => {
+    let sum = 0;
+    for (let r = -2; r <= 2; r++)
+      for (let c = -2; c <= 2; c++) sum += grey[inside(Math.floor(at / SIDE) + r) * SIDE + inside((at % SIDE) + c)];
+    return Math.abs(sum / 25 - ground) <= EVEN_LEVELS;
+  });
+  return close.length >= EVEN_SHARE * edge.length;
+}
+
+/** Label the connected parts (8 neighbours) of what is at least `low`: labels from 1, and each part's sum. */
+function findParts(contrast, low) {
+  const labels = new Uint16Array(contrast.length);
+  const sums = [0];
+  const stack = [];
+  const visit = (at) => {
+    if (labels[at] || contrast[at] < low) return;
+    labels[at] = sums.length;
+    stack.push(at);
+  };
+  for (let start = 0; start < contrast.length; start++) {
+    if (labels[start] || contrast[start] < low) continue;
+    let sum = 0;
+    visit(start);
+    while (stack.length) {
+      const at = stack.pop();
+      sum += contrast[at];
+      forNear(at, visit);
+    }
+    sums.push(sum);
+  }
+  return { labels, sums };
+}
+
+function forNear(at, act) {
+  const [row, column] = [Math.floor(at / SIDE), at % SIDE];
+  for (let r = Math.max(0, row - 1); r <= Math.min(SIDE - 1, row + 1); r++)
+    for (let c = Math.max(0, column - 1); c <= Math.min(SIDE - 1, column + 1); c++) act(r * SIDE + c);
+}
+
+/** Return the ink over the ground, its strongest at 255, without specks; null where the ground is not even. */
+function findInk(grey) {
+  const ground = middle(edge.map((at) => grey[at]));
+  if (!isEven(grey, ground)) return null;
+  const [least, most] = grey.reduce(([a, b], value) => [Math.min(a, value), Math.max(b, value)], [255, 0]);
+  const sign = ground - least > most - ground ? -1 : 1;
+  const contrast = Float32Array.from(grey, (value) => sign * (value - ground));
+  const strongest = contrast.reduce((a, b) => Math.max(a, b), 0);
+  const { labels, sums } = findParts(contrast, Math.max(LEVELS, SHARE * strongest));
+  const largest = Math.max(...sums);
+  const ink = new Uint8ClampedArray(contrast.length);
+  if (sums.length === 1) return ink;
+  const kept = new Uint8Array(contrast.length); // strong parts with the soft edge of their strokes
+  let top = 0;
+  labels.forEach((label, at) => {
+    if (!label || sums[label] < LEAST_PART * largest) return;
+    top = Math.max(top, contrast[at]);
+    forNear(at, (near) => (kept[near] = 1));
+  });
+  contrast.forEach((value, at) => {
+    if (kept[at] && value >= LEVELS) ink[at] = Math.round((value * 255) / top);
+  });
+  return ink;
+}
+
+// ------------------------------------------------------------ the digit in its frame
+
+/** Cut out the smallest rectangle with ink: {digit, row, column}; null without ink. */
+function cut(ink) {
+  let [top, bottom, left, right] = [SIDE, -1, SIDE, -1];
+  ink.forEach((value, at) => {
+    if (!value) return;
+    const [row, column] = [Math.floor(at / SIDE), at % SIDE];
+    [top, bottom] = [Math.min(top, row), Math.max(bottom, row)];
+    [left, right] = [Math.min(left, column), Math.max(right, column)];
+  });
+  if (bottom < 0) return null;
+  const [width, height] = [right - left + 1, bottom - top + 1];
+  const data = new Uint8ClampedArray(width * height);
+  for (let r = 0; r < height; r++)
+    data.set(ink.subarray((top + r) * SIDE + left, (top + r) * SIDE + right + 1), r * width);
+  return { digit: { data, width, height }, row: top, column: left };
+}
+
+/** Brighten the digit until its strongest tenth is white. */
+function fullInk({ data, ...size }) {
+  const inked = data.filter((value) => value > 0).sort();
+  if (!inked.length) return { data, ...size };
+  const at = 0.9 * (inked.length - 1);
+  const low = Math.floor(at);
+  const white = inked[low] + (at - low) * ((inked[low + 1] ?? inked[low]) - inked[low]);
+  return { data: data.map((value) => rint(Math.min((value * 255) / white, 255))), ...size };
+}
+
+/** Round to the nearest integer, halves to the even one, as NumPy and Python do. */
+const rint = (value) => (Math.abs(value % 1) === 0.5 ? 2 * Math.round(value / 2) : Math.round(value));
+
+function place({ data, width, height }, size, top, left) {
+  const frame = new Uint8ClampedArray(size * size);
+  for (let r = 0; r < height; r++) frame.set(data.subarray(r * width, (r + 1) * width), (top + r) * size + left);
+  return frame;
+}
+
+/** Return where a digit lies if its centre of mass is in the middle of the frame: [top, left]. */
+function placeByMass({ data, width, height }, size) {
+  let [mass, down, right] = [0, 0, 0];
+  data.forEach((value, i) => {
+    mass += value;
+    down += value * (Math.floor(i / width) + 0.5);
+    right += value * ((i % width) + 0.5);
+  });
+  const corner = (centre, side) => Math.min(Math.max(rint(size / 2 - centre), 0), size - side);
+  return mass ? [corner(down / mass, height), corner(right / mass, width)] : [0, 0];
+}
+
+const scaled = (digit, height, width) =>
+  resample(digit, Math.max(1, rint(width)), Math.max(1, rint(height)), 'bilinear');
+
+/** Return the frame (size, size) that a model trained on digits reads, and at 28 px the seen square in shares of the pad. */
+function centre({ digit, row, column }, size) {
+  const { width, height } = digit;
+  if (size === MNIST) {
+    const pitch = Math.max(width, height) / BOX;
+    const small = fullInk(scaled(digit, height / pitch, width / pitch));
+    const [top, left] = placeByMass(small, size);
+    const frame = [column - left * pitch, row - top * pitch, MNIST * pitch].map((at) => at / SIDE);
+    return { shown: place(small, size, top, left), frame };
+  }
+  const widest = (size * COLUMNS) / GRAIN;
+  const large = scaled(digit, size, Math.min((width * size) / height, widest));
+  const framed = place(large, size, (size - large.height) >> 1, (size - large.width) >> 1);
+  const grain = fullInk(resample({ data: framed, width: size, height: size }, GRAIN, GRAIN, 'box'));
+  return { shown: resample(grain, size, size, 'bicubic').data, frame: null };
+}
+
+/**
+ * Return {shown: grey values (S, S), pixels: the model's input, frame: the seen square or null} of strokes; null where
+ * only the server can prepare them, such as a pad whose edge is full of ink.
+ */
+export function prepareDigit(strokes, { image_size: size, mean, std, digit }) {
+  if (!digit || mean.length !== 1) return null;
+  const ink = findInk(drawInk(strokes));
+  if (!ink) return null;
+  const found = cut(ink);
+  const { shown, frame } = found ? centre(found, size) : { shown: new Uint8ClampedArray(size * size), frame: null };
+  return { shown, frame, pixels: Float32Array.from(shown, (value) => (value / 255 - mean[0]) / std[0]) };
+}
