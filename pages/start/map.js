@@ -51,6 +51,7 @@ export default class MapView {
     for (const [name, text] of Object.entries(IMAGES))
       button(this.images, text, () => trigger('show', name), { class: `mp-quiet mp-show-${name}` });
     this.pad = new MapPad({
+      view: this,
       trigger,
       repaint: () => this.paintImage(),
       say: this.say,
@@ -88,7 +89,7 @@ export default class MapView {
     this.model = new MapModel(message);
     this.hover = NONE;
     this.summary.textContent = summary(this.model);
-    this.crisp = this.pad.take(message.header);
+    this.crisp = this.pad.take(message);
     this.images.hidden = message.header.drawing === undefined || message.header.map !== 'home.map';
     this.images.classList.toggle('mp-drawn', Boolean(message.header.drawing));
     this.build();

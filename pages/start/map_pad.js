@@ -4,6 +4,7 @@ import { button, canvas, el } from '../../vitviz/browser/kit/dom.js';
 import { animate, mix } from '../../vitviz/browser/kit/motion.js';
 import { Pad, decode, drawStrokes } from '../../vitviz/browser/kit/drawing_pad.js';
 import { blit, createContext } from '../../vitviz/browser/kit/pixels.js';
+import { LiveMap } from './map_live.js';
 import { put } from './map_parts.js';
 
 const CRISP = 448; // px of the strokes as a background
@@ -12,14 +13,16 @@ const TURN_MS = 300; // between the pad and the square that the model sees
 const WHOLE = [0, 0, 1];
 
 export class MapPad {
-  /** acts: {trigger(name, value), repaint(), say(text), busy(): true while the animation runs} */
+  /** acts: {view: the map, trigger(name, value), repaint(), say(text), busy(): true while the animation runs} */
   constructor(acts) {
     Object.assign(this, { acts, drawing: null, drawn: true, turned: 0, turning: () => {}, sent: null });
     this.pad = new Pad({
       paint: () => acts.repaint(),
+      moved: (text) => this.live.follow(text),
       changed: (text) => this.send(text),
       say: acts.say,
     });
+    this.live = new LiveMap(acts.view, () => Boolean(this.pad.line) || this.sent !== null);
   }
 
   /** True while the pointer draws instead of selecting patches. */
@@ -34,12 +37,15 @@ export class MapPad {
 
   send(text) {
     this.sent = text;
+    this.live.follow(text);
     clearTimeout(this.resting);
     this.acts.trigger('draw', text);
   }
 
   /** Show a message's drawing, unless the pad holds newer strokes; return its strokes as an image, or null. */
-  take({ drawing }) {
+  take(message) {
+    const { drawing } = message.header;
+    this.live.take(message);
     this.drawing = drawing ?? null;
     if (!drawing) return null;
     if (this.sent === drawing.strokes) {
@@ -113,6 +119,7 @@ export class MapPad {
   }
 
   end() {
+    this.live.end();
     clearTimeout(this.resting);
     this.turning();
   }

@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.controls import query_params, session_keys, widgets
 from pages.frame import page, registry
-from pages.selection import image_picker, model_suggestion, selection, substitutes
+from pages.selection import image_picker, model_suggestion, model_weights, selection, substitutes
 from pages.selection.selection import Selection
 from pages.start import lens_links, map_messages
 from pages.stores import catalogue, shared_cache
@@ -115,10 +115,11 @@ class MapFrame:
         )
         pin, image = self.current.pin, self.current.image
         label = f"{selection.get_image_title(image)}, preprocessed for {self.choice.title}"
-        truth, drawing = find_label(image, self.choice), None
+        truth, drawing, weights = find_label(image, self.choice), None, ""
         if image.startswith(DRAWING):
             frame = _find_frame(image, self.choice.preparation)
             drawing = {"strokes": image.removeprefix(DRAWING), "frame": frame}
+            weights = model_weights.publish(self.choice, self.current.step)
         # A class follows its teacher: its map does not move by itself.
         moves = self.key == "home.map" and st.session_state.get(session_keys.CLASS) is None
         return MapSession(
@@ -129,6 +130,7 @@ class MapFrame:
             links,
             self.key,
             drawing=drawing,
+            weights=weights,
             moves=moves,
             pinned=selection.is_pinned(),
         )

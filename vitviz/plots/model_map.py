@@ -36,8 +36,8 @@ class MapSession:
 
     token and pin: the pinned token, as an index of the first sequence and as a permalink holds it. label: the image's
     title. truth: its class index, or -1. links: part id -> {slug, label, href}. name: the map's name on the page.
-    drawing: strokes and frame of a drawn image. moves: True if the map may move by itself. pinned: True if the user
-    has pinned the token.
+    drawing: strokes and frame of a drawn image. weights: address of the model for the browser's engine. moves: True if
+    the map may move by itself. pinned: True if the user has pinned the token.
     """
 
     token: int
@@ -47,6 +47,7 @@ class MapSession:
     links: Links
     name: str = "home.map"
     drawing: Facts | None = None
+    weights: str = ""
     moves: bool = False
     pinned: bool = False
 
@@ -99,7 +100,7 @@ def add_session(message: bytes, session: MapSession) -> bytes:
         index = header["classes"]["index"]
         header["classes"]["truth"] = index.index(session.truth) if session.truth in index else -1
     fields: Facts = {"token": session.token, "pin": session.pin, "label": session.label, "map": session.name}
-    fields |= {"drawing": session.drawing, "moves": session.moves, "pinned": session.pinned}
+    fields |= describe(session, "drawing", "weights", "moves", "pinned")
     return seal(header | fields, buffers)
 
 

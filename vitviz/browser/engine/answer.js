@@ -1,11 +1,15 @@
 // Answer one request to the engine, in a Worker or in the page itself.
 
 import { forward } from './forward.js';
+import { lens } from './vit.js';
 import { openModel } from './weights.js';
 
 const models = new Map(); // by the key that the page gave
 
-/** {load: key, bytes, step}: read a model. {drop: key}: forget it. {run: key, pixels, record, …}: run it on an image. */
+/**
+ * {load: key, bytes, step}: read a model. {drop: key}: forget it. {run: key, pixels, record, …}: run it on an image; with
+ * `lens: true` the tensors, which then need 'embedded' and all blocks, gain 'lens' (depth + 1, classes).
+ */
 export function answer(request) {
   if (request.load !== undefined) {
     const model = openModel(request.bytes, request.step);
@@ -17,6 +21,7 @@ export function answer(request) {
   const model = models.get(request.run);
   if (!model) throw new Error('The engine does not hold this model.');
   const { tensors } = forward(model, request.pixels, request);
+  if (request.lens) tensors.lens = lens(model, tensors);
   return { reply: tensors, transfer: transferable(tensors) };
 }
 

@@ -51,9 +51,9 @@ export async function startEngine({ address = new URL('./worker.js', import.meta
     load: (key, bytes, step) => ask({ load: key, bytes, step }),
     drop: (key) => ask({ drop: key }),
     /** Run a loaded model on an image: a record with the intermediates in `record` at hand, all others on request. */
-    async run(key, pixels, { record = 'logits', headMask, tokenMask } = {}) {
+    async run(key, pixels, { record = 'logits', headMask, tokenMask, lens = false } = {}) {
       const masks = { headMask, tokenMask };
-      const tensors = await ask({ run: key, pixels, record, ...masks });
+      const tensors = await ask({ run: key, pixels, record, lens, ...masks });
       return createRecord((name) => ask({ run: key, pixels, record: name, ...masks }), tensors);
     },
     end,

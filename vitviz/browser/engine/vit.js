@@ -312,8 +312,9 @@ function block(model, name, x, keep, masks) {
   return keep(name, pre ? z : normed('norm2', z));
 }
 
-/** Return the logits of the normed tokens; a DeiT's are the mean of both heads'. */
-function readout({ config, at, weights }, z, keep) {
+/** Normalise the tokens and return their logits; a DeiT's are the mean of both heads'. */
+function readout({ config, at, weights }, stream, keep) {
+  const z = keep('norm', config.final_norm ? layerNorm(stream, at('norm'), config.norm_eps) : stream);
   const { prefix } = sizes(config);
   const token = (index) => reshape(rows(z, index, index + 1), config.embed_dim);
   const mean = () => meanRows(rows(z, prefix));
@@ -339,7 +340,7 @@ function readout({ config, at, weights }, z, keep) {
  *   headMask: (depth, heads) factors on the heads' outputs; tokenMask: (patches), 0 hides a patch from all others.
  */
 export function run(model, pixels, keep, { headMask, tokenMask }) {
-  const { config, at } = model;
+  const { config } = model;
   const { prefix, patches } = sizes(config);
   if (tokenMask && tokenMask.length !== patches) throw new Error('The token mask has not one value per patch.');
   const keys = tokenMask && [...Array(prefix).fill(1), ...tokenMask];
@@ -348,6 +349,21 @@ export function run(model, pixels, keep, { headMask, tokenMask }) {
     const factors = headMask?.slice(i * config.num_heads, (i + 1) * config.num_heads);
     z = block(model, `blocks.${i}`, z, keep, { factors, keys });
   }
-  z = keep('norm', config.final_norm ? layerNorm(z, at('norm'), config.norm_eps) : z);
   return readout(model, z, keep);
+}
+
+/** Return the class probabilities if the classifier head were applied before the first block and after each one. */
+export function lens(model, { embedded, ...tensors }) {
+  const { depth, num_classes: classes, softmax_output: done } = model.config;
+  const streams = [embedded, ...Array.from({ length: depth }, (_, i) => tensors[`blocks.${i}`])];
+  const logits = concat(
+    streams.map((z) =>
+      reshape(
+        readout(model, z, (name, value) => value),
+        1,
+        classes,
+      ),
+    ),
+  );
+  return done ? logits : softmax(logits);
 }

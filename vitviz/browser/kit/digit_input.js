@@ -14,7 +14,7 @@ const [MNIST, BOX] = [28, 20]; // MNIST's frame and the box that a digit fills
 const [GRAIN, COLUMNS] = [8, 6]; // scikit-learn's digits: counted on an 8 x 8 grid, at most 6 columns wide
 
 /** Draw strokes [[x, y], …] on the grid in white: each pixel's share within the stroke's width. */
-export function drawInk(strokes) {
+function drawInk(strokes) {
   const near = new Float64Array(SIDE * SIDE).fill(Infinity); // squared distance from the nearest line
   for (const stroke of strokes) {
     const points = stroke.map((point) => point.map((at) => (at * SIDE) / GRID));

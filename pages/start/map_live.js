@@ -1,0 +1,264 @@
+// The map follows the pen: the engine runs the model in the browser, and its record becomes the arrays of a message
+// (vitviz/plots/map_contents.py) without a request to the server.
+
+import { newestOnly, startEngine } from '../../vitviz/browser/engine/client.js';
+import { prepareDigit } from '../../vitviz/browser/kit/digit_input.js';
+import { decode } from '../../vitviz/browser/kit/drawing_pad.js';
+import { offscreen } from '../../vitviz/browser/kit/pixels.js';
+import { percent } from '../../vitviz/browser/kit/text.js';
+import { MapModel } from './map_model.js';
+import { paintParts, writeLargest } from './map_parts.js';
+import { streamScale } from './map_stream.js';
+import { greyed } from './map_tiles.js';
+
+const STRONGEST = 5; // keys of a token that are drawn as arcs
+const KEY = 'map';
+const PARTS = ['attn', 'attn_out', 'mid', 'mlp_out'];
+
+const greatest = (values) => values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+
+/** Return the norm of every row. */
+function norms({ shape: [count, width], data }, gain) {
+  const sizes = new Float32Array(count);
+  for (let i = 0; i < count; i++) {
+    let sum = 0;
+    for (let c = 0; c < width; c++) sum += (data[i * width + c] * (gain ? gain[c] : 1)) ** 2;
+    sizes[i] = Math.sqrt(sum);
+  }
+  return sizes;
+}
+
+/** Quantise the first `channels` values of rows to 8 bits: value = code / 127 · scale. */
+function quantise(parts, channels) {
+  const [count, width] = parts[0].shape;
+  const values = new Float32Array(parts.length * count * channels);
+  parts.forEach(({ data }, part) => {
+    for (let i = 0; i < count; i++)
+      values.set(data.subarray(i * width, i * width + channels), (part * count + i) * channels);
+  });
+  const scale = greatest(values) || 1;
+  return { scale, codes: Int8Array.from(values, (value) => Math.round((value * 127) / scale)) };
+}
+
+/** Return the mean of the heads' attention, (N, N). */
+function meanOf({ shape: [heads, tokens], data }) {
+  const mean = new Float32Array(tokens * tokens);
+  for (let i = 0; i < data.length; i++) mean[i % mean.length] += data[i] / heads;
+  return mean;
+}
+
+/** Return the readout token's attention: the mean of the heads, then each head, as codes with their largest weight. */
+function readoutRows({ shape: [heads, tokens], data }, mean, prefix, rowOf, named) {
+  const row = (matrix, from) => {
+    if (rowOf !== 'mean') return matrix.subarray(from + named * tokens, from + (named + 1) * tokens);
+    const sum = new Float32Array(tokens);
+    for (let q = prefix; q < tokens; q++)
+      for (let k = 0; k < tokens; k++) sum[k] += matrix[from + q * tokens + k] / (tokens - prefix);
+    return sum;
+  };
+  const rows = [row(mean, 0), ...Array.from({ length: heads }, (_, h) => row(data, h * tokens * tokens))];
+  const codes = new Uint16Array(rows.length * tokens);
+  const most = Float32Array.from(rows, greatest);
+  rows.forEach((values, h) =>
+    values.forEach((value, k) => (codes[h * tokens + k] = Math.sqrt(value / (most[h] || 1)) * 65535 + 0.5)),
+  );
+  return {
+    row: { shape: [rows.length, tokens], data: codes },
+    row_max: { shape: [rows.length], data: most },
+  };
+}
+
+/** Return every token's strongest keys in the mean of the heads, their weights and the head of most weight. */
+function strongestKeys({ shape: [heads, tokens], data }, mean) {
+  const count = Math.min(STRONGEST, tokens);
+  const found = { keys: new Uint16Array(tokens * count), weights: new Uint16Array(tokens * count) };
+  const headOf = new Uint8Array(tokens * count);
+  for (let query = 0; query < tokens; query++) {
+    const row = mean.subarray(query * tokens, (query + 1) * tokens);
+    const best = [];
+    row.forEach((value, key) => {
+      if (best.length === count && value <= row[best[count - 1]]) return;
+      const at = best.findIndex((other) => row[other] < value);
+      best.splice(at < 0 ? best.length : at, 0, key);
+      best.length = Math.min(best.length, count);
+    });
+    best.forEach((key, i) => {
+      const weight = (head) => data[(head * tokens + query) * tokens + key];
+      let top = 0;
+      for (let head = 1; head < heads; head++) if (weight(head) > weight(top)) top = head;
+      const at = query * count + i;
+      [found.keys[at], found.weights[at], headOf[at]] = [key, Math.round(row[key] * 65535), top];
+    });
+  }
+  const shape = [tokens, count];
+  return {
+    keys: { shape, data: found.keys },
+    weights: { shape, data: found.weights },
+    head_of: { shape, data: headOf },
+  };
+}
+
+/** Return a block's arrays and the scale of its stream; without one if the server sent none. */
+function blockArrays(part, old, tensors) {
+  const name = `blocks.${part.layer - 1}`;
+  const attn = tensors[`${name}.attn`];
+  const [, tokens] = attn.shape;
+  const mean = meanOf(attn);
+  const rows = readoutRows(
+    attn,
+    mean,
+    part.prefix.length,
+    part.row_of,
+    part.row_of === 'first_patch' ? part.prefix.length : 0,
+  );
+  const entering = tensors[part.layer > 1 ? `blocks.${part.layer - 2}` : 'embedded'];
+  const vectors = [
+    entering,
+    tensors[`${name}.attn_out`],
+    tensors[`${name}.mlp_out`],
+    tensors[`${name}.mid`],
+    tensors[name],
+  ];
+  const sizes = vectors.map((each) => norms(each));
+  const lengths = Float32Array.from(
+    { length: tokens * sizes.length },
+    (_, i) => sizes[i % sizes.length][Math.floor(i / sizes.length)],
+  );
+  const arrays = { ...rows, ...strongestKeys(attn, mean), lengths: { shape: [tokens, sizes.length], data: lengths } };
+  if (!old.stream) return { arrays };
+  const [, , channels] = old.stream.shape;
+  const { scale, codes } = quantise([tensors[`${name}.mid`], tensors[name]], channels);
+  arrays.stream = { shape: old.stream.shape, data: codes };
+  return { arrays, facts: { stream_scale: scale } };
+}
+
+/** Return a part's new arrays and facts; null if they do not depend on the image. */
+function partArrays(part, old, tensors, depth) {
+  if (part.kind === 'block') return blockArrays(part, old, tensors);
+  if (part.kind === 'embed') {
+    const { scale, codes } = quantise([tensors.patch_embed], old.vectors.shape[1]);
+    const length = { ...old.length, data: norms(tensors.patch_embed) };
+    return { arrays: { length, vectors: { ...old.vectors, data: codes } }, facts: { scale } };
+  }
+  if (part.kind === 'norm') {
+    const data = { in_length: norms(tensors[`blocks.${depth - 1}`]), length: norms(tensors.norm) };
+    return {
+      arrays: Object.fromEntries(Object.entries(data).map(([name, values]) => [name, { ...old[name], data: values }])),
+    };
+  }
+  return null;
+}
+
+/** Return the classes' words, as vitviz/plots/map_words.py writes them. */
+function classWords(probabilities, names) {
+  const order = [...probabilities.keys()].sort((a, b) => probabilities[b] - probabilities[a] || a - b);
+  const ranked = order.slice(0, 2).map((k) => `${names[k]} (${percent(probabilities[k])})`);
+  return `Prediction: ${ranked.join(', then ')}.`;
+}
+
+/** Return a map's message for another image: `tensors` is the engine's record. */
+export function liveMessage({ header, arrays, ...rest }, tensors) {
+  const { depth } = header.dims;
+  const changed = { ...arrays };
+  const { data: scores } = tensors.lens;
+  const names = header.classes.names;
+  const probabilities = scores.slice(-names.length);
+  changed.logits = { ...arrays.logits, data: tensors.logits.data };
+  changed.probabilities = { ...arrays.probabilities, data: probabilities };
+  if (arrays.lens) changed.lens = tensors.lens;
+  const parts = header.parts.map((part) => {
+    const own = (name) => arrays[`${part.id}.${name}`];
+    const old = { stream: own('stream'), vectors: own('vectors'), length: own('length'), in_length: own('in_length') };
+    const made = partArrays(part, old, tensors, depth);
+    for (const [name, array] of Object.entries(made?.arrays ?? {})) changed[`${part.id}.${name}`] = array;
+    if (part.kind === 'classes') return { ...part, words: classWords(probabilities, names) };
+    // A sentence with the numbers of the image before is not shown with this one.
+    return made ? { ...part, ...made.facts, words: '' } : part;
+  });
+  return { ...rest, header: { ...header, parts }, arrays: changed };
+}
+
+/** Return true if the map's arrays can be computed from a record of the engine. */
+function canFollow({ header, arrays }) {
+  const { parts, classes, dims, readout } = header;
+  const known = parts.every(({ kind }) =>
+    ['picture', 'patches', 'embed', 'prefix', 'positions', 'block', 'norm', 'head', 'classes'].includes(kind),
+  );
+  const all =
+    classes && arrays.logits && !arrays.logits_dist && classes.names.length === arrays['head.weights'].shape[1];
+  return known && readout === 'cls' && Boolean(all) && dims.depth > 0;
+}
+
+/** Return true if the engine's record gives the arrays of this model's map: nothing else scales or adds vectors. */
+const isPlain = ({ layer_scale: scale, positions }) => scale === null && positions !== 'pixels';
+
+/** Runs the model of a map on drawings while the pen moves. */
+export class LiveMap {
+  /** view: the map; isNew(): true while it shows strokes that the server has not answered. */
+  constructor(view, isNew) {
+    Object.assign(this, { view, isNew, address: '', model: null });
+    this.follow = newestOnly((text) => this.compute(text));
+  }
+
+  /** Take a message of the server, whose `weights` is the address of the model's checkpoint. */
+  take(message) {
+    this.message = message;
+    const { weights } = message.header;
+    if (!weights || weights === this.address || !canFollow(message)) return;
+    this.address = weights;
+    this.model = null;
+    this.load(weights).catch((error) => console.info(`The map does not follow the pen: ${error.message}`));
+  }
+
+  async load(address) {
+    this.engine ??= await startEngine();
+    if (!this.engine) return;
+    const base = import.meta.url.replace(/\/_stcore\/.*$/, '');
+    const response = await fetch(`${base}${address}`);
+    if (!response.ok) throw new Error(`${address} answered ${response.status}`);
+    const model = await this.engine.load(KEY, new Uint8Array(await response.arrayBuffer()));
+    if (address === this.address && isPlain(model.config)) this.model = model;
+  }
+
+  async compute(text) {
+    if (!this.model || this.message.header.weights !== this.address) return;
+    const prepared = prepareDigit(decode(text), this.model.preparation);
+    if (!prepared) return;
+    const { depth } = this.model.config;
+    const blocks = Array.from({ length: depth }, (_, i) => [
+      `blocks.${i}`,
+      ...PARTS.map((part) => `blocks.${i}.${part}`),
+    ]);
+    const names = ['patch_embed', 'embedded', 'norm', 'logits', ...blocks.flat()];
+    const { tensors } = await this.engine.run(KEY, prepared.pixels, { record: names, lens: true });
+    const side = this.model.config.image_size;
+    const image = new ImageData(side, side);
+    prepared.shown.forEach((value, i) => image.data.set([value, value, value, 255], 4 * i));
+    const drawn = { strokes: text, frame: prepared.frame, image: offscreen(image) };
+    await new Promise(requestAnimationFrame);
+    this.show(liveMessage(this.message, tensors), drawn);
+  }
+
+  /** Draw the map of these strokes: only values change, no element. */
+  show(message, { strokes, frame, image }) {
+    const { view } = this;
+    if (!this.isNew() || view.journey.active) return;
+    view.message = { ...view.message, header: message.header, arrays: message.arrays };
+    view.model = new MapModel(message);
+    for (const entry of view.parts.values()) entry.part = view.model.byId.get(entry.part.id);
+    view.crisp = frame && view.pad.crisp({ strokes, frame });
+    view.bitmap = image;
+    view.grey = greyed(view.crisp ?? image);
+    view.pad.paintSeen(image);
+    view.scale = streamScale(view.model, [view.model.readout, view.model.header.pin]);
+    paintParts(view.parts, view.view());
+    writeLargest(view.parts, view.model, view.model.readout);
+    view.drawnScene = '';
+    view.draw();
+    view.root.dataset.live = strokes;
+  }
+
+  end() {
+    this.engine?.end();
+  }
+}
