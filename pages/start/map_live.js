@@ -9,7 +9,7 @@ import { percent } from '../../vitviz/browser/kit/text.js';
 import { MapModel } from './map_model.js';
 import { paintParts, writeLargest } from './map_parts.js';
 import { streamScale } from './map_stream.js';
-import { greyed } from './map_tiles.js';
+import { greyedDrawing } from './map_tiles.js';
 
 const STRONGEST = 5; // keys of a token that are drawn as arcs
 const KEY = 'map';
@@ -18,32 +18,34 @@ const PARTS = ['attn', 'attn_out', 'mid', 'mlp_out'];
 const greatest = (values) => values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
 
 /** Return the norm of every row. */
-function norms({ shape: [count, width], data }, gain) {
+function norms({ shape: [count, width], data }) {
   const sizes = new Float32Array(count);
   for (let i = 0; i < count; i++) {
     let sum = 0;
-    for (let c = 0; c < width; c++) sum += (data[i * width + c] * (gain ? gain[c] : 1)) ** 2;
+    for (let c = 0; c < width; c++) sum += data[i * width + c] ** 2;
     sizes[i] = Math.sqrt(sum);
   }
   return sizes;
 }
 
-/** Quantise the first `channels` values of rows to 8 bits: value = code / 127 · scale. */
-function quantise(parts, channels) {
+const PLAIN = 127; // the scale at which a vector's codes are its values
+
+/** Return the first `channels` values of the rows of some tensors. */
+function firstChannels(parts, channels) {
   const [count, width] = parts[0].shape;
   const values = new Float32Array(parts.length * count * channels);
   parts.forEach(({ data }, part) => {
     for (let i = 0; i < count; i++)
       values.set(data.subarray(i * width, i * width + channels), (part * count + i) * channels);
   });
-  const scale = greatest(values) || 1;
-  return { scale, codes: Int8Array.from(values, (value) => Math.round((value * 127) / scale)) };
+  return values;
 }
 
 /** Return the mean of the heads' attention, (N, N). */
 function meanOf({ shape: [heads, tokens], data }) {
   const mean = new Float32Array(tokens * tokens);
-  for (let i = 0; i < data.length; i++) mean[i % mean.length] += data[i] / heads;
+  for (let head = 0, at = 0; head < heads; head++)
+    for (let i = 0; i < mean.length; i++, at++) mean[i] += data[at] / heads;
   return mean;
 }
 
@@ -127,18 +129,18 @@ function blockArrays(part, old, tensors) {
   const arrays = { ...rows, ...strongestKeys(attn, mean), lengths: { shape: [tokens, sizes.length], data: lengths } };
   if (!old.stream) return { arrays };
   const [, , channels] = old.stream.shape;
-  const { scale, codes } = quantise([tensors[`${name}.mid`], tensors[name]], channels);
-  arrays.stream = { shape: old.stream.shape, data: codes };
-  return { arrays, facts: { stream_scale: scale } };
+  const data = firstChannels([tensors[`${name}.mid`], tensors[name]], channels);
+  arrays.stream = { shape: old.stream.shape, data };
+  return { arrays, facts: { stream_scale: PLAIN } };
 }
 
 /** Return a part's new arrays and facts; null if they do not depend on the image. */
 function partArrays(part, old, tensors, depth) {
   if (part.kind === 'block') return blockArrays(part, old, tensors);
   if (part.kind === 'embed') {
-    const { scale, codes } = quantise([tensors.patch_embed], old.vectors.shape[1]);
     const length = { ...old.length, data: norms(tensors.patch_embed) };
-    return { arrays: { length, vectors: { ...old.vectors, data: codes } }, facts: { scale } };
+    const data = firstChannels([tensors.patch_embed], old.vectors.shape[1]);
+    return { arrays: { length, vectors: { ...old.vectors, data } }, facts: { scale: PLAIN } };
   }
   if (part.kind === 'norm') {
     const data = { in_length: norms(tensors[`blocks.${depth - 1}`]), length: norms(tensors.norm) };
@@ -235,7 +237,6 @@ export class LiveMap {
     const image = new ImageData(side, side);
     prepared.shown.forEach((value, i) => image.data.set([value, value, value, 255], 4 * i));
     const drawn = { strokes: text, frame: prepared.frame, image: offscreen(image) };
-    await new Promise(requestAnimationFrame);
     this.show(liveMessage(this.message, tensors), drawn);
   }
 
@@ -248,7 +249,7 @@ export class LiveMap {
     for (const entry of view.parts.values()) entry.part = view.model.byId.get(entry.part.id);
     view.crisp = frame && view.pad.crisp({ strokes, frame });
     view.bitmap = image;
-    view.grey = greyed(view.crisp ?? image);
+    view.grey = greyedDrawing(view.crisp ?? image);
     view.pad.paintSeen(image);
     view.scale = streamScale(view.model, [view.model.readout, view.model.header.pin]);
     paintParts(view.parts, view.view());

@@ -18,6 +18,16 @@ export function greyed(bitmap) {
   return ctx.canvas;
 }
 
+/** Return a drawing in the same greys; it has no colour, so no pixel is read back. */
+export function greyedDrawing(image) {
+  const ctx = createContext(256, 256);
+  ctx.fillStyle = '#646464'; // 26 of 255 remain where the drawing is black
+  ctx.fillRect(0, 0, 256, 256);
+  ctx.globalAlpha = 0.74;
+  ctx.drawImage(image, 0, 0, 256, 256);
+  return ctx.canvas;
+}
+
 /** Return [minimum, maximum] of a block's attention map; the minimum is 0 except for window attention. */
 export function rangeOf(model, block) {
   const patches = model.row(block).subarray(block.prefix.length);

@@ -6,6 +6,7 @@ const GRID = 512; // positions of a stroke per axis
 const INK = 46; // width of a stroke on the grid
 const SIDE = 224; // px of the drawing
 const RADIUS = (INK * SIDE) / GRID / 2;
+const FAR = 1e9;
 const LEVELS = 16; // a stroke is at least this much brighter than the ground,
 const SHARE = 0.25; // and at least this share of the strongest stroke's
 const LEAST_PART = 0.1; // of the ink of the digit's largest part
@@ -15,7 +16,7 @@ const [GRAIN, COLUMNS] = [8, 6]; // scikit-learn's digits: counted on an 8 x 8 g
 
 /** Draw strokes [[x, y], …] on the grid in white: each pixel's share within the stroke's width. */
 function drawInk(strokes) {
-  const near = new Float64Array(SIDE * SIDE).fill(Infinity); // squared distance from the nearest line
+  const near = new Float32Array(SIDE * SIDE).fill(FAR); // squared distance from the nearest line
   for (const stroke of strokes) {
     const points = stroke.map((point) => point.map((at) => (at * SIDE) / GRID));
     points.forEach(([x, y], i) => {
@@ -24,9 +25,10 @@ function drawInk(strokes) {
       measure(near, x, y, u - x, v - y);
     });
   }
-  return Uint8ClampedArray.from(near, (squared) =>
-    Math.round(255 * Math.min(1, Math.max(0, RADIUS + 0.5 - Math.sqrt(squared)))),
-  );
+  const grey = new Uint8ClampedArray(near.length);
+  for (let i = 0; i < near.length; i++)
+    if (near[i] < FAR) grey[i] = Math.floor(255 * Math.min(1, Math.max(0, RADIUS + 0.5 - Math.sqrt(near[i]))) + 0.5);
+  return grey;
 }
 
 /** Lower the distances around one line from (x, y) by (dx, dy). */
@@ -38,7 +40,8 @@ function measure(near, x, y, dx, dy) {
   const [top, bottom] = [bound(Math.floor(Math.min(y, y + dy) - reach)), bound(Math.ceil(Math.max(y, y + dy) + reach))];
   for (let row = top; row < bottom; row++)
     for (let column = left; column < right; column++) {
-      const [u, v] = [column + 0.5 - x, row + 0.5 - y];
+      const u = column + 0.5 - x;
+      const v = row + 0.5 - y;
       const along = length ? Math.min(1, Math.max(0, (u * dx + v * dy) / length)) : 0;
       const squared = (u - along * dx) ** 2 + (v - along * dy) ** 2;
       const at = row * SIDE + column;
@@ -94,7 +97,8 @@ function findParts(contrast, low) {
 }
 
 function forNear(at, act) {
-  const [row, column] = [Math.floor(at / SIDE), at % SIDE];
+  const row = Math.floor(at / SIDE);
+  const column = at % SIDE;
   for (let r = Math.max(0, row - 1); r <= Math.min(SIDE - 1, row + 1); r++)
     for (let c = Math.max(0, column - 1); c <= Math.min(SIDE - 1, column + 1); c++) act(r * SIDE + c);
 }
@@ -103,24 +107,29 @@ function forNear(at, act) {
 function findInk(grey) {
   const ground = middle(edge.map((at) => grey[at]));
   if (!isEven(grey, ground)) return null;
-  const [least, most] = grey.reduce(([a, b], value) => [Math.min(a, value), Math.max(b, value)], [255, 0]);
+  let [least, most] = [255, 0];
+  for (const value of grey) {
+    if (value < least) least = value;
+    if (value > most) most = value;
+  }
   const sign = ground - least > most - ground ? -1 : 1;
-  const contrast = Float32Array.from(grey, (value) => sign * (value - ground));
-  const strongest = contrast.reduce((a, b) => Math.max(a, b), 0);
+  const contrast = new Float32Array(grey.length);
+  for (let i = 0; i < grey.length; i++) contrast[i] = sign * (grey[i] - ground);
+  const strongest = sign < 0 ? ground - least : most - ground;
   const { labels, sums } = findParts(contrast, Math.max(LEVELS, SHARE * strongest));
   const largest = Math.max(...sums);
   const ink = new Uint8ClampedArray(contrast.length);
   if (sums.length === 1) return ink;
   const kept = new Uint8Array(contrast.length); // strong parts with the soft edge of their strokes
   let top = 0;
-  labels.forEach((label, at) => {
-    if (!label || sums[label] < LEAST_PART * largest) return;
+  const keep = (near) => (kept[near] = 1);
+  for (let at = 0; at < labels.length; at++) {
+    if (!labels[at] || sums[labels[at]] < LEAST_PART * largest) continue;
     top = Math.max(top, contrast[at]);
-    forNear(at, (near) => (kept[near] = 1));
-  });
-  contrast.forEach((value, at) => {
-    if (kept[at] && value >= LEVELS) ink[at] = Math.round((value * 255) / top);
-  });
+    forNear(at, keep);
+  }
+  for (let at = 0; at < ink.length; at++)
+    if (kept[at] && contrast[at] >= LEVELS) ink[at] = rint((contrast[at] * 255) / top);
   return ink;
 }
 
@@ -129,12 +138,15 @@ function findInk(grey) {
 /** Cut out the smallest rectangle with ink: {digit, row, column}; null without ink. */
 function cut(ink) {
   let [top, bottom, left, right] = [SIDE, -1, SIDE, -1];
-  ink.forEach((value, at) => {
-    if (!value) return;
-    const [row, column] = [Math.floor(at / SIDE), at % SIDE];
-    [top, bottom] = [Math.min(top, row), Math.max(bottom, row)];
-    [left, right] = [Math.min(left, column), Math.max(right, column)];
-  });
+  for (let at = 0; at < ink.length; at++) {
+    if (!ink[at]) continue;
+    const row = Math.floor(at / SIDE);
+    const column = at % SIDE;
+    top = Math.min(top, row);
+    bottom = row;
+    left = Math.min(left, column);
+    right = Math.max(right, column);
+  }
   if (bottom < 0) return null;
   const [width, height] = [right - left + 1, bottom - top + 1];
   const data = new Uint8ClampedArray(width * height);
