@@ -120,6 +120,30 @@ def parse_header(raw: bytes, size: int) -> tuple[Header, str, dict[str, Any], in
     return header, text, table, 8 + length
 
 
+def take_step(raw: bytes, step: int) -> bytes:
+    """Return a checkpoint with the weights of one step alone, as they are stored, for the browser's engine.
+
+    Neither history nor card comes along, and no digest: vitviz/browser/engine/weights.js checks every size itself.
+
+    Raises:
+        CheckpointError: if the file is not a checkpoint, or does not hold this step.
+    """
+    _, text, table, start = parse_header(raw, len(raw))
+    entries = {name: entry for name, entry in table.items() if name.partition("/")[0] == str(step)}
+    if not entries:
+        raise CheckpointError(f"the checkpoint does not hold step {step}")
+    parts, end = [], 0
+    for entry in entries.values():
+        low, high = entry["data_offsets"]
+        parts.append(raw[start + low : start + high])
+        entry["data_offsets"] = [end, end + high - low]
+        end += high - low
+    stored = json.loads(text)
+    document = {name: stored[name] for name in ("format", "config", "preparation", "classes")}
+    header = json.dumps({**entries, "__metadata__": {KEY: json.dumps(document)}}).encode()
+    return len(header).to_bytes(8, "little") + header + b"".join(parts)
+
+
 def _check_table(table: dict[str, Any], data_bytes: int, version: int) -> None:
     """Check that the tensors fill the data without gaps."""
     sizes = {"F16": 2, "BF16": 2, "F32": 4, "I64": 8} | ({"I8": 1} if version > 1 else {})

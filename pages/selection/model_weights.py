@@ -3,9 +3,9 @@
 import streamlit as st
 from streamlit import runtime
 
-from pages.stores import shared_cache
+from pages.stores import catalogue, shared_cache
 from pages.stores.model_choice import ModelChoice
-from vitviz.checkpoint_header import CheckpointError
+from vitviz.checkpoint_header import CheckpointError, take_step
 from vitviz.config import CNNConfig, SwinConfig, ViTConfig
 from vitviz.models.parameter_count import parameters
 
@@ -28,17 +28,33 @@ def publish(choice: ModelChoice, step: int) -> str:
 
 
 def _encode(choice: ModelChoice, step: int) -> bytes:
+    identity = shared_cache.identify_weights(choice, step)
+    held, raw = st.session_state.get(_PUBLISHED, ("", b""))
+    if held != identity:
+        raw = _read(choice, step)
+        st.session_state[_PUBLISHED] = (identity, raw)
+    return bytes(raw)
+
+
+def _read(choice: ModelChoice, step: int) -> bytes:
+    """Return one step of a checkpoint as it is stored, so that a new server need not load torch for its first page."""
+    path = catalogue.find_weights_file(choice, step)
+    if path is not None:
+        try:
+            return take_step(path.read_bytes(), step)
+        except (CheckpointError, OSError):  # weights in another project's format
+            pass
+    return _pack(choice, step)
+
+
+def _pack(choice: ModelChoice, step: int) -> bytes:
+    """Return loaded weights as a checkpoint."""
     from vitviz.checkpoints import Checkpoint, checkpoint_bytes
 
     model = shared_cache.load_model(choice, step)
-    digest, raw = st.session_state.get(_PUBLISHED, ("", b""))
-    if digest == model.digest:
-        return bytes(raw)
     snapshots = {model.step: model.model.state_dict()}
     checkpoint = Checkpoint(model.config, model.preparation, None, model.classes, snapshots=snapshots)
     try:
-        raw = checkpoint_bytes(checkpoint, half=True)
+        return checkpoint_bytes(checkpoint, half=True)
     except CheckpointError:  # a weight beyond fp16
-        raw = checkpoint_bytes(checkpoint)
-    st.session_state[_PUBLISHED] = (model.digest, raw)
-    return raw
+        return checkpoint_bytes(checkpoint)

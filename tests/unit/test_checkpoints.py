@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load, load_file
 
 from tests.unit.training_helpers import MODEL, PREPARATION, TRAIN
-from vitviz.checkpoint_header import CheckpointError, read_header
+from vitviz.checkpoint_header import CheckpointError, read_header, take_step
 from vitviz.checkpoints import Checkpoint, checkpoint_bytes, load_checkpoint, open_model, save_checkpoint
 from vitviz.config import CNNConfig, ModelConfig
 from vitviz.models.zoo import create_model
@@ -100,3 +100,13 @@ def test_weights_that_are_no_numbers_are_not_saved() -> None:
     huge.snapshots[7]["head.bias"][0] = 1e6
     with pytest.raises(CheckpointError, match="head.bias at step 7"):
         checkpoint_bytes(huge, half=True)
+
+
+def test_one_step_is_taken_from_a_checkpoint_as_it_is_stored() -> None:
+    raw = checkpoint_bytes(example(), half=True)
+    taken = load(take_step(raw, 7))
+    assert taken.keys() == {name for name in load(raw) if name.startswith("7/")}
+    for name, tensor in taken.items():
+        assert tensor.dtype == load(raw)[name].dtype and torch.equal(tensor, load(raw)[name])
+    with pytest.raises(CheckpointError, match="step 3"):
+        take_step(raw, 3)
