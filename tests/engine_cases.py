@@ -10,6 +10,7 @@ from typing import Any, get_args, get_type_hints
 import numpy as np
 import torch
 
+from pages.start.map_messages import build_map
 from tests.strokes import draw_digits
 from vitviz.checkpoint_header import read_header
 from vitviz.checkpoints import Checkpoint, checkpoint_bytes, load_checkpoint, open_model
@@ -19,6 +20,7 @@ from vitviz.data.image_preprocessing import prepare
 from vitviz.models.parameter_count import multiply_adds, parameters
 from vitviz.models.zoo import create_model
 from vitviz.plots.blob import pack
+from vitviz.probe.forward_pass import record_journey
 
 ROOT = Path(__file__).resolve().parents[1]
 A_FAMILY = 12
@@ -171,7 +173,7 @@ def write_cases(folder: Path) -> None:
 
 
 def write_drawings(folder: Path) -> None:
-    """Write drawings.json: strokes, what the models of digits see of them, and their predicted classes."""
+    """Write drawings.json: strokes, what the models of digits see, and their classes; and two drawings' maps."""
     texts = [*draw_digits(DRAWINGS), drawings.FIRST, ""]
     stored: dict[str, Any] = {"strokes": texts}
     for name in ("mnist_vit", "digits_vit"):
@@ -185,6 +187,11 @@ def write_drawings(folder: Path) -> None:
             "frames": [drawings.find_frame(text, model.preparation) for text in texts],
             "classes": logits.argmax(dim=1).tolist(),
         }
+        if name == "mnist_vit":
+            for index in (0, 1):
+                values, shown = prepared[index].input, prepared[index].shown
+                message = build_map(model, record_journey(model, values), shown)
+                (folder / f"map_{index}.bin").write_bytes(message)
     (folder / "drawings.json").write_text(json.dumps(stored))
 
 

@@ -1,0 +1,170 @@
+// Arrays of the map's message (vitviz/plots/map_contents.py) from a record of the engine.
+
+import { percent } from '../../vitviz/browser/kit/text.js';
+
+const STRONGEST = 5; // keys of a token that are drawn as arcs
+
+const greatest = (values) => values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+
+/** Return the norm of every row. */
+function norms({ shape: [count, width], data }) {
+  const sizes = new Float32Array(count);
+  for (let i = 0; i < count; i++) {
+    let sum = 0;
+    for (let c = 0; c < width; c++) sum += data[i * width + c] ** 2;
+    sizes[i] = Math.sqrt(sum);
+  }
+  return sizes;
+}
+
+const PLAIN = 127; // the scale at which a vector's codes are its values
+
+/** Return the first `channels` values of the rows of some tensors. */
+function firstChannels(parts, channels) {
+  const [count, width] = parts[0].shape;
+  const values = new Float32Array(parts.length * count * channels);
+  parts.forEach(({ data }, part) => {
+    for (let i = 0; i < count; i++)
+      values.set(data.subarray(i * width, i * width + channels), (part * count + i) * channels);
+  });
+  return values;
+}
+
+/** Return the mean of the heads' attention, (N, N). */
+function meanOf({ shape: [heads, tokens], data }) {
+  const mean = new Float32Array(tokens * tokens);
+  for (let head = 0, at = 0; head < heads; head++)
+    for (let i = 0; i < mean.length; i++, at++) mean[i] += data[at] / heads;
+  return mean;
+}
+
+/** Return the readout token's attention: the mean of the heads, then each head, as codes with their largest weight. */
+function readoutRows({ shape: [heads, tokens], data }, mean, prefix, rowOf, named) {
+  const row = (matrix, from) => {
+    if (rowOf !== 'mean') return matrix.subarray(from + named * tokens, from + (named + 1) * tokens);
+    const sum = new Float32Array(tokens);
+    for (let q = prefix; q < tokens; q++)
+      for (let k = 0; k < tokens; k++) sum[k] += matrix[from + q * tokens + k] / (tokens - prefix);
+    return sum;
+  };
+  const rows = [row(mean, 0), ...Array.from({ length: heads }, (_, h) => row(data, h * tokens * tokens))];
+  const codes = new Uint16Array(rows.length * tokens);
+  const most = Float32Array.from(rows, greatest);
+  rows.forEach((values, h) =>
+    values.forEach((value, k) => (codes[h * tokens + k] = Math.sqrt(value / (most[h] || 1)) * 65535 + 0.5)),
+  );
+  return {
+    row: { shape: [rows.length, tokens], data: codes },
+    row_max: { shape: [rows.length], data: most },
+  };
+}
+
+/** Return every token's strongest keys in the mean of the heads, their weights and the head of most weight. */
+function strongestKeys({ shape: [heads, tokens], data }, mean) {
+  const count = Math.min(STRONGEST, tokens);
+  const found = { keys: new Uint16Array(tokens * count), weights: new Uint16Array(tokens * count) };
+  const headOf = new Uint8Array(tokens * count);
+  for (let query = 0; query < tokens; query++) {
+    const row = mean.subarray(query * tokens, (query + 1) * tokens);
+    const best = [];
+    row.forEach((value, key) => {
+      if (best.length === count && value <= row[best[count - 1]]) return;
+      const at = best.findIndex((other) => row[other] < value);
+      best.splice(at < 0 ? best.length : at, 0, key);
+      best.length = Math.min(best.length, count);
+    });
+    best.forEach((key, i) => {
+      const weight = (head) => data[(head * tokens + query) * tokens + key];
+      let top = 0;
+      for (let head = 1; head < heads; head++) if (weight(head) > weight(top)) top = head;
+      const at = query * count + i;
+      [found.keys[at], found.weights[at], headOf[at]] = [key, Math.round(row[key] * 65535), top];
+    });
+  }
+  const shape = [tokens, count];
+  return {
+    keys: { shape, data: found.keys },
+    weights: { shape, data: found.weights },
+    head_of: { shape, data: headOf },
+  };
+}
+
+/** Return a block's arrays and the scale of its stream; without one if the server sent none. */
+function blockArrays(part, old, tensors) {
+  const name = `blocks.${part.layer - 1}`;
+  const attn = tensors[`${name}.attn`];
+  const [, tokens] = attn.shape;
+  const mean = meanOf(attn);
+  const rows = readoutRows(
+    attn,
+    mean,
+    part.prefix.length,
+    part.row_of,
+    part.row_of === 'first_patch' ? part.prefix.length : 0,
+  );
+  const entering = tensors[part.layer > 1 ? `blocks.${part.layer - 2}` : 'embedded'];
+  const vectors = [
+    entering,
+    tensors[`${name}.attn_out`],
+    tensors[`${name}.mlp_out`],
+    tensors[`${name}.mid`],
+    tensors[name],
+  ];
+  const sizes = vectors.map((each) => norms(each));
+  const lengths = Float32Array.from(
+    { length: tokens * sizes.length },
+    (_, i) => sizes[i % sizes.length][Math.floor(i / sizes.length)],
+  );
+  const arrays = { ...rows, ...strongestKeys(attn, mean), lengths: { shape: [tokens, sizes.length], data: lengths } };
+  if (!old.stream) return { arrays };
+  const [, , channels] = old.stream.shape;
+  const data = firstChannels([tensors[`${name}.mid`], tensors[name]], channels);
+  arrays.stream = { shape: old.stream.shape, data };
+  return { arrays, facts: { stream_scale: PLAIN } };
+}
+
+/** Return a part's new arrays and facts; null if they do not depend on the image. */
+function partArrays(part, old, tensors, depth) {
+  if (part.kind === 'block') return blockArrays(part, old, tensors);
+  if (part.kind === 'embed') {
+    const length = { ...old.length, data: norms(tensors.patch_embed) };
+    const data = firstChannels([tensors.patch_embed], old.vectors.shape[1]);
+    return { arrays: { length, vectors: { ...old.vectors, data } }, facts: { scale: PLAIN } };
+  }
+  if (part.kind === 'norm') {
+    const data = { in_length: norms(tensors[`blocks.${depth - 1}`]), length: norms(tensors.norm) };
+    return {
+      arrays: Object.fromEntries(Object.entries(data).map(([name, values]) => [name, { ...old[name], data: values }])),
+    };
+  }
+  return null;
+}
+
+/** Return the classes' words, as vitviz/plots/map_words.py writes them. */
+function classWords(probabilities, names) {
+  const order = [...probabilities.keys()].sort((a, b) => probabilities[b] - probabilities[a] || a - b);
+  const ranked = order.slice(0, 2).map((k) => `${names[k]} (${percent(probabilities[k])})`);
+  return `Prediction: ${ranked.join(', then ')}.`;
+}
+
+/** Return a map's message for another image: `tensors` is the engine's record. */
+export function liveMessage({ header, arrays, ...rest }, tensors) {
+  const { depth } = header.dims;
+  const changed = { ...arrays };
+  const { data: scores } = tensors.lens;
+  const names = header.classes.names;
+  const probabilities = scores.slice(-names.length);
+  changed.logits = { ...arrays.logits, data: tensors.logits.data };
+  changed.probabilities = { ...arrays.probabilities, data: probabilities };
+  if (arrays.lens) changed.lens = tensors.lens;
+  const parts = header.parts.map((part) => {
+    const own = (name) => arrays[`${part.id}.${name}`];
+    const old = { stream: own('stream'), vectors: own('vectors'), length: own('length'), in_length: own('in_length') };
+    const made = partArrays(part, old, tensors, depth);
+    for (const [name, array] of Object.entries(made?.arrays ?? {})) changed[`${part.id}.${name}`] = array;
+    if (part.kind === 'classes') return { ...part, words: classWords(probabilities, names) };
+    // A sentence with the numbers of the image before is not shown with this one.
+    return made ? { ...part, ...made.facts, words: '' } : part;
+  });
+  return { ...rest, header: { ...header, parts }, arrays: changed };
+}
