@@ -165,9 +165,9 @@ def test_a_knob_s_values_wait_for_a_guess(open_app: OpenApp) -> None:
 
 def test_a_slip_s_cost_waits_for_a_guess(open_app: OpenApp) -> None:
     app = open_app(STUDIES, **DIGITS, studies__study="bug", experiments__slip="reshape")
-    assert dots(app, "studies.bug.race") == [5, 0]
+    assert dots(app, "studies.bug.race") == [10, 0]
     app.main.button_group(key="experiments.slip_guess.row").set_value("2").run()
-    assert dots(app, "studies.bug.race") == [5, 5]
+    assert dots(app, "studies.bug.race") == [10, 10]
     assert re.search(r"Your prediction: raises it.*(no difference shown|lowers it)", text(app)), text(app)
     app.main.button_group(key="experiments.slip_set").set_value("shapes").run()
     assert dots(app, "studies.bug.race") == [3, 0], "another dataset is another question"
