@@ -332,11 +332,16 @@ def images(small: Sequence[NDArray[np.uint8]], names: Sequence[str], alt: str, w
             st.image(large, caption=name, alt=f"{alt}{name}", width=width_px)
 
 
+@cache
+def _read_style() -> str:
+    return Path(__file__).with_name("page.css").read_text("utf-8")
+
+
 def mount_browser() -> None:
     """Send the style sheet and the session's token to the browser.
 
     The main script sends both: Streamlit drops what a page sent when another page begins.
     """
-    st.html(Path(__file__).with_name("page.css"))
+    st.html(f"<style>{_read_style()}</style>")
     cookie = describe_cookie(session.get_current().token, st.context.cookies, st.context.url)
     _browser(pack(cookie), key="shell.browser", height=1)

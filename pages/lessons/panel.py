@@ -18,9 +18,10 @@ from pages.lessons import open_lesson
 from pages.lessons.open_lesson import OpenStop
 from pages.questions import prediction
 from pages.selection import image_picker, selection, sidebar
-from pages.stores import catalogue, lessons, shared_cache
+from pages.stores import lessons, shared_cache
 from pages.views.register import register
 from vitviz.classes.shared_view import LessonText
+from vitviz.data.datasets import has_images
 from vitviz.lessons.task_checks import ImageChosen, StepInRange
 from vitviz.plots.blob import pack
 from vitviz.plots.theme import PALETTES
@@ -212,7 +213,7 @@ def _draw_upload() -> None:
 
 def _draw_next_button() -> None:
     name, _, index = selection.get_current().image.partition(":")
-    if name not in catalogue.list_datasets():
+    if not has_images(name):
         return
     if st.button("Next test image", icon=":material/skip_next:", key="lesson.picture"):
         selection.set_image(f"{name}:{(int(index) + 1) % shared_cache.count_test_images(name)}")

@@ -64,14 +64,14 @@ def _choose_default(model: ModelChoice) -> str:
 def _explain_missing(image: str) -> str:
     """Return why a well-formed image key of a link is unavailable, or ''."""
     from vitviz.data.dataset_cache import data_file
-    from vitviz.data.datasets import DATASETS
+    from vitviz.data.datasets import DATASETS, has_images
 
     kind, _, name = image.partition(":")
     if _UPLOAD.fullmatch(image):
         return IMAGE_EXPIRED
     if kind == "sample" and _NAME.fullmatch(name):
         return SAMPLE_MISSING
-    if kind in DATASETS and kind not in catalogue.list_datasets() and _INDEX.fullmatch(name):
+    if kind in DATASETS and not has_images(kind) and _INDEX.fullmatch(name):
         if data_file(kind).exists():
             return f"The {catalogue.get_dataset_title(kind)} file on this server is damaged. Another image is shown."
         return f"{catalogue.get_dataset_title(kind)} is not on this server. Another image is shown."
@@ -80,6 +80,7 @@ def _explain_missing(image: str) -> str:
 
 def image_exists(image: str) -> bool:
     from vitviz.data.dataset import DatasetError
+    from vitviz.data.datasets import has_images
 
     kind, _, name = image.partition(":")
     if kind == "upload":
@@ -88,7 +89,7 @@ def image_exists(image: str) -> bool:
         return name in catalogue.list_samples()
     if kind == "drawing":
         return is_drawing(name)
-    if kind not in catalogue.list_datasets() or not _INDEX.fullmatch(name):
+    if not has_images(kind) or not _INDEX.fullmatch(name):
         return False
     try:
         return int(name) < shared_cache.count_test_images(kind)

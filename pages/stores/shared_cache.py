@@ -343,7 +343,7 @@ def get_image_title(image: str) -> str:
     if kind == "drawing":
         return "A drawing"
     dataset, index = load_dataset(kind), int(name)
-    title = f"{catalogue.list_datasets()[kind]} no. {index:,}"
+    title = f"{catalogue.get_dataset_title(kind)} no. {index:,}"
     if dataset.test_labels is not None:
         return f"{title}: {dataset.classes[int(dataset.test_labels[index])]}"
     return f"{title}: {dataset.test_names[index]}" if dataset.test_names else title

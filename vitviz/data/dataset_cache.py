@@ -31,17 +31,9 @@ def data_file(name: str) -> Path:
     return data_folder() / f"{name}.npz"
 
 
-def is_whole(path: Path) -> bool:
-    """Return True if a file holds the arrays of a dataset, judged by its table of contents alone."""
-    try:
-        stat = path.stat()
-        return _has_arrays(path, stat.st_mtime_ns, stat.st_size)
-    except OSError:
-        return False
-
-
 @lru_cache(maxsize=64)
-def _has_arrays(path: Path, modified_ns: int, size_bytes: int) -> bool:
+def has_arrays(path: Path, modified_ns: int, size_bytes: int) -> bool:
+    """Return True if a file holds the arrays of a dataset, judged by its table of contents alone."""
     try:
         with zipfile.ZipFile(path) as archive:
             return {f"{key}.npy" for key in KEYS} <= set(archive.namelist())

@@ -17,7 +17,7 @@ from PIL import Image
 
 from vitviz.data import cifar10_few, drawings, samples
 from vitviz.data.dataset import Dataset, DatasetError, Images, stratified_split
-from vitviz.data.dataset_cache import data_file, is_whole, read_dataset
+from vitviz.data.dataset_cache import data_file, has_arrays, read_dataset
 from vitviz.data.samples import NOTES
 from vitviz.data.shapes import shapes_dataset
 from vitviz.data.uploaded_datasets import hide_secret_name, is_uploaded, load_uploaded
@@ -79,6 +79,11 @@ def _is_here(name: str) -> bool:
     return not DATASETS[name].needs_file or _usable(data_file(name))
 
 
+def has_images(name: str) -> bool:
+    """Return True if a name is that of a dataset whose test images load without a network."""
+    return name in DISPLAY_ONLY or (name in DATASETS and _is_here(name))
+
+
 def picture_sets() -> tuple[str, ...]:
     """Return the names of datasets whose test images load without a network."""
     return (*available_datasets(), *DISPLAY_ONLY)
@@ -92,7 +97,7 @@ def default_pictures(trained_on: str | None, in_chans: int) -> str:
         in_chans: 1 for a model of grey images, 3 for one of colour images.
     """
     name = str(trained_on)
-    if name in DISPLAY_ONLY or (name in DATASETS and _is_here(name)):
+    if has_images(name):
         return name
     return _NEAREST.get(name, "digits" if in_chans == 1 else "photos")
 
@@ -175,7 +180,9 @@ def load_dataset(
 def _usable(path: Path) -> bool:
     """Return True unless a file is known to be unreadable as it is."""
     try:
-        return is_whole(path) and (path, path.stat().st_mtime_ns) not in _damaged
+        stat = path.stat()
+        is_whole = has_arrays(path, stat.st_mtime_ns, stat.st_size)
+        return is_whole and (path, stat.st_mtime_ns) not in _damaged
     except OSError:
         return False
 

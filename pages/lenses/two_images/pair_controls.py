@@ -15,7 +15,7 @@ from pages.views.event_values import read_events
 from pages.views.register import register
 from vitviz.analysis.image_changes import COPIES
 from vitviz.config import CNNConfig
-from vitviz.data.datasets import default_pictures
+from vitviz.data.datasets import default_pictures, has_images
 from vitviz.data.drawings import is_drawing
 from vitviz.plots.blob import pack
 
@@ -98,7 +98,7 @@ def choose_second(subject: Subject, *, same_class: bool) -> tuple[ImageSource, s
     """
     options = _list_options(subject)
     kind = subject.image.partition(":")[0]
-    default = TEST if kind in catalogue.list_datasets() else "flip"
+    default = TEST if has_images(kind) else "flip"
     widgets.follow_default("two_images.second", default)
     with st.container(width=170):
         second = widgets.select(
@@ -147,11 +147,7 @@ def _name_option(option: str) -> str:
 def _choose_number(subject: Subject, same_class: bool) -> str:
     """Draw the number of the test image; return its key."""
     model, (kind, _, number) = subject.model, subject.image.partition(":")
-    name = (
-        kind
-        if kind in catalogue.list_datasets()
-        else default_pictures(model.trained_on, model.preparation.in_chans)
-    )
+    name = kind if has_images(kind) else default_pictures(model.trained_on, model.preparation.in_chans)
     first = int(number) if kind == name else -1
     default = find_partner(shared_cache.load_dataset(name).test_labels, first, same_class)
     key = "two_images.number"

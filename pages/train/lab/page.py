@@ -31,7 +31,7 @@ from pages.train.lab.snapshots import Recording
 from pages.views.event_values import read_index
 from pages.views.figures import RACE_MATH
 from vitviz.config import name_fields
-from vitviz.data.datasets import first_number
+from vitviz.data.datasets import first_number, has_images
 from vitviz.experiments import data_size
 from vitviz.models.abilities import abilities
 from vitviz.plots.theme import family_colors
@@ -76,7 +76,7 @@ def select_matching_image(config: RunConfig) -> None:
     """Select an image of the run's dataset, unless an uploaded or fitting image is selected."""
     kind, dataset = selection.get_current().image.partition(":")[0], config.train.dataset
     photos = kind == "sample" and dataset.startswith("cifar")
-    if dataset in catalogue.list_datasets() and kind not in ("upload", "drawing", dataset) and not photos:
+    if has_images(dataset) and kind not in ("upload", "drawing", dataset) and not photos:
         selection.set_image(f"{dataset}:{first_number(dataset)}")
 
 
