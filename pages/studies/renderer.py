@@ -252,7 +252,8 @@ def _draw_numbers(name: str, built: Built) -> None:
     formats = {title: st.column_config.NumberColumn(format="localized") for title in built.view.table or {}}
     page.table(columns, SHARES, formats, f"studies.{name}.table")
     page.csv("These numbers (CSV)", columns, f"{name}.csv", f"studies.{name}.csv")
-    for stored, _ in built.numbers.evidence:
+    results = {stored.name: stored for stored, _ in built.numbers.evidence}  # one file may serve two curves
+    for stored in results.values():
         rows = [dict(row) for row in stored.rows]
         page.json("All runs (JSON)", rows, f"{stored.name}.json", f"studies.{name}.{stored.name}.json")
 
