@@ -13,6 +13,7 @@ from PIL import Image
 from playwright.sync_api import Browser, FilePayload, expect
 from skimage import data
 
+from pages.frame import registry
 from tests.browser.conftest import frames_sent, free_port, open_drawers, start_server, stop_server, take
 from tests.browser.test_attention import cell, explorer, pixels
 
@@ -92,31 +93,29 @@ def test_a_photo_opens_with_the_photo_model_at_once(
 
 
 WALK = (
-    ("patches", True),
-    ("filters", True),
-    ("positions", True),
-    ("block", True),
-    ("attention", True),
-    ("attention_distance", True),
-    ("layers", True),
-    ("swin", False),
-    ("two_images", True),
-    ("attention", True),
+    *("filters", "swin", "positions", "block", "attention_distance"),
+    *("distillation", "layers", "two_images", "attention"),
 )
+PHOTO = "model=pretrained%3Adinov2_small_saliency.*image=sample%3Acat"
+SUBSTITUTES = {
+    "swin": "Swin",
+    "distillation": "DeiT",
+}  # what the sidebar shows where a page cannot use the photo model
 
 
 def test_one_photo_and_its_model_stay_on_a_walk_of_ten_pages(browser: Browser, own_server: str) -> None:
     """A page that cannot use the model shows another, and the next page shows the photo model again."""
     page = browser.new_page(viewport={"width": 1440, "height": 1000})
-    page.goto(f"{own_server}/attention")
-    explorer(page)
-    menu = page.get_by_test_id("stTopNavLinkContainer")
-    assert menu.count()
-    for slug, suits in WALK:
-        page.evaluate("slug => document.querySelector(`a[href$='/${slug}']`)?.click()", slug)
-        expect(page).to_have_url(re.compile(f"/{slug}"), timeout=DOWNLOAD_MS)
-        expect(page).to_have_url(re.compile("model=pretrained%3Adinov2_small_saliency.*image=sample%3Acat"))
-        name = page.get_by_test_id("stSidebar").locator("[data-baseweb=select]").first
-        expected = re.compile("DINOv2-S/14" if suits else "Swin")
-        expect(name).to_contain_text(expected, timeout=DOWNLOAD_MS)
+    page.goto(f"{own_server}/patches")
+    model = page.get_by_test_id("stSidebar").get_by_role("combobox", name="Model", exact=True)
+    expect(page).to_have_url(re.compile(PHOTO), timeout=DOWNLOAD_MS)
+    for slug in WALK:
+        entry = registry.BY_SLUG[slug]
+        page.locator('[data-testid="stTopNavSection"]').filter(has_text=entry.group).click()
+        page.locator('[data-testid="stTopNavDropdownLink"]').get_by_text(entry.title, exact=True).click()
+        expect(page).to_have_url(
+            re.compile(f"/{slug}.*{PHOTO}"),
+            timeout=DOWNLOAD_MS,
+        )
+        expect(model).to_have_value(re.compile(SUBSTITUTES.get(slug, "DINOv2-S/14")), timeout=DOWNLOAD_MS)
     page.close()
