@@ -137,7 +137,7 @@ def draw(study: Study) -> None:
         draw_missing_note(study.find_view(values), values, error)
         return
     view, above = built.view, study.hook("draw_above")
-    if above is not None and not view.conceals:  # a question about what is drawn beside the picture
+    if view.beside:
         question_column, stage = st.columns([2, 3], gap="medium")
     else:
         stage, question_column = st.container(), st.container()

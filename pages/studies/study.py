@@ -108,6 +108,7 @@ class View:
         links: 'page', 'label' and 'query' of links below the picture; '=dataset' stands for a selected option.
         published: cited numbers in percent, by series, and their 'places', in place of `data`.
         conceals: False if the picture does not reveal the answer and is drawn at once.
+        beside: True draws the question, and what the study's module draws above it, beside the picture.
     """
 
     when: Mapping[str, Any]
@@ -125,6 +126,7 @@ class View:
     links: Sequence[Mapping[str, Any]] = ()
     published: Mapping[str, Sequence[float]] | None = None
     conceals: bool = True
+    beside: bool = False
 
 
 @dataclass(frozen=True)

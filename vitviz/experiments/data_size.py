@@ -35,11 +35,6 @@ class Grid:
     updates: int
     held_out: int
 
-    @property
-    def cells_of_a_half(self) -> int:
-        """Trainings of all its augmented images; of the plain ones as many."""
-        return len(self.models) * len(self.sizes) * len(SEEDS)
-
     def trained_on(self, pictures: int, seed: int = 0, augmented: bool = True) -> TrainConfig:
         """Return the recipe of one cell; a batch never contains an image twice."""
         batch = min(self.train.batch_size, pictures)
