@@ -9,12 +9,9 @@ from numpy.typing import NDArray
 
 from vitviz.analysis.attention import softmax
 from vitviz.analysis.data_size import Curve
-from vitviz.analysis.verdict import Outcome, Verdict, compare_family, compare_rows
-from vitviz.text import gained, join_words, plural
+from vitviz.text import gained
 
 Row = Mapping[str, Any]
-_TWIN = "twin"  # the same model trained without a teacher
-NO_TWIN = "No student has a twin with the same seed."
 # Ways to combine the two heads of the student, by the field of a stored row.
 ANSWERS = {
     "test": "Mean of the logits",
@@ -25,19 +22,6 @@ ANSWERS = {
 
 
 @dataclass(frozen=True)
-class Duel:
-    """Student compared with its twin with so many images; the sizes of one experiment are one family."""
-
-    pictures: int
-    verdict: Verdict
-
-    @property
-    def outcome(self) -> Outcome | None:
-        """Outcome of the verdict."""
-        return self.verdict.outcome
-
-
-@dataclass(frozen=True)
 class Lesson:
     """One distillation recipe at one size: validation accuracies and rows, one a seed."""
 
@@ -45,55 +29,6 @@ class Lesson:
     pictures: int
     validation: tuple[float, ...]
     rows: tuple[Row, ...]
-
-    @property
-    def mean_validation(self) -> float:
-        """Mean accuracy on the validation images, by which a recipe is selected."""
-        return float(np.mean(self.validation))
-
-
-def compute_duels(rows: Sequence[Row], augmented: bool) -> list[Duel]:
-    """Compare student and twin at every size of both; the student predicts by the mean of its logits."""
-    half = [row for row in rows if row["augmented"] == augmented]
-    students, twins = _rows_of(half, "deit"), _rows_of(half, "vit")
-    found = []
-    for size in sorted({int(row["pictures"]) for row in students}):
-        student, twin = ([row for row in side if row["pictures"] == size] for side in (students, twins))
-        if verdict := compare_rows(student, twin):
-            found.append((size, verdict))
-    family = compare_family([verdict for _, verdict in found])
-    return [Duel(size, verdict) for (size, _), verdict in zip(found, family, strict=True)]
-
-
-def _rows_of(rows: Sequence[Row], model: str) -> list[Row]:
-    return [row for row in rows if row["model"] == model]
-
-
-def describe_tally(by_dataset: Mapping[str, Sequence[Duel]], augmented: bool) -> str:
-    """Count the sizes of all datasets at which the student is better, worse, or no difference is shown."""
-    every = [duel for duels in by_dataset.values() for duel in duels]
-    if not every:
-        return NO_TWIN
-    half = "with" if augmented else "without"
-    outcomes = [duel.outcome for duel in every]
-    gains = [duel.verdict.estimate for duel in every]
-    none = f"; no verdict at {outcomes.count(None)}" if None in outcomes else ""
-    return (
-        f"At {plural(len(every), 'dataset size')} {half} augmentation, the student is better at"
-        f" {_describe_count(by_dataset, 'higher')}, worse at {_describe_count(by_dataset, 'lower')}, and no difference"
-        f" is shown at {outcomes.count('no difference shown') or 'none'}{none}. The mean difference is positive at"
-        f" {sum(gain > 0 for gain in gains)}: {gained(float(np.mean(gains)))} points on average."
-    )
-
-
-def _describe_count(by_dataset: Mapping[str, Sequence[Duel]], outcome: Outcome) -> str:
-    """Format a count of sizes, as '3 (Digits 50; MNIST 250 and 1,000)'."""
-    by_title = {
-        title: [duel.pictures for duel in duels if duel.outcome == outcome]
-        for title, duels in by_dataset.items()
-    }
-    listed = "; ".join(f"{title} {_sizes(sizes)}" for title, sizes in by_title.items() if sizes)
-    return f"{sum(map(len, by_title.values()))} ({listed})" if listed else "none"
 
 
 def describe_answers(curves: Sequence[Curve]) -> str:
@@ -116,47 +51,6 @@ def describe_answers(curves: Sequence[Curve]) -> str:
             f"{ANSWERS[name][0].lower() + ANSWERS[name][1:]} {few if few == many else f'{few} to {many}'}"
         )
     return f"Relative to the mean of the logits, in points: {'; '.join(parts)}." if parts else ""
-
-
-def _sizes(sizes: Sequence[int]) -> str:
-    return join_words([f"{size:,}" for size in sizes])
-
-
-def group_lessons(rows: Sequence[Row]) -> list[Lesson]:
-    """Return the rows of the teaching experiment by lesson and size, in the rows' order."""
-    by_lesson: dict[tuple[str, int], list[Row]] = {}
-    for row in rows:
-        if "test" in row:
-            by_lesson.setdefault((str(row["lesson"]), int(row["pictures"])), []).append(row)
-    for group in by_lesson.values():
-        group.sort(key=lambda row: int(row["seed"]))
-    return [
-        Lesson(
-            name,
-            pictures,
-            tuple(float(row["validation"]) for row in group),
-            tuple(group),
-        )
-        for (name, pictures), group in by_lesson.items()
-    ]
-
-
-def select_lessons(lessons: Sequence[Lesson]) -> list[tuple[Lesson, Lesson]]:
-    """Return the recipe selected by validation accuracy and the twin, at every size that has both."""
-    pairs = []
-    for size in sorted({lesson.pictures for lesson in lessons}):
-        at_size = [lesson for lesson in lessons if lesson.pictures == size]
-        distilled = [lesson for lesson in at_size if lesson.name != _TWIN]
-        twin = next((lesson for lesson in at_size if lesson.name == _TWIN), None)
-        if distilled and twin is not None:
-            pairs.append((max(distilled, key=lambda lesson: lesson.mean_validation), twin))
-    return pairs
-
-
-def create_duel(distilled: Lesson, twin: Lesson) -> Duel | None:
-    """Return a recipe compared with its twin; None if no seed has both."""
-    verdict = compare_rows(distilled.rows, twin.rows)
-    return None if verdict is None else Duel(distilled.pictures, verdict)
 
 
 def token_similarity(stream: NDArray[Any]) -> NDArray[np.float64]:
