@@ -39,6 +39,9 @@ _class_output = partial(declare, "softmax", "Function of the outputs")
 _norm_eps = partial(declare, label="ε of LayerNorm", within="(0, 1)")
 
 
+BIAS_UNITS = 512  # of the network that gives a Swin V2 its bias
+
+
 def mlp_width(dim: int, ratio: float) -> int:
     """Return the hidden units of an MLP: rounded down, but the ratio of two integers gives back the integer."""
     return int(dim * ratio + 1e-6)
@@ -308,6 +311,11 @@ class SwinConfig:
     # They differ where the window does not divide the grid.
     convention: Literal["torchvision", "timm"] = declare("torchvision", "Padding convention")
     class_output: ClassOutput = _class_output()
+    # Swin V2 (Liu et al. 2022): cosine attention, a small network of log-spaced offsets, norms after sublayers.
+    cosine: bool = later(False, "Cosine attention of Swin V2")
+    pretrained_windows: tuple[int, ...] = later(
+        (), "Windows before fine-tuning", within="[0, inf)"
+    )  # a stage; 0: same
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -318,6 +326,10 @@ class SwinConfig:
             )
         if self.image_size % self.patch_size:
             raise ValueError(f"patch_size {self.patch_size} does not divide image_size {self.image_size}")
+        if len(self.pretrained_windows) not in (0, len(self.depths)):
+            raise ValueError(
+                f"pretrained_windows must have one entry per stage, received {self.pretrained_windows!r}"
+            )
         for stage, heads in enumerate(self.num_heads):
             if (self.embed_dim * 2**stage) % heads:
                 raise ValueError(

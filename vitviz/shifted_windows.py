@@ -42,6 +42,18 @@ def relative_position_index(window: Pair) -> IntArray:
     return (row[:, None] - row + mh - 1) * (2 * mw - 1) + col[:, None] - col + mw - 1
 
 
+def log_offsets(window: Pair, pretrained: int = 0) -> FloatArray:
+    """Return the log-spaced offsets of a window's pairs, ((2 Mh - 1)(2 Mw - 1), 2): sign(d) log2(1 + |8 d|) / 3.
+
+    Args:
+        window: (rows, cols).
+        pretrained: side of the windows before fine-tuning, by whose largest offset d is divided; 0: these windows'.
+    """
+    axes = [np.arange(1 - side, side) * 8 / max((pretrained or side) - 1, 1) for side in window]
+    offsets = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
+    return np.asarray(np.sign(offsets) * np.log2(np.abs(offsets) + 1) / 3, np.float32)
+
+
 def region_ids(grid: Pair, window: Pair, shift: Pair) -> IntArray:
     """Return which patches of a rolled grid were neighbours before the roll: ids 0 to 8, (H, W).
 

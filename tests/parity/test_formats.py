@@ -209,6 +209,20 @@ def timm_swin(draw: Draw, folder: Path) -> Peer:
     return Peer(model, folder, side, model)
 
 
+def timm_swin_v2(draw: Draw, folder: Path) -> Peer:
+    shape = swin_shape(draw)
+    side = shape["patch_size"] * draw.choice([4, 8, 12])
+    import_torchvision()
+    swin = importlib.import_module("timm.models.swin_transformer_v2")
+    windows = draw.choice([(0,), (3,)]) * len(shape["depths"])
+    model = swin.SwinTransformerV2(
+        img_size=side, num_classes=draw.choice([0, 5]), pretrained_window_sizes=windows, **shape
+    )
+    shake(model, draw.randrange(99))
+    written(model, folder, {"window_size": shape["window_size"]} | read_module(model))
+    return Peer(model, folder, side, model)
+
+
 def torchvision_vit(draw: Draw, folder: Path) -> Peer:
     shape = vit_shape(draw)
     side = shape["patch"] * shape["grid"]
@@ -392,6 +406,7 @@ FAMILIES: dict[str, Callable[[Draw, Path], Peer]] = {
         timm_clip,
         timm_deit,
         timm_swin,
+        timm_swin_v2,
         hf_vit,
         hf_deit,
         hf_dinov2,
@@ -500,7 +515,7 @@ REFUSED = {  # transformers' own models of other families -> their one sentence
     "Swinv2ForImageClassification": (
         "Swinv2Config",
         {"image_size": 32, "embed_dim": 8, "depths": [1, 1], "num_heads": [1, 2], "window_size": 4},
-        "this is a Swin V2: it computes attention scores as cosines",
+        "this is a Swin V2 in other names than timm's: ",
     ),
     "ConvNextForImageClassification": (
         "ConvNextConfig",

@@ -138,8 +138,8 @@ BROKEN: dict[str, tuple[Source, dict[str, object], str]] = {
     "swin v2": (
         lambda: SWIN | {"layers.0.blocks.0.attn.logit_scale": torch.zeros(3, 1, 1)},
         {},
-        "this is a Swin V2: it computes attention scores as cosines and their bias by a small network, which vitviz"
-        " does not compute",
+        "a timm Swin was recognised, but the names of a Swin V2 show neither its windows nor its image size: state"
+        " window_size and img_size, or architecture='NAME' with timm's name of the model",
     ),
     "siglip": (
         lambda: VIT | {"visual.attn_pool.query": torch.zeros(1, 1, 64)},

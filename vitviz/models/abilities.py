@@ -81,6 +81,8 @@ def abilities(config: ModelConfig) -> Abilities:
     lacks = {name: REASONS.get(reason, reason) for name, reason in stated.items()}
     if isinstance(config, ViTConfig):
         lacks |= _lacks_of_vit(config)
+    if isinstance(config, SwinConfig) and config.cosine:
+        lacks |= dict.fromkeys(("windows", "logit_shares"), REASONS["swin_v2"])
     if isinstance(config, SwinConfig) and not config.masked:
         lacks["windows"] = REASONS["no_mask"]
     if isinstance(config, SwinConfig | CNNConfig) and _last_side(config) == 1:

@@ -12,7 +12,7 @@ from vitviz.config import (
     SwinConfig,
     ViTConfig,
 )
-from vitviz.config_models import mlp_width
+from vitviz.config_models import BIAS_UNITS, mlp_width
 
 EMBEDDING, POSITIONS, LAYERS, ATTENTION, HEAD = "embedding", "positions", "layers", "attention", "head"
 MLP, NORMS = "MLP", "norms"
@@ -194,13 +194,15 @@ def _stem(config: ViTConfig, cells: int) -> int:
 def _(config: SwinConfig) -> Counts:
     """Return a norm after the embedding, a table of biases a block, mergings without a bias after a norm over 4 C."""
     widths, side = config.stage_widths, config.image_size // config.patch_size
-    layers = sum(8 * width**2 + 8 * width for width in widths[:-1])
+    layers = sum(8 * width**2 + (4 if config.cosine else 8) * width for width in widths[:-1])
     for depth, width, heads in zip(config.depths, widths, config.num_heads, strict=True):
         # A window never spans more than the grid in timm's convention; in torchvision's it keeps its size.
         window = min(config.window_size, side) if config.convention == "timm" else config.window_size
         hidden = mlp_width(width, config.mlp_ratio)
         maps = 4 * width**2 + width + (3 * width if config.qkv_bias else 0)
         table = (2 * window - 1) ** 2 * heads
+        if config.cosine:  # a temperature a head, and the network of offsets
+            table = heads + (2 + 1 + heads) * BIAS_UNITS
         layers += depth * (maps + (2 * width + 1) * hidden + width + 4 * width + table)
         side = -(-side // 2)
     first = config.embed_dim

@@ -1,5 +1,6 @@
 """The Swin Transformer: attention inside windows, shifted in every second block (Liu et al. 2021)."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
@@ -10,7 +11,7 @@ from torch import Tensor, nn
 
 from vitviz import shifted_windows
 from vitviz.config import SwinConfig
-from vitviz.config_models import mlp_width
+from vitviz.config_models import BIAS_UNITS, mlp_width
 from vitviz.models.fast_layers import attend, can_attend, dropout, linear, softmax
 from vitviz.models.layers import Mlp, drop_path
 from vitviz.models.record import ATTENTION_PARTS, Recorder, RecordRequest, Replacement
@@ -35,6 +36,8 @@ class _Rearrange(torch.autograd.Function):
 class WindowAttention(nn.Module):
     """A = softmax(Q K^T / sqrt(d_head) + B + mask) in each window, B by relative position (eq. 4)."""
 
+    cosine = False
+
     def __init__(self, dim: int, num_heads: int, window: shifted_windows.Pair, config: SwinConfig) -> None:
         super().__init__()
         self.num_heads = num_heads
@@ -42,16 +45,24 @@ class WindowAttention(nn.Module):
         self.attn_drop = config.attention_dropout
         self.qkv = nn.Linear(dim, 3 * dim, bias=config.qkv_bias)
         self.proj = nn.Linear(dim, dim)
-        rows = (2 * window[0] - 1) * (2 * window[1] - 1)
-        self.relative_position_bias_table = nn.Parameter(torch.zeros(rows, num_heads))
-        nn.init.trunc_normal_(self.relative_position_bias_table, std=0.02)
+        self._make_bias(window, config)
         index = torch.from_numpy(shifted_windows.relative_position_index(window))
         self.register_buffer("relative_position_index", index, persistent=False)
+
+    def _make_bias(self, window: shifted_windows.Pair, config: SwinConfig) -> None:
+        rows = (2 * window[0] - 1) * (2 * window[1] - 1)
+        self.relative_position_bias_table = nn.Parameter(torch.zeros(rows, self.num_heads))
+        nn.init.trunc_normal_(self.relative_position_bias_table, std=0.02)
 
     def relative_position_bias(self) -> Tensor:
         """Return (heads, M M, M M), the learned bias of every pair of a window."""
         index: Tensor = self.relative_position_index  # type: ignore[assignment]
         return self.relative_position_bias_table[index].permute(2, 0, 1)
+
+    def scaled_products(self, q: Tensor, k: Tensor) -> Tensor:
+        """Return the scores without bias, (B, windows, heads, M*M, M*M)."""
+        scores: Tensor = (q * self.scale) @ k.mT
+        return scores
 
     def forward(
         self, x: Tensor, mask: Tensor | None, record: Recorder, name: str, head_mask: Tensor | None
@@ -61,12 +72,12 @@ class WindowAttention(nn.Module):
         bias = self.relative_position_bias()[None]
         if mask is not None:
             bias = bias + mask.to(bias.dtype)[:, None]  # (windows, heads, M*M, M*M)
-        inside = head_mask is not None or self.attn_drop and self.training
+        inside = head_mask is not None or self.cosine or self.attn_drop and self.training
         if not inside and can_attend(qkv) and not record.wants_any(name, (*ATTENTION_PARTS, "heads")):
             y = attend(qkv.view(B * W, N, 3 * C), self.num_heads, self.scale, bias)
             return linear(self.proj, y.view(B, W, N, C))
         q, k, v = qkv.view(B, W, N, 3, self.num_heads, -1).permute(3, 0, 1, 4, 2, 5).unbind(0)
-        scores = (q * self.scale) @ k.mT + bias  # (B, windows, heads, M*M, M*M)
+        scores = self.scaled_products(q, k) + bias  # (B, windows, heads, M*M, M*M)
         attn = softmax(scores, keep_scores=record.wants_any(name, ("scores",)))
         for part, tensor in zip(ATTENTION_PARTS, (q, k, v, scores, attn), strict=True):
             record(f"{name}.{part}", tensor)
@@ -78,8 +89,40 @@ class WindowAttention(nn.Module):
         return linear(self.proj, y)
 
 
+class CosineWindowAttention(WindowAttention):
+    """A = softmax(cos(q, k) / tau + B + mask), B a small network of log-spaced offsets (Liu et al. 2022, Swin V2)."""
+
+    cosine = True
+
+    def __init__(
+        self, dim: int, num_heads: int, window: shifted_windows.Pair, config: SwinConfig, pretrained: int
+    ) -> None:
+        self.pretrained = pretrained  # side of the windows that the network was trained for; 0: these
+        super().__init__(dim, num_heads, window, config)
+
+    def _make_bias(self, window: shifted_windows.Pair, config: SwinConfig) -> None:
+        self.logit_scale = nn.Parameter(torch.full((self.num_heads, 1, 1), math.log(10)))
+        self.cpb_mlp = nn.Sequential(
+            nn.Linear(2, BIAS_UNITS), nn.ReLU(), nn.Linear(BIAS_UNITS, self.num_heads, bias=False)
+        )
+        offsets = torch.from_numpy(shifted_windows.log_offsets(window, self.pretrained))
+        self.register_buffer("offsets", offsets, persistent=False)
+
+    def relative_position_bias(self) -> Tensor:
+        """Return (heads, M M, M M): 16 sigmoid(network of the offset), of every pair of a window."""
+        index: Tensor = self.relative_position_index  # type: ignore[assignment]
+        table: Tensor = self.cpb_mlp(self.offsets)
+        return 16 * table[index].permute(2, 0, 1).sigmoid()
+
+    def scaled_products(self, q: Tensor, k: Tensor) -> Tensor:
+        """Return the cosines of queries and keys over the learned temperature of a head, at least 0.01."""
+        factor = self.logit_scale.clamp(max=math.log(100)).exp()
+        cosines: Tensor = F.normalize(q, dim=-1) @ F.normalize(k, dim=-1).mT
+        return cosines * factor
+
+
 class SwinBlock(nn.Module):
-    """z' = (S)W-MSA(LN z) + z, z = MLP(LN z') + z' (eq. 3), on a grid (B, H, W, C)."""
+    """z' = (S)W-MSA(LN z) + z, z = MLP(LN z') + z' (eq. 3), on a grid (B, H, W, C); V2 norms after the sublayers."""
 
     def __init__(
         self,
@@ -89,6 +132,7 @@ class SwinBlock(nn.Module):
         shifted: bool,
         rate: float,
         config: SwinConfig,
+        pretrained: int = 0,
     ) -> None:
         super().__init__()
         self.native_grid = native_grid
@@ -100,7 +144,12 @@ class SwinBlock(nn.Module):
         self.drop_path_rate = rate
         window = self.plan(native_grid).window
         self.norm1 = nn.LayerNorm(dim, eps=config.norm_eps)
-        self.attn = WindowAttention(dim, num_heads, window, config)
+        self.res_post = config.cosine
+        self.attn = (
+            CosineWindowAttention(dim, num_heads, window, config, pretrained)
+            if config.cosine
+            else WindowAttention(dim, num_heads, window, config)
+        )
         self.norm2 = nn.LayerNorm(dim, eps=config.norm_eps)
         self.mlp = Mlp(dim, mlp_width(dim, config.mlp_ratio), "gelu", config.dropout)
 
@@ -130,21 +179,22 @@ class SwinBlock(nn.Module):
 
     def forward(self, x: Tensor, record: Recorder, name: str, head_mask: Tensor | None = None) -> Tensor:
         record(f"{name}.input", x)
-        y = self._attend(self.norm1(x), record, name, head_mask)
+        y = self._attend(x if self.res_post else self.norm1(x), record, name, head_mask)
         record(f"{name}.attn_out", y)
-        x = x + self._branch(y)
+        x = x + self._branch(self.norm1(y) if self.res_post else y)
         record(f"{name}.mid", x)
-        y = self.mlp(self.norm2(x), record, name)
+        y = self.mlp(x if self.res_post else self.norm2(x), record, name)
         record(f"{name}.mlp_out", y)
-        return record.replace(name, x + self._branch(y))
+        return record.replace(name, x + self._branch(self.norm2(y) if self.res_post else y))
 
 
 class PatchMerging(nn.Module):
-    """2 x 2 neighbours become one token: concatenate to 4C, normalise, map to 2C without bias."""
+    """2 x 2 neighbours become one token: concatenate to 4C, normalise, map to 2C without bias; V2 maps first."""
 
-    def __init__(self, dim: int, norm_eps: float) -> None:
+    def __init__(self, dim: int, norm_eps: float, norm_last: bool = False) -> None:
         super().__init__()
-        self.norm = nn.LayerNorm(4 * dim, eps=norm_eps)
+        self.norm_last = norm_last
+        self.norm = nn.LayerNorm((2 if norm_last else 4) * dim, eps=norm_eps)
         self.reduction = nn.Linear(4 * dim, 2 * dim, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -152,6 +202,8 @@ class PatchMerging(nn.Module):
         if H % 2 or W % 2:
             x = F.pad(x, (0, 0, 0, W % 2, 0, H % 2))
         quads = torch.cat([x[:, r::2, c::2] for c in (0, 1) for r in (0, 1)], dim=-1)
+        if self.norm_last:
+            return self.norm(linear(self.reduction, quads))  # type: ignore[no-any-return]
         return linear(self.reduction, self.norm(quads))
 
 
@@ -163,9 +215,10 @@ class SwinStage(nn.Module):
     ) -> None:
         super().__init__()
         dim = config.embed_dim * 2**stage
-        self.downsample = PatchMerging(dim // 2, config.norm_eps) if stage else nn.Identity()
+        self.downsample = PatchMerging(dim // 2, config.norm_eps, config.cosine) if stage else nn.Identity()
+        pretrained = config.pretrained_windows[stage] if config.pretrained_windows else 0
         self.blocks = nn.ModuleList(
-            SwinBlock(dim, config.num_heads[stage], native_grid, bool(index % 2), rate, config)
+            SwinBlock(dim, config.num_heads[stage], native_grid, bool(index % 2), rate, config, pretrained)
             for index, rate in enumerate(rates)
         )
 

@@ -51,7 +51,8 @@ def describe_scene(model: LoadedModel, layout: TokenLayout, layer: int, head: He
         layout = layout_of_layer(model.config, layout, layer)
         masked = block.plan(layout.grid).mask is not None
         name = f"{layer} (stage {place.stage + 1}, block {place.block + 1})"
-        scores = f"{scaled('q·k', block.attn.scale)} + B{' + mask' * masked}"
+        product = "cos(q, k) / τ" if block.attn.cosine else scaled("q·k", block.attn.scale)
+        scores = f"{product} + B{' + mask' * masked}"
         before, count = place.before, model.config.depths[place.stage]
     else:
         scores = scaled("q·k", model.vit.block(layer - 1).attn.scale)

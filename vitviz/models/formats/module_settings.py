@@ -27,7 +27,7 @@ def read_module(module: nn.Module) -> dict[str, Any]:
     stacked = isinstance(blocks, nn.ModuleList | nn.Sequential) and len(blocks) > 0
     first: Any = blocks[0] if stacked else None
     if first is None or not hasattr(getattr(first, "attn", None), "num_heads"):
-        return {}
+        return windows | read_layers(module) if (windows := _read_swin(module)) else {}
     norm = first.norm1
     values: dict[str, Any] = {
         "num_heads": first.attn.num_heads,
@@ -76,6 +76,19 @@ def _name_activation(act: nn.Module) -> str | None:
     if isinstance(act, nn.GELU):
         return "gelu" if act.approximate == "none" else "gelu_tanh"
     return _ACTIVATIONS.get(type(act).__name__)
+
+
+def _read_swin(module: nn.Module) -> dict[str, Any]:
+    """Return the windows of a timm Swin: those of Swin V2 show in no tensor."""
+    stages: Any = getattr(module, "layers", None)
+    first = getattr(stages[0], "blocks", None) if isinstance(stages, nn.Sequential) and len(stages) else None
+    window = getattr(first[0].attn, "window_size", None) if first else None
+    if window is None:
+        return {}
+    before = [getattr(stage.blocks[0].attn, "pretrained_window_size", (0, 0))[0] for stage in stages]
+    embed: Any = module.patch_embed
+    values: dict[str, Any] = {"window_size": window[0], "img_size": list(embed.img_size)}
+    return values | ({"pretrained_window_sizes": before} if any(before) else {})
 
 
 def _read_activation(owner: Any) -> str | None:

@@ -15,6 +15,7 @@ LONGEST_NAME = 200  # characters of a tensor's
 MOST_SIDES = 8  # of a shape
 COMPUTED = (  # nothing to load
     "relative_position_index",
+    "relative_coords_table",
     "attn_mask",
     "mask_token",
     "position_ids",

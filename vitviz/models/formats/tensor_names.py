@@ -272,6 +272,9 @@ def describe_swin(shapes: Shapes, settings: Settings, convention: str) -> SwinCo
     width, chans, patch = _patches(shapes)
     stages = count(shapes, r"layers\.(\d+)\.blocks\.")
     depths = [count(shapes, rf"layers\.{stage}\.blocks\.(\d+)\.") for stage in range(stages)]
+    cosine = "layers.0.blocks.0.attn.logit_scale" in shapes
+    if cosine:
+        return _describe_swin_v2(shapes, settings, (width, chans, patch), tuple(depths))
     tables = [
         _sides(shapes, f"layers.{stage}.blocks.0.attn.relative_position_bias_table", 2)
         for stage in range(stages)
@@ -301,6 +304,39 @@ def describe_swin(shapes: Shapes, settings: Settings, convention: str) -> SwinCo
         qkv_bias="layers.0.blocks.0.attn.qkv.bias" in shapes,
         norm_eps=settings.number("layer_norm_eps", 1e-5),
         convention=convention,  # type: ignore[arg-type]
+    )
+
+
+def _describe_swin_v2(
+    shapes: Shapes, settings: Settings, patches: tuple[int, int, int], depths: tuple[int, ...]
+) -> SwinConfig:
+    """Return the config of a timm Swin V2, whose windows show in no tensor."""
+    width, chans, patch = patches
+    window, side = settings.integer("window_size"), settings.integer("image_size", "img_size", "input_size")
+    if window is None or side is None:
+        raise PretrainedError(
+            "the names of a Swin V2 show neither its windows nor its image size: state window_size and img_size,"
+            " or architecture='NAME' with timm's name of the model"
+        )
+    before = settings.get("pretrained_window_sizes") or ()
+    last = _sides(shapes, f"layers.{len(depths) - 1}.blocks.0.mlp.fc1.weight", 2)
+    return SwinConfig(
+        image_size=side - side % patch,
+        patch_size=patch,
+        in_chans=chans,
+        num_classes=_classes(shapes.get("head.fc.weight")),
+        embed_dim=width,
+        depths=depths,
+        num_heads=tuple(
+            _sides(shapes, f"layers.{stage}.blocks.0.attn.logit_scale", 3)[0] for stage in range(len(depths))
+        ),
+        window_size=window,
+        mlp_ratio=last[0] / last[1],
+        qkv_bias="layers.0.blocks.0.attn.qkv.bias" in shapes,
+        norm_eps=settings.number("layer_norm_eps", 1e-5),
+        convention="timm",
+        cosine=True,
+        pretrained_windows=tuple(before) if any(before) else (),
     )
 
 

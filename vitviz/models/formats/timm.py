@@ -215,6 +215,7 @@ def _describe_rotary(shapes: Shapes, settings: Settings) -> dict[str, object]:
 
 def translate_swin(state: State) -> State:
     """Return a timm Swin's tensors; the authors' own files end a stage by merging, where timm's begin with it."""
+    state = _mask_biases(state)
     if "layers.0.downsample.reduction.weight" not in state:
         return state
 
@@ -228,6 +229,8 @@ def translate_swin(state: State) -> State:
 def describe_timm_swin(shapes: Shapes, settings: Settings) -> SwinConfig:
     """Return the config of a timm Swin."""
     config = describe_swin(shapes, settings, "timm")
+    if config.cosine:
+        return config
     stated = settings.integer("window_size")
     return replace(config, window_size=stated) if stated else config
 
