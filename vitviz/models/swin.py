@@ -218,7 +218,15 @@ class SwinStage(nn.Module):
         self.downsample = PatchMerging(dim // 2, config.norm_eps, config.cosine) if stage else nn.Identity()
         pretrained = config.pretrained_windows[stage] if config.pretrained_windows else 0
         self.blocks = nn.ModuleList(
-            SwinBlock(dim, config.num_heads[stage], native_grid, bool(index % 2), rate, config, pretrained)
+            SwinBlock(
+                dim,
+                config.num_heads[stage],
+                native_grid,
+                bool(index % 2),
+                rate,
+                config,
+                pretrained=pretrained,
+            )
             for index, rate in enumerate(rates)
         )
 
