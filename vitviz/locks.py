@@ -43,6 +43,19 @@ def locked(path: Path, meanwhile: Callable[[], None] = lambda: None) -> Iterator
                 path.unlink()
 
 
+def try_hold(path: Path) -> IO[bytes] | None:
+    """Return a file, created if missing and locked until it is closed or the process ends; None if another holds it.
+
+    Raises:
+        OSError: if the file cannot be opened.
+    """
+    file = open(path, "ab")
+    if _try_lock(file.fileno()) and _lies_at(path, file.fileno()):
+        return file
+    file.close()
+    return None
+
+
 def _open_locked(path: Path, meanwhile: Callable[[], None]) -> IO[bytes]:
     """Return the open file, locked; its lock goes as it is closed."""
     while True:

@@ -64,7 +64,10 @@ def _work() -> None:
 
 
 def remove_expired() -> None:
-    """Remove expired uploads, datasets, classes and abandoned runs."""
+    """Remove expired uploads, datasets, classes and abandoned runs, and weights that a killed process left."""
+    from vitviz.models.formats.uploaded_weights import remove_leftovers
+
+    remove_leftovers()
     for store in uploads.STORES:
         store.sweep()
     classes.sweep()

@@ -5,6 +5,9 @@ from __future__ import annotations
 import io
 import json
 import pickle
+import subprocess
+import sys
+import tempfile
 import threading
 import time
 from dataclasses import replace
@@ -24,6 +27,7 @@ from vitviz.malloc import give_back
 from vitviz.models import pretrained_list
 from vitviz.models.formats import open_model
 from vitviz.models.formats.safetensors_header import MAX_CLASSES, PickledWeightsError, check_header
+from vitviz.models.formats.uploaded_weights import TemporaryFolder, remove_leftovers
 from vitviz.models.presets import PRESETS
 from vitviz.models.pretrained_list import PretrainedError
 from vitviz.models.zoo import create_model, empty_model
@@ -223,3 +227,34 @@ def test_the_largest_uploads_take_little_memory_beyond_their_file(name: str, dty
 def unmapped_bytes() -> int:
     """Return the memory of this process that is no page of a file."""
     return 1024 * int(Path("/proc/self/status").read_text().partition("RssAnon:")[2].split()[0])
+
+
+HOLDS = """
+import sys
+from vitviz.models.formats.uploaded_weights import TemporaryFolder
+folder = TemporaryFolder()
+(folder.path / "mapped.weights").write_bytes(bytes(1000))
+print(folder.path, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_weights_of_a_killed_process_are_deleted_by_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """2 GB of them would stay, on disk or in a tmpfs."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    own = TemporaryFolder()
+    process = subprocess.Popen([sys.executable, "-c", HOLDS], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdout is not None and process.stdin is not None
+    with process, process.stdout, process.stdin:
+        other = Path(process.stdout.readline().decode().strip())
+        remove_leftovers()
+        assert (other / "mapped.weights").is_file() and own.path.is_dir()  # both live
+        process.kill()
+        process.wait()
+    remove_leftovers()
+    assert {path.name for path in tmp_path.iterdir()} == {own.path.name, f"{own.path.name}.lock"}
+    own.delete()
+    assert list(tmp_path.iterdir()) == []

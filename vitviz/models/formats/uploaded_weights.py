@@ -1,13 +1,17 @@
 """Store uploaded weights on disk, as a file or an unpacked folder, and map the opened model's tensors from there."""
 
+import secrets
 import shutil
 import tempfile
 import weakref
+from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 from safetensors.torch import save_file
 
 from vitviz.data.bounded_zip import BoundedZip, ZipError, ZipLimits
+from vitviz.locks import try_hold
 from vitviz.models.formats.safetensors_header import PickledWeightsError
 from vitviz.models.formats.source import map_tensors
 from vitviz.models.loaded_model import LoadedModel
@@ -16,15 +20,37 @@ from vitviz.upload_limits import WEIGHTS_FILES
 
 _READ = (".safetensors", ".json")
 _PICKLED = (".bin", ".pth", ".pt", ".ckpt")
+_PREFIX, _LOCK = "vitviz-weights-", ".lock"
 _ZIP = b"PK\x03\x04"
 
 
 class TemporaryFolder:
-    """A new folder that is deleted with this object, at the latest when the process ends."""
+    """A new folder that is deleted with this object, at the latest when the process ends or after it was killed.
+
+    The process holds a lock beside the folder; `remove_leftovers` deletes folders whose lock nobody holds.
+    """
 
     def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix="vitviz-weights-"))
-        self.delete = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+        lock = None
+        while lock is None:
+            self.path = Path(tempfile.gettempdir(), f"{_PREFIX}{secrets.token_hex(8)}")
+            lock = try_hold(self.path.with_suffix(_LOCK))
+        self.delete = weakref.finalize(self, _delete, self.path, lock)
+        self.path.mkdir(mode=0o700)
+
+
+def _delete(path: Path, lock: IO[bytes]) -> None:
+    shutil.rmtree(path, ignore_errors=True)
+    path.with_suffix(_LOCK).unlink(missing_ok=True)
+    lock.close()
+
+
+def remove_leftovers() -> None:
+    """Delete the folders of processes that were killed."""
+    for file in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*{_LOCK}"):
+        with suppress(OSError):  # another user's, or just deleted
+            if (lock := try_hold(file)) is not None:
+                _delete(file.with_suffix(""), lock)
 
 
 def write_upload(upload: bytes, folder: Path, limit_bytes: int, *, is_zip: bool) -> Path:
