@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 A_FAMILY = 12
 DRAWINGS = 200
 FAMILIES = ("vit", "deit", "hybrid", "swin", "cnn")
-LARGE = ("cifar10_cnn_wide",)  # beyond the engine's 300 MFLOP
+LARGE = ("cifar10_cnn_wide", "dinov2_small_saliency")  # beyond the engine's limits
 
 # Values of fields that are no choice among few; all others are drawn from their type.
 _VALUES: dict[str, tuple[Any, ...]] = {
@@ -50,6 +50,26 @@ _VALUES: dict[str, tuple[Any, ...]] = {
     "window_size": (2, 3, 4),
     "stem": ((),),
 }
+# Options that the engine lacks: a model that uses one is left to the server.
+LACKING: dict[str, tuple[Any, ...]] = {
+    "readout": ("map",),
+    "norm": ("res_post",),
+    "class_output": ("sigmoid", "raw"),
+    "rotary_beside": (True,),
+    "rope_type": ("cat", "mixed"),
+    "rope_interleaved": (True,),
+    "rope_columns_first": (True,),
+    "rope_offset": (0.5,),
+    "rope_reference": (16,),
+    "norm_layer": ("rms",),
+    "attn_norm": (True,),
+    "mlp_norm": (True,),
+    "patch_norm": (True,),
+    "pool_prefix": (True,),
+    "pool_heads": (2,),
+    "pool_activation": ("relu",),
+    "pool_ratio": (2.0,),
+}
 _OF_SWIN = {"num_heads": ((1, 2), (2, 4), (4, 2, 8)), "depths": ((1, 2), (2, 2), (2, 1, 2))}
 _OF_CNN = {
     "num_classes": (2, 5),
@@ -61,11 +81,14 @@ _STEMS = ((6,), (4, 6), (4, 6, 8), (5, 4, 6, 8))
 
 def option_values(cls: type[ModelConfig], name: str) -> tuple[Any, ...]:
     """Return the values of a field that random configs draw from."""
+    if name in LACKING and name not in ("readout", "norm"):
+        return (next(field.default for field in fields(cls) if field.name == name),)
     special = {SwinConfig: _OF_SWIN, CNNConfig: _OF_CNN}.get(cls, {})
     if name in special or name in _VALUES:
         return special.get(name, _VALUES.get(name, ()))
     kind = get_type_hints(cls)[name]
-    return (False, True) if kind is bool else get_args(kind)
+    options = (False, True) if kind is bool else get_args(kind)
+    return tuple(option for option in options if option not in LACKING.get(name, ()))
 
 
 def draw_config(family: str, dice: random.Random) -> ModelConfig:
@@ -170,6 +193,9 @@ def write_cases(folder: Path) -> None:
     for path in (ROOT / "checkpoints" / f"{name}.safetensors" for name in LARGE):
         costs.append(_costs(read_header(path).config))
     (folder / "costs.json").write_text(json.dumps(costs))
+    plain = to_dict(ViTConfig())
+    lacking = [{**plain, name: value} for name, values in LACKING.items() for value in values]
+    (folder / "lacking.json").write_text(json.dumps([plain, *lacking]))
 
 
 def write_drawings(folder: Path) -> None:

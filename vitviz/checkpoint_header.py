@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from vitviz.config import ModelConfig, Preparation, TrainConfig, from_dict
+from vitviz.config import ModelConfig, Preparation, TrainConfig, from_dict, to_dict
 from vitviz.text import cut
 from vitviz.weight_identity import is_identity, resolve_identity
 
@@ -128,7 +128,7 @@ def take_step(raw: bytes, step: int) -> bytes:
     Raises:
         CheckpointError: if the file is not a checkpoint, or does not hold this step.
     """
-    _, text, table, start = parse_header(raw, len(raw))
+    header, _, table, start = parse_header(raw, len(raw))
     entries = {name: entry for name, entry in table.items() if name.partition("/")[0] == str(step)}
     if not entries:
         raise CheckpointError(f"the checkpoint does not hold step {step}")
@@ -138,10 +138,14 @@ def take_step(raw: bytes, step: int) -> bytes:
         parts.append(raw[start + low : start + high])
         entry["data_offsets"] = [end, end + high - low]
         end += high - low
-    stored = json.loads(text)
-    document = {name: stored[name] for name in ("format", "config", "preparation", "classes")}
-    header = json.dumps({**entries, "__metadata__": {KEY: json.dumps(document)}}).encode()
-    return len(header).to_bytes(8, "little") + header + b"".join(parts)
+    document = {  # every field of the config, also those that an older file leaves out
+        "format": FORMAT,
+        "config": to_dict(header.config),
+        "preparation": to_dict(header.preparation),
+        "classes": list(header.classes),
+    }
+    text = json.dumps({**entries, "__metadata__": {KEY: json.dumps(document)}}).encode()
+    return len(text).to_bytes(8, "little") + text + b"".join(parts)
 
 
 def _check_table(table: dict[str, Any], data_bytes: int, version: int) -> None:

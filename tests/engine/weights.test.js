@@ -8,10 +8,10 @@ import { forward } from '../../vitviz/browser/engine/forward.js';
 import { supports } from '../../vitviz/browser/engine/limits.js';
 import { openModel } from '../../vitviz/browser/engine/weights.js';
 
-const WHOLE = readFileSync(join(process.env.VITVIZ_CASES, 'vit_0.safetensors'));
-const { config } = openModel(WHOLE);
+const WHOLE = readFileSync(join(process.env.VITVIZ_CASES, 'digits_vit.safetensors'));
+const { config, step } = openModel(WHOLE);
 const REFUSED = /^The weights cannot be used: /;
-const MUTATIONS = 2000;
+const MUTATIONS = 300;
 
 /** Return a checkpoint's table, document and tensor bytes. */
 function parse(file) {
@@ -48,6 +48,12 @@ test('an option that the engine lacks is not supported', () => {
   assert.equal(supports({ ...config, activation: 'constructor' }), false);
   assert.equal(supports({ ...config, kind: 'conv_attention' }), false);
   assert.equal(supports({ ...config, kind: '__proto__' }), false);
+});
+
+test('a config of Python that uses an option that the engine lacks is not supported', () => {
+  const [plain, ...lacking] = JSON.parse(readFileSync(join(process.env.VITVIZ_CASES, 'lacking.json'), 'utf-8'));
+  assert.equal(supports(plain), true);
+  for (const config of lacking) assert.equal(supports(config), false, JSON.stringify(config));
 });
 
 test('a model beyond the limits is not supported', () => {
@@ -87,7 +93,7 @@ test('files whose sizes do not fit are refused', () => {
 
 test('weights of 8 bits are multiplied by one scale, or by one of each row', () => {
   const raw = parse(WHOLE);
-  const name = `0/blocks.0.mlp.fc1.weight`;
+  const name = `${step}/blocks.0.mlp.fc1.weight`;
   const { shape } = raw.table[name];
   for (const scales of [[0.5], Array.from({ length: shape[0] }, (_, row) => 2 ** -row)]) {
     const codes = Int8Array.from({ length: shape[0] * shape[1] }, (_, i) => (i % 255) - 127);
@@ -102,7 +108,9 @@ test('weights of 8 bits are multiplied by one scale, or by one of each row', () 
         data_offsets: [end + codes.length, end + added.length],
       },
     };
-    const { data } = openModel(seal({ ...raw, table, data: Buffer.concat([raw.data, added]) })).weights[name.slice(2)];
+    const { data } = openModel(seal({ ...raw, table, data: Buffer.concat([raw.data, added]) })).weights[
+      'blocks.0.mlp.fc1.weight'
+    ];
     const row = Math.min(3, scales.length - 1);
     assert.equal(data[3 * shape[1] + 2], codes[3 * shape[1] + 2] * scales[row]);
   }

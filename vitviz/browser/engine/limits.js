@@ -20,7 +20,12 @@ const oneOf =
   (value) =>
     options.includes(value);
 
-const COMMON = { image_size: COUNT, in_chans: COUNT, num_classes: COUNT_OR_NONE };
+const COMMON = {
+  image_size: COUNT,
+  in_chans: COUNT,
+  num_classes: COUNT_OR_NONE,
+  class_output: (value) => value === undefined || value === 'softmax', // older files do not state it
+};
 const TRAINING = { dropout: NUMBER, attention_dropout: NUMBER, drop_path: NUMBER }; // no effect on a trained model
 const TRANSFORMER = { ...COMMON, ...TRAINING, patch_size: COUNT, embed_dim: COUNT, mlp_ratio: NUMBER, qkv_bias: FLAG };
 const OPTIONS = {
