@@ -34,7 +34,10 @@ POLLED = {"live_lab": ('[data-component="timeline"] button[title^="Always show t
 ADDRESSES = {entry.slug: entry.slug for entry in PAGES} | {  # by the file of their texts
     f"study_{name}": f"studies?studies.study={name}" for name in list_studies()
 }
+_CLASSES = "attention?model=checkpoint:cifar10_vit&attention.view="
 MORE_VIEWS = {  # what neither a page's row of views nor its first model shows
+    "attention": tuple(f"{_CLASSES}{view}" for view in ("depth", "methods", "truth", "shares", "ablate")),
+    "layers": ("layers?model=checkpoint:cifar10_vit&layers.view=probe",),
     "live_lab": ("live_lab?live_lab.train=experiment",),
 }
 
