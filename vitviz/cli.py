@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from vitviz.models.loaded_model import LoadedModel
     from vitviz.view import View
 
+SETTINGS = ("num_heads", "img_size", "mean", "std", "crop_pct", "interpolation", "global_pool", "act_layer")
 # Subcommands that are modules of their own, `python -m vitviz.NAME`.
 FORWARDED = {
     "train": "train",
@@ -25,7 +26,7 @@ FORWARDED = {
     "experiment": "experiment",
     "fine-tune": "fine_tune",
 }
-IMAGES = {".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff"}
+IMAGES = {".png", ".jpg", ".jpeg", ".webp", ".avif", ".gif", ".bmp", ".tif", ".tiff"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -41,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("vitviz: interrupted", file=sys.stderr)
         return 130
-    except (ValueError, OSError, RuntimeError, ImportError) as error:
+    except (ValueError, TypeError, OSError, RuntimeError, ImportError) as error:
         print(f"vitviz: {' '.join(str(error).split())}", file=sys.stderr)
         return 1
 
@@ -84,6 +85,7 @@ def _build_parser() -> argparse.ArgumentParser:
         command.add_argument(
             "--model", default="digits_vit", help="name, file or folder; default: %(default)s"
         )
+        _add_settings(command)
     for command in (attention, distance):
         command.add_argument("--json", action="store_true", help="print numbers as JSON")
     for name, module in FORWARDED.items():
@@ -91,9 +93,26 @@ def _build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _load(name: str) -> "LoadedModel":
-    """Return a model, and say what was assumed about it."""
-    model = vitviz.load(name)
+def _add_settings(command: argparse.ArgumentParser) -> None:
+    """Add the settings of `vitviz.load`, under the same names."""
+    group = command.add_argument_group("settings of the model, over those of its files")
+    for name, kind, words in (
+        ("num_heads", int, "attention heads"),
+        ("img_size", int, "side of the images in px"),
+        ("crop_pct", float, "side of the crop over the resized side"),
+        ("interpolation", str, "nearest, box, bilinear, hamming, bicubic or lanczos"),
+        ("global_pool", str, "token or avg"),
+        ("act_layer", str, "gelu, gelu_tanh, quick_gelu, relu or silu"),
+    ):
+        group.add_argument(f"--{name.replace('_', '-')}", type=kind, help=words)
+    for name in ("mean", "std"):
+        group.add_argument(f"--{name}", type=float, nargs="+", help=f"{name} of each channel")
+
+
+def _load(options: argparse.Namespace) -> "LoadedModel":
+    """Return a model with the settings of the command line, and say what was assumed about it."""
+    given = {name: getattr(options, name, None) for name in SETTINGS}
+    model = vitviz.load(options.model, **{name: value for name, value in given.items() if value is not None})
     for note in model.notes:
         print(f"vitviz: {note}", file=sys.stderr)
     return model
@@ -106,7 +125,7 @@ def _draw_attention(options: argparse.Namespace) -> int:
     if is_folder and target.suffix in (".png", ".html"):
         raise ValueError(f"for a folder of images, --out must be a folder, received {target}")
     are_unique = len({file.stem for file in files}) == len(files)
-    model = _load(options.model)
+    model = _load(options)
     results: list[dict[str, object]] = []
     for file, view in _inspect_files(model, files, skip_broken=is_folder):
         out = target / f"{file.stem if are_unique else file.name}.png" if is_folder else target
@@ -126,7 +145,7 @@ def _draw_attention(options: argparse.Namespace) -> int:
 def _measure_distance(options: argparse.Namespace) -> int:
     import numpy as np
 
-    files, model = _list_images(options.images), _load(options.model)
+    files, model = _list_images(options.images), _load(options)
     views = _inspect_files(model, files, skip_broken=options.images.is_dir())
     distances = np.stack([view.distances() for _, view in views])
     mean = distances.mean(axis=0)
@@ -143,12 +162,12 @@ def _measure_distance(options: argparse.Namespace) -> int:
 
 
 def _export(options: argparse.Namespace) -> int:
-    print(vitviz.export(_load(options.model), options.out))
+    print(vitviz.export(_load(options), options.out))
     return 0
 
 
 def _open_app(options: argparse.Namespace) -> int:
-    vitviz.app(options.model)
+    vitviz.app(_load(options))
     return 0
 
 

@@ -1,18 +1,19 @@
 """Inspect one image with one model: prediction, attention, relevance, distances, tokens, figures and files."""
 
+import operator
 import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
-from torch import nn
+from torch import Tensor, nn
 
 from vitviz.analysis.attention import FloatArray, Fusion, fuse_heads, map_of_token
-from vitviz.data.image_decoding import convert_image, decode_image
+from vitviz.data.image_decoding import ImageError, convert_image, decode_image
 from vitviz.data.image_preprocessing import Prepared, prepare, seen_crop
 from vitviz.loading import load
 from vitviz.models.abilities import Ability, abilities
@@ -21,7 +22,12 @@ from vitviz.models.token_layout import TokenLayout, layout_of_layer
 from vitviz.pin import Pin
 from vitviz.plots.attention_images import attention_image, png, sheet
 from vitviz.plots.attention_message import explorer_layers_view
-from vitviz.probe.capture import attention_distances, capture, window_attention_distances
+from vitviz.probe.capture import (
+    attention_distances,
+    capture,
+    limit_threads,
+    window_attention_distances,
+)
 from vitviz.probe.explanation_maps import Recipe, method_maps_of
 from vitviz.probe.explorer_layers import AttentionLayer, capture_layers, describe_scene
 
@@ -62,12 +68,28 @@ class View:
     def prediction(self) -> list[tuple[str, float]]:
         """Every class with its probability in [0, 1], the most probable first.
 
+        Probabilities of several labels are independent; a regression gives its values, the largest first.
+
         Raises:
             ValueError: if the model has no classifier head.
         """
-        _require(abilities(self.model.config).class_head)
+        if not self._is_regression:
+            _require(abilities(self.model.config).class_head)
         order = np.argsort(-self._probabilities, kind="stable")
         return [(self.model.classes[index], float(self._probabilities[index])) for index in order]
+
+    def classes_above(self, threshold: float = 0.5) -> list[str]:
+        """Return the classes whose probability is above a threshold, the most probable first: the labels of an image.
+
+        Raises:
+            ValueError: if the model has no classifier head, or predicts values.
+        """
+        _require(abilities(self.model.config).class_head)
+        return [name for name, probability in self.prediction if probability > threshold]
+
+    @property
+    def _is_regression(self) -> bool:
+        return getattr(self.model.config, "class_output", "") == "raw"
 
     def attention(self, layer: int = -1, head: int | Fusion = "mean", query: Query = None) -> FloatArray:
         """Return one head's attention weights from a query token to all patches, (rows, cols).
@@ -124,9 +146,12 @@ class View:
         able = abilities(self.model.config)
         _require(able.distance)
         batch = self.prepared.input[None]
-        if able.heads_over_all:
-            return np.asarray(attention_distances(self.model.model, batch, with_mean=False).distance_px[0])
-        return np.asarray(window_attention_distances(self.model.model, batch)[1][0])
+        with limit_threads(batch):
+            if able.heads_over_all:
+                return np.asarray(
+                    attention_distances(self.model.model, batch, with_mean=False).distance_px[0]
+                )
+            return np.asarray(window_attention_distances(self.model.model, batch)[1][0])
 
     def tokens(self, layer: int = -1) -> FloatArray:
         """Return the tokens after a layer, (tokens, width): prefix tokens, then patches in reading order.
@@ -162,7 +187,8 @@ class View:
         if name == "distances":
             return notebook_figures.distances_figure(self.distances()).to_plotly()
         if name == "prediction":
-            return notebook_figures.prediction_figure(self.prediction[:5]).to_plotly()
+            unit = None if self._is_regression else "probability, %"
+            return notebook_figures.prediction_figure(self.prediction[:5], unit).to_plotly()
         if name in ("rollout", "relevance"):
             return notebook_figures.maps_figure(getattr(self, name)()[None], [name]).to_plotly()
         raise ValueError(
@@ -255,8 +281,10 @@ class View:
                 return layout.prefix.index(query)
             names = ", ".join(layout.prefix) or "none"
             raise ValueError(f"expected a patch (row, col) or a prefix token ({names}), received {query!r}")
-        if isinstance(query, int):
+        if not isinstance(query, list | tuple):
             return _find_index("query", query, layout.num_tokens)
+        if len(query) != 2:
+            raise ValueError(f"a patch is (row, col), received {query!r}")
         row = _find_index("row", query[0], layout.grid[0])
         return (
             layout.num_prefix_tokens + row * layout.grid[1] + _find_index("column", query[1], layout.grid[1])
@@ -266,7 +294,7 @@ class View:
         classes = self.model.classes
         if target is None:
             return int(self._probabilities.argmax())
-        if isinstance(target, int):
+        if not isinstance(target, str):
             return _find_index("class", target, len(classes))
         matches = [i for i, name in enumerate(classes) if target == name] or [
             i for i, name in enumerate(classes) if target.lower() in name.lower()
@@ -341,7 +369,12 @@ def _read_image(image: str | Path | Image.Image | NDArray[Any]) -> NDArray[np.ui
     if isinstance(image, str | os.PathLike):
         return decode_image(Path(image).read_bytes())
     if isinstance(image, Image.Image):
-        return convert_image(image)
+        try:
+            return convert_image(image)
+        except OSError as error:  # Pillow reads pixels late
+            raise ImageError(f"This image is truncated or damaged: {error}.") from error
+    if isinstance(image, Tensor):
+        image = image.detach().cpu().numpy()
     array = received = np.asarray(image)
     if array.dtype.kind == "f" and array.size and 0 <= array.min() and array.max() <= 1:
         array = np.rint(255 * array).astype(np.uint8)
@@ -355,8 +388,16 @@ def _read_image(image: str | Path | Image.Image | NDArray[Any]) -> NDArray[np.ui
     return np.repeat(array[..., None], 3, axis=2) if array.ndim == 2 else array
 
 
-def _find_index(name: str, index: int, count: int) -> int:
-    """Return an index from 0; a negative one counts from the end."""
+def _find_index(name: str, index: object, count: int) -> int:
+    """Return an index from 0; a negative one counts from the end.
+
+    Raises:
+        TypeError: if it is no whole number.
+        ValueError: if it is out of range.
+    """
+    if isinstance(index, bool | np.bool_) or not isinstance(index, SupportsIndex):
+        raise TypeError(f"{name} must be a whole number, received {index!r}")
+    index = operator.index(index)
     if not -count <= index < count:
         raise ValueError(f"{name} must lie in {-count}..{count - 1}, received {index}")
     return index % count

@@ -77,19 +77,20 @@ def distances_figure(distance_px: FloatArray) -> Chart:
     return figure
 
 
-def prediction_figure(prediction: Sequence[tuple[str, float]]) -> Chart:
-    """Return class probabilities as bars, the first at the top."""
+def prediction_figure(prediction: Sequence[tuple[str, float]], unit: str | None = "probability, %") -> Chart:
+    """Return class probabilities as bars, the first at the top; without a unit, values as they are."""
     figure = Chart("light")
     figure.add(
         "bar",
         orientation="h",
         y=[name for name, _ in prediction],
-        x=[100 * probability for _, probability in prediction],
+        x=[(100 if unit else 1) * probability for _, probability in prediction],
         marker={"color": theme.PALETTES["light"].primary},
-        hovertemplate="%{y}: %{x:.1f} %",
+        hovertemplate="%{y}: %{x:.1f} %" if unit else "%{y}: %{x:.4g}",
     )
+    figure.layout(height=60 + 36 * len(prediction))
     figure.layout(
-        height=60 + 36 * len(prediction), xaxis={"title": {"text": "probability, %"}, "range": [0, 100]}
+        xaxis={"title": {"text": unit}, "range": [0, 100]} if unit else {"title": {"text": "value"}}
     )
     figure.layout(yaxis={"autorange": "reversed", "type": "category"})
     return figure

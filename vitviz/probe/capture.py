@@ -71,6 +71,11 @@ def one_thread() -> AbstractContextManager[object]:
     return limit
 
 
+def limit_threads(images: FloatArray) -> AbstractContextManager[object]:
+    """Use one thread for a few small images: starting others takes longer than their share of the work."""
+    return one_thread() if images.size <= SMALL_VALUES else nullcontext()
+
+
 def capture(
     model: nn.Module,
     images: FloatArray,
@@ -89,8 +94,7 @@ def capture(
     request = record if isinstance(record, bool) else tuple(record)
     logits: list[NDArray[Any]] = []
     parts: dict[str, list[NDArray[Any]]] = {}
-    # Starting other threads for a few small images takes longer than their share of the work.
-    with torch.inference_mode(), one_thread() if images.size <= SMALL_VALUES else nullcontext():
+    with torch.inference_mode(), limit_threads(images):
         for x in _batches(model, images, batch_size):
             out, tensors = model(x, record=request or ("logits",), **changes)
             logits.append(as_array(out))

@@ -15,7 +15,7 @@ from vitviz.analysis.explanation_methods import method_maps
 from vitviz.models.abilities import abilities
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.token_layout import heads_by_layer
-from vitviz.probe.capture import FloatArray, as_array, capture
+from vitviz.probe.capture import FloatArray, as_array, capture, limit_threads
 
 MOST_STEPS = 16  # of a curve; one for each patch where there are fewer
 IntArray = NDArray[np.int64]
@@ -48,6 +48,11 @@ def method_maps_of(model: LoadedModel, image: FloatArray, recipe: Recipe) -> dic
     Returns:
         name of `vitviz.analysis.explanation_methods.METHODS` -> (patches,).
     """
+    with limit_threads(image):
+        return _compute_maps(model, image, recipe)
+
+
+def _compute_maps(model: LoadedModel, image: FloatArray, recipe: Recipe) -> dict[str, NDArray[np.float64]]:
     layout = model.layout(*image.shape[-2:])
     if not abilities(model.config).rollout:
         if recipe.target is None:

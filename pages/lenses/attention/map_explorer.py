@@ -20,6 +20,7 @@ from pages.views.figures import draw_bars
 from pages.views.register import get_messages
 from vitviz.lessons import lesson, model_measures
 from vitviz.models import layers, swin
+from vitviz.text import plain
 
 KEY = "attention.explorer"
 GROUP = "attention"
@@ -105,10 +106,22 @@ def draw_links(controls: MapControls) -> None:
 
 def draw_prediction(subject: CapturedSubject) -> None:
     st.markdown("**Prediction**")
+    output = getattr(subject.model.config, "class_output", "softmax")
+    if output == "raw":
+        for name, value in list(zip(subject.model.classes, subject.logits, strict=True))[:MOST_CLASSES]:
+            st.markdown(f"{plain(name)}: {value:.4g}")
+        page.caption(f"Value of the regression. {subject.able.class_head.why_not}")
+        return
     if not subject.able.class_head:
         page.caption(subject.able.class_head.why_not)
         return
     probabilities = subject.probabilities
     top = np.argsort(-probabilities, kind="stable")[:MOST_CLASSES]
     draw_bars([subject.classes[i] for i in top], probabilities[top], key="attention.predictions")
+    if output == "sigmoid":
+        above = [plain(subject.classes[i]) for i in np.flatnonzero(probabilities > 0.5)]
+        page.caption(
+            "Every class has a probability of its own (a sigmoid); they share no total of 100 %."
+            f" Above 50 %: {', '.join(above) or 'none'}."
+        )
     page.caption(describe_training(subject, catalogue.is_random(subject.choice, subject.step)))

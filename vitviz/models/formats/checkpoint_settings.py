@@ -18,6 +18,7 @@ _NESTED = (
     "preprocess_cfg",
     "model_cfg",
     "timm_model",
+    "class_defaults",  # of transformers' config classes
 )
 _NAMELESS = "LABEL_"  # transformers' names of classes that nobody named
 
@@ -37,6 +38,10 @@ class Settings:
     notes: list[str] = field(default_factory=list)
     processor: Mapping[str, Any] = field(default_factory=dict)
     given: Mapping[str, Any] = field(default_factory=dict)
+
+    def behind(self, name: str, values: Mapping[str, Any]) -> "Settings":
+        """Return the settings with further values behind all that is stated, under a name of `_NESTED`."""
+        return replace(self, values={**self.values, name: values})
 
     def has_given(self, *names: str) -> bool:
         """Return True if the caller gives all of these."""

@@ -18,6 +18,7 @@ import vitviz.models.formats.transformers as transformers
 import vitviz.models.formats.vit_pytorch as vit_pytorch
 from vitviz.config import ModelConfig, Preparation, SwinConfig, ViTConfig
 from vitviz.models.formats.checkpoint_settings import Settings, check_labels
+from vitviz.models.formats.config_keys import check_keys, complete
 from vitviz.models.formats.name_cleaning import check_heads, clean_names
 from vitviz.models.formats.preparation_settings import read_preparation
 from vitviz.models.formats.safetensors_header import COMPUTED, Shapes
@@ -89,10 +90,11 @@ def open_model(
         PretrainedError: in one sentence that names the format, what is unknown and what to do; nothing is loaded.
     """
     tensor_source = find_source(source, config, given)
-    settings = tensor_source.settings.complete()
+    settings = complete(tensor_source.settings.complete())
     recognised = recognise(tensor_source.shapes, settings)
     layout = recognised.format
     native, shapes = _describe(recognised, tensor_source.shapes, settings)
+    check_keys(tensor_source.settings, native)
     native = _override(native, settings)
     if native.num_classes:
         native = replace(native, class_output=settings.class_output(native.num_classes))  # type: ignore[arg-type]

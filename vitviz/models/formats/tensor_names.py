@@ -230,7 +230,7 @@ def read_activation(settings: Settings) -> str:
 def _positions(shapes: Shapes, settings: Settings, prefix: int, patch: int) -> dict[str, object]:
     """Return the image's side and whether prefix tokens have positions, by the table's length."""
     length = _sides(shapes, "pos_embed", 3)[1]
-    stated = _stated_side(settings.of_files, patch)
+    stated = _stated_side(settings, patch, native=True)
     for on_prefix in (True, False) if shapes.get("reg_token") is None else (False, True):
         side = round(max(length - prefix * on_prefix, 0) ** 0.5)
         fits = side >= 1 and side**2 == length - prefix * on_prefix
@@ -251,13 +251,18 @@ def _image_size(settings: Settings, patch: int) -> int:
     return stated or max(224 - 224 % patch, patch)
 
 
-def _stated_side(settings: Settings, patch: int) -> int | None:
+def _stated_side(settings: Settings, patch: int, native: bool = False) -> int | None:
     """Return the image's side as it is stated.
+
+    Args:
+        native: of the files, not of the caller, whose images may have another size.
 
     Raises:
         PretrainedError: if patches do not divide it: each publisher treats the rest in a way of its own.
     """
-    side = settings.integer("image_size", "img_size", "input_size")
+    side = (settings.of_files if native else settings).integer("image_size", "img_size", "input_size")
+    if native and side is not None and "img_size" in settings.given:
+        return side - side % patch
     if side is not None and side % patch:
         raise PretrainedError(
             f"its image_size {side} is no multiple of patch_size {patch}, so its publisher cuts or pads every image by"

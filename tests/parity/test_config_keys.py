@@ -1,0 +1,222 @@
+"""Every key of transformers' config classes has a row with their default, and contradictions are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from test_formats import hf
+from torch import nn
+
+import vitviz
+from vitviz.models.formats import open_model
+from vitviz.models.formats.config_keys import MODEL_TYPES, list_keys
+from vitviz.models.pretrained_list import PretrainedError
+
+CLASSES = {
+    "vit": "ViTConfig",
+    "deit": "DeiTConfig",
+    "dinov2": "Dinov2Config",
+    "dinov2_with_registers": "Dinov2WithRegistersConfig",
+    "dinov3_vit": "DINOv3ViTConfig",
+    "swin": "SwinConfig",
+    "clip_vision_model": "CLIPVisionConfig",
+    "siglip_vision_model": "SiglipVisionConfig",
+}
+SMALL = {
+    "hidden_size": 24,
+    "num_hidden_layers": 2,
+    "intermediate_size": 32,
+    "image_size": 16,
+    "patch_size": 8,
+}
+
+
+def test_every_model_type_has_its_class() -> None:
+    assert set(CLASSES) == set(MODEL_TYPES)
+
+
+@pytest.mark.parametrize("model_type", CLASSES)
+def test_every_key_of_the_publishers_class_has_one_row_with_its_default(model_type: str) -> None:
+    config = hf(CLASSES[model_type])()
+    rows, stated = list_keys(model_type), config.to_dict()
+    assert config.model_type == model_type
+    assert sorted(stated.keys() - rows.keys()) == []
+    for key, row in rows.items():
+        uses = row.keys() & {"read", "checked", "ignored", "refused"}
+        assert len(uses) == 1 and all(row[use] for use in uses), key
+        if "default" in row:
+            assert row["default"] == stated[key], key
+        assert "refused" not in row or stated[key] in row["unless"], key
+
+
+def vit(folder: Path, **values: Any) -> nn.Module:
+    torch.manual_seed(0)
+    config = hf("ViTConfig")(**SMALL | {"num_attention_heads": 3, "num_labels": 3} | values)
+    model = hf("ViTForImageClassification")(config).eval()
+    model.save_pretrained(folder)
+    return model
+
+
+@pytest.mark.parametrize(
+    "key, value",
+    [
+        ("num_hidden_layers", 1),
+        ("qkv_bias", False),
+        ("intermediate_size", 64),
+        ("hidden_size", 48),
+        ("num_channels", 1),
+    ],
+)
+def test_a_value_that_contradicts_the_tensors_is_refused_by_its_key(
+    key: str, value: object, tmp_path: Path
+) -> None:
+    vit(tmp_path)
+    with pytest.raises(PretrainedError, match=key):
+        open_model(tmp_path, {key: value})
+
+
+def test_a_missing_key_has_the_publishers_default(tmp_path: Path) -> None:
+    model = vit(tmp_path, hidden_size=24, num_attention_heads=12)
+    config = {
+        key: v
+        for key, v in model.config.to_dict().items()
+        if key not in ("num_attention_heads", "layer_norm_eps")
+    }
+    (tmp_path / "config.json").unlink()
+    opened = open_model(tmp_path, config)
+    assert (opened.vit.config.num_heads, opened.vit.config.norm_eps) == (12, 1e-12)
+    assert not any("heads" in note for note in opened.notes)
+
+
+def test_a_key_without_a_row_is_noted(tmp_path: Path) -> None:
+    vit(tmp_path)
+    assert (
+        "Keys of config.json that were not read: scale_by_two."
+        in open_model(tmp_path, {"scale_by_two": True}).notes
+    )
+
+
+@pytest.mark.parametrize(
+    "problem, labels, bias, expected",
+    [
+        ("multi_label_classification", 3, [2.0, 2.0, -2.0], [0.8808, 0.8808, 0.1192]),
+        (None, 1, [0.3], [0.5744]),
+        ("multi_label_classification", 1, [0.3], [0.5744]),
+        ("regression", 1, [0.3], [0.3]),
+        ("regression", 2, [-7.5, 120.0], [120.0, -7.5]),
+        ("single_label_classification", 2, [0.0, 0.0], [0.5, 0.5]),
+    ],
+)
+def test_the_problem_type_decides_what_outputs_mean(
+    problem: str | None, labels: int, bias: list[float], expected: list[float], tmp_path: Path
+) -> None:
+    model = vit(tmp_path, num_labels=labels, problem_type=problem)
+    nn.init.zeros_(model.classifier.weight)
+    model.classifier.bias.data = torch.tensor(bias)
+    model.save_pretrained(tmp_path)
+    for source in (tmp_path, model):
+        view = vitviz.inspect(vitviz.load(source), np.zeros((20, 20, 3), np.uint8))
+        assert [round(value, 4) for _, value in view.prediction] == expected
+        figure = view.figure("prediction")
+        assert figure.layout.xaxis.title.text == ("value" if problem == "regression" else "probability, %")
+        if problem == "multi_label_classification" and labels == 3:
+            assert view.classes_above(0.5) == ["0", "1"]
+        if problem == "regression":
+            with pytest.raises(ValueError, match="values, not classes"):
+                view.classes_above()
+
+
+def test_an_unknown_problem_type_is_refused(tmp_path: Path) -> None:
+    vit(tmp_path)
+    with pytest.raises(PretrainedError, match="problem_type 'ranking'"):
+        open_model(tmp_path, {"problem_type": "ranking"})
+
+
+def test_an_image_size_that_patches_do_not_divide_is_refused(tmp_path: Path) -> None:
+    vit(tmp_path, image_size=17)
+    with pytest.raises(PretrainedError, match="image_size 17 is no multiple of patch_size 8"):
+        open_model(tmp_path)
+    assert vitviz.load(tmp_path, img_size=16).config.image_size == 16
+
+
+def test_the_processors_crop_decides_the_size(tmp_path: Path) -> None:
+    config = hf("Dinov2Config")(**SMALL | {"image_size": 40, "num_attention_heads": 3})
+    model = hf("Dinov2Model")(config).eval()
+    model.save_pretrained(tmp_path)
+    hf("BitImageProcessor")(
+        size={"shortest_edge": 32}, crop_size={"height": 24, "width": 24}
+    ).save_pretrained(tmp_path)
+    opened = open_model(tmp_path)
+    assert opened.preparation.image_size == opened.config.image_size == 24
+    x = torch.randn(1, 3, 24, 24)
+    expected = model(x).last_hidden_state[:, 0]
+    torch.testing.assert_close(opened.model(x), expected.detach(), rtol=0, atol=1e-5)
+
+
+RESIZED = {
+    "vit": ("ViTConfig", "ViTModel"),
+    "deit": ("DeiTConfig", "DeiTModel"),
+    "dinov2": ("Dinov2Config", "Dinov2Model"),
+    "dinov2_with_registers": ("Dinov2WithRegistersConfig", "Dinov2WithRegistersModel"),
+    "clip_vision_model": ("CLIPVisionConfig", "CLIPVisionModel"),
+}
+
+
+@pytest.mark.parametrize("side", [24, 56])
+@pytest.mark.parametrize("model_type", RESIZED)
+def test_resized_positions_equal_the_publishers(model_type: str, side: int, tmp_path: Path) -> None:
+    config_class, model_class = RESIZED[model_type]
+    torch.manual_seed(1)
+    config = hf(config_class)(**SMALL | {"image_size": 40, "num_attention_heads": 3})
+    model = hf(model_class)(config).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.1 * torch.randn(parameter.shape))
+    model.save_pretrained(tmp_path)
+    opened = vitviz.load(tmp_path, img_size=side)
+    x = torch.randn(1, 3, side, side)
+    options = {} if model_type.startswith("dinov2") else {"interpolate_pos_encoding": True}
+    expected = model(x, **options).last_hidden_state.detach()
+    _, records = opened.model(x, record=("norm", "blocks.1"))
+    ours = records["blocks.1" if model_type == "clip_vision_model" else "norm"]
+    torch.testing.assert_close(ours, expected, rtol=0, atol=1e-5 * float(expected.abs().max()))
+
+
+def test_settings_of_the_caller_win_over_the_files(tmp_path: Path) -> None:
+    vit(tmp_path)
+    hf("ViTImageProcessor")(size={"height": 16, "width": 16}).save_pretrained(tmp_path)
+    opened = vitviz.load(
+        tmp_path,
+        num_heads=4,
+        act_layer="relu",
+        img_size=32,
+        global_pool="avg",
+        mean=(0.1, 0.2, 0.3),
+        std=(1.0, 1.0, 1.0),
+        interpolation="nearest",
+        crop_pct=0.5,
+    )
+    config, preparation = opened.vit.config, opened.preparation
+    assert (config.num_heads, config.activation, config.image_size, config.readout) == (4, "relu", 32, "mean")
+    assert (preparation.mean, preparation.std) == ((0.1, 0.2, 0.3), (1.0, 1.0, 1.0))
+    assert (preparation.image_size, preparation.interpolation, preparation.crop_fraction) == (
+        32,
+        "nearest",
+        0.5,
+    )
+    with pytest.raises(PretrainedError, match="num_heads 5"):
+        vitviz.load(tmp_path, num_heads=5)
+    with pytest.raises(TypeError, match="global_pool must be"):
+        vitviz.load(tmp_path, global_pool="max")
+
+
+def test_what_a_swins_weights_fix_is_a_type_error(tmp_path: Path) -> None:
+    shape = {"embed_dim": 8, "depths": [1, 1], "num_heads": [1, 2], "window_size": 4, "image_size": 32}
+    hf("SwinForImageClassification")(hf("SwinConfig")(**shape)).save_pretrained(tmp_path)
+    for name, value in (("num_heads", 4), ("act_layer", "relu"), ("global_pool", "token")):
+        with pytest.raises(TypeError, match=name):
+            vitviz.load(tmp_path, **{name: value})

@@ -1,0 +1,98 @@
+"""Say what every key of a transformers model's config.json does here, and check the keys that tensors show too.
+
+`config_keys.toml` has one row a key and model type.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from vitviz.config import SwinConfig, ViTConfig
+from vitviz.config_models import mlp_width
+from vitviz.models.formats.checkpoint_settings import Settings
+from vitviz.models.pretrained_list import PretrainedError
+from vitviz.text import cut
+
+Row = Mapping[str, Any]
+
+_TABLE: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+_PARTS = {"clip": "vision_config", "siglip": "vision_config", "vision-encoder-decoder": "encoder"}
+_PART_TYPES = {"clip": "clip_vision_model", "siglip": "siglip_vision_model"}
+MODEL_TYPES = tuple(name for name in _TABLE if name != "shared")
+
+
+@cache
+def list_keys(model_type: str) -> Mapping[str, Row]:
+    """Return the rows of a model type by key; empty for an unknown type."""
+    own = _TABLE.get(model_type)
+    if own is None or model_type == "shared":
+        return {}
+    like = own.get("like")
+    inherited = _TABLE[like] if isinstance(like, str) else {}
+    return {key: row for key, row in {**_TABLE["shared"], **inherited, **own}.items() if key != "like"}
+
+
+def complete(settings: Settings) -> Settings:
+    """Return the settings with the publisher's defaults behind all that is stated."""
+    model_type, stated = _find_part(settings.values)
+    defaults = {
+        key: row["default"]
+        for key, row in list_keys(model_type).items()
+        if "default" in row and "read" in row and stated.get(key) is None
+    }
+    if not defaults:
+        return settings
+    return settings.behind("class_defaults", defaults)
+
+
+def check_keys(settings: Settings, config: ViTConfig | SwinConfig) -> None:
+    """Check a transformers config against the tensors, and note the keys that have no row.
+
+    Raises:
+        PretrainedError: if a value contradicts the tensors, or is not computed here.
+    """
+    model_type, stated = _find_part(settings.values)
+    rows = list_keys(model_type)
+    if not rows:
+        return
+    for key, value in stated.items():
+        row = rows.get(key)
+        if row is None or value is None:
+            continue
+        if "refused" in row and value not in row["unless"]:
+            raise PretrainedError(
+                f"config.json states {key} {cut(repr(value), 40)}: {row['refused']} is not computed here"
+            )
+        if "checked" in row and not _agrees(value, shown := _read_field(config, row["checked"])):
+            raise PretrainedError(
+                f"config.json states {key} {cut(repr(value), 40)}, but its tensors show {shown!r}, so its publisher's"
+                " model is another one"
+            )
+    unknown = sorted(key for key, value in stated.items() if key not in rows and value is not None)
+    if unknown:
+        settings.assume(f"Keys of config.json that were not read: {cut(', '.join(unknown), 120)}.")
+
+
+def _find_part(values: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """Return the model type and the values of the image encoder."""
+    model_type = str(values.get("model_type"))
+    part = values.get(_PARTS.get(model_type, ""))
+    if not isinstance(part, Mapping):
+        return model_type, values
+    return str(part.get("model_type") or _PART_TYPES.get(model_type)), part
+
+
+def _read_field(config: ViTConfig | SwinConfig, name: str) -> Any:
+    if name == "mlp_hidden":
+        assert isinstance(config, ViTConfig)
+        return mlp_width(config.embed_dim, config.mlp_ratio)
+    return getattr(config, name)
+
+
+def _agrees(stated: Any, shown: Any) -> bool:
+    if isinstance(stated, list | tuple):
+        pair = len(stated) == 2 and not isinstance(shown, tuple)
+        return set(stated) == {shown} if pair else tuple(stated) == shown
+    return bool(stated == shown)
