@@ -134,7 +134,10 @@ def _draw_attention(options: argparse.Namespace) -> int:
         results.append({"image": str(file), "file": str(out)})
         if model.config.num_classes:
             name, probability = view.prediction[0]
-            results[-1] |= {"prediction": name, "probability": probability}
+            output = getattr(model.config, "class_output", "softmax")
+            results[-1] |= {"prediction": name, "value" if output == "raw" else "probability": probability}
+            if output == "sigmoid":
+                results[-1]["labels"] = view.classes_above(0.5)
     if options.json:
         print(json.dumps(results, indent=1))
     else:

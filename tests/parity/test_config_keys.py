@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,12 @@ SMALL = {
     "image_size": 16,
     "patch_size": 8,
 }
+
+
+def test_the_table_in_the_docs_is_the_scripts() -> None:
+    root = Path(__file__).parents[2]
+    written = runpy.run_path(str(root / "benchmarks/config_keys.py"))["write_table"]()
+    assert (root / "docs/config_keys.md").read_text("utf-8") == written
 
 
 def test_every_model_type_has_its_class() -> None:

@@ -26,9 +26,9 @@ MODEL_TYPES = tuple(name for name in _TABLE if name != "shared")
 @cache
 def list_keys(model_type: str) -> Mapping[str, Row]:
     """Return the rows of a model type by key; empty for an unknown type."""
-    own = _TABLE.get(model_type)
-    if own is None or model_type == "shared":
+    if model_type not in MODEL_TYPES:
         return {}
+    own = _TABLE[model_type]
     like = own.get("like")
     inherited = _TABLE[like] if isinstance(like, str) else {}
     return {key: row for key, row in {**_TABLE["shared"], **inherited, **own}.items() if key != "like"}
