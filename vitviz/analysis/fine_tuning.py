@@ -3,15 +3,15 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.text import percent, percent_difference, plural
+from vitviz.analysis.verdict import Verdict, compare
+from vitviz.text import percent, plural
 
 FloatArray = NDArray[np.floating[Any]]
-Verdict = Literal["tuned", "scratch", "neither"]
 _LAYER = re.compile(r"blocks\.(\d+)\.|layers\.(\d+)\.(?:blocks\.(\d+)|(downsample))")
 _NOTHING = 1e-4  # root mean square below which a part has no initial norm to compare with
 _NAMES = {
@@ -56,32 +56,23 @@ def mean_curve(curves: Sequence[FloatArray]) -> FloatArray:
     return np.stack([epochs, np.mean(accuracies, axis=0)]) if len(epochs) else np.empty((2, 0))
 
 
-def compare_groups(tuned: Group, scratch: Group) -> Verdict | None:
-    """Return the group whose every seed is above the other's; 'neither' if they overlap, None if unfinished."""
+def compare_groups(tuned: Group, scratch: Group, images: int) -> Verdict | None:
+    """Compare the test accuracies of both groups, paired by seed; None if unfinished."""
     if not tuned.tests or not scratch.tests:
         return None
-    if min(tuned.tests) > max(scratch.tests):
-        return "tuned"
-    return "scratch" if min(scratch.tests) > max(tuned.tests) else "neither"
+    return compare(dict(enumerate(tuned.tests)), dict(enumerate(scratch.tests)), images=images)
 
 
 def describe_test_accuracies(tuned: Group, scratch: Group, images: int) -> str:
     """Describe the test accuracies of a finished race; empty before the end."""
-    verdict = compare_groups(tuned, scratch)
+    verdict = compare_groups(tuned, scratch, images)
     if verdict is None:
         return ""
     listed = "; ".join(f"{group.title} {_format_group(group)}" for group in (tuned, scratch))
-    by = percent_difference(tuned.mean, scratch.mean)
-    above = "above" if by > 0 else "below"
-    how = "level with from scratch" if by == 0 else f"{abs(by):.1f} points {above} from scratch"
-    certainty = {
-        "tuned": "every seed is above",
-        "scratch": "every seed is below",
-        "neither": "the seeds overlap, so the difference is not conclusive",
-    }[verdict]
-    if len(tuned.tests) == 1:
-        certainty = "one seed, so the spread is unknown"
-    return f"Test accuracy ({plural(images, 'test image')}): {listed}. Fine-tuned is {how}: {certainty}."
+    return (
+        f"Test accuracy ({plural(images, 'test image')}): {listed}. Fine-tuned compared with from scratch:"
+        f" {verdict.describe()}."
+    )
 
 
 def _format_group(group: Group) -> str:

@@ -12,6 +12,7 @@ from pages.train.fine_tuning import kept_parameters, race_controls, race_results
 from pages.train.fine_tuning.race_controls import RaceControls, RaceSettings
 from pages.views.figures import draw_race
 from vitviz.analysis import fine_tuning as analysis
+from vitviz.analysis.verdict import Verdict
 from vitviz.checkpoint_header import CheckpointError
 from vitviz.data.uploaded_datasets import is_uploaded
 from vitviz.experiments.result_file import read_result_if_any
@@ -27,7 +28,8 @@ from vitviz.training.run_directory import Run, Status
 from vitviz.training.start_weights import start_file
 
 RECORDED_IMAGES = 200  # of the stored race: 20 per class
-GUESSES = {"tuned": "Fine-tuned", "scratch": "From scratch", "neither": "No clear difference"}
+GUESSES = {"tuned": "Fine-tuned", "scratch": "From scratch", "neither": "No difference shown"}
+_OUTCOMES = {"higher": "tuned", "lower": "scratch", "no difference shown": "neither"}
 STORED = "Training stores your weights on this server until you delete the run in the live lab's table."
 RANDOM = (
     "At this step the weights are random. Choose a later step in the sidebar to fine-tune a pretrained model."
@@ -74,7 +76,9 @@ def _draw_recorded() -> None:
     )
     accuracies = ""
     if guess is not None:
-        page.markdown(_describe_prediction(guess, analysis.compare_groups(*groups), len(groups[0].tests)))
+        page.markdown(
+            _describe_prediction(guess, analysis.compare_groups(*groups, stored.settings["test_pictures"]))
+        )
         accuracies = f" {analysis.describe_test_accuracies(*groups, stored.settings['test_pictures'])}"
     page.caption(f"{setup}.{accuracies}")
 
@@ -160,13 +164,14 @@ def _draw_race(run: Run) -> None:
         [tuned, scratch, *([frozen.group] if frozen else [])], chance, config.train.epochs or 1.0, waiting
     )
     draw_race(message, key="fine_tuning.learning")
-    accuracies = analysis.describe_test_accuracies(tuned, scratch, race_results.count_test_images(run))
+    images = race_results.count_test_images(run)
+    accuracies = analysis.describe_test_accuracies(tuned, scratch, images)
     if accuracies:
         probe = (
             frozen.describe() if frozen else race_results.TOO_MANY_IMAGES if status.state == "done" else ""
         )
         guess = session.get_current().notes.get(_get_prediction_key(run))
-        if verdict := _describe_prediction(guess, analysis.compare_groups(tuned, scratch), len(tuned.tests)):
+        if verdict := _describe_prediction(guess, analysis.compare_groups(tuned, scratch, images)):
             page.markdown(verdict)
         page.caption(f"{accuracies} {probe}")
     else:
@@ -247,11 +252,13 @@ def _describe_setup(config: RunConfig) -> str:
     )
 
 
-def _describe_prediction(guess: object, verdict: str | None, seeds: int) -> str:
+def _describe_prediction(guess: object, verdict: Verdict | None) -> str:
     if not isinstance(guess, str) or guess not in GUESSES or verdict is None:
         return ""
-    with_one = " with one seed" if seeds == 1 else ""
-    return f"Your prediction: {GUESSES[guess].lower()}. Measured{with_one}: {GUESSES[verdict].lower()}."
+    measured = (
+        f"no verdict ({verdict.reason})" if verdict.outcome is None else GUESSES[_OUTCOMES[verdict.outcome]]
+    )
+    return f"Your prediction: {GUESSES[guess].lower()}. Measured: {measured.lower()}."
 
 
 def _draw_drawers(run: Run | None) -> None:
