@@ -166,7 +166,13 @@ def _load_published(name: str, image_size: int | None) -> LoadedModel:
 
 def _open_module(module: nn.Module, labels: tuple[str, ...] | None, given: Mapping[str, Any]) -> LoadedModel:
     """Open a live module, run a copy of it once, and refuse it if the outputs differ."""
-    weights = {name: tensor.detach().cpu().clone() for name, tensor in module.state_dict().items()}
+    state = module.state_dict()
+    for name, tensor in state.items():
+        if type(tensor) not in (Tensor, nn.Parameter) or tensor.is_quantized:
+            raise PretrainedError(
+                f"the module is quantised or sharded: {name} is no plain tensor; pass the module that it was made from"
+            )
+    weights = {name: tensor.detach().cpu().clone() for name, tensor in state.items()}
     loaded = open_model(
         weights, _read_module_config(module), labels=labels, title=type(module).__name__, given=given
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from parity_compare import shake
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+import vitviz
 from vitviz.models.formats import open_model
 from vitviz.models.formats.name_cleaning import clean_names
 from vitviz.models.pretrained_list import PretrainedError
@@ -200,3 +202,49 @@ def test_an_index_that_names_a_lost_tensor_is_refused(tmp_path: Path) -> None:
     (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": shards}))
     with pytest.raises(PretrainedError, match=r"the index names head\.extra, which none of its files holds"):
         open_model(tmp_path, HEADS)
+
+
+def test_dinov3_opens_in_its_authors_names() -> None:
+    """Registers are storage tokens, the bias of keys is masked, and the rotary periods are a buffer."""
+    timm = peers.timm
+    model = shake(
+        timm.create_model(
+            "vit_tiny_patch16_dinov3_qkvb", img_size=48, depth=2, num_classes=0, global_pool="token"
+        ),
+        1,
+    )
+    state = {}
+    for name, tensor in model.state_dict().items():
+        for old, new in (("reg_token", "storage_tokens"), ("gamma_1", "ls1.gamma"), ("gamma_2", "ls2.gamma")):
+            name = name.replace(old, new)
+        state[name] = tensor
+    for block in range(2):
+        parts = [state.pop(f"blocks.{block}.attn.{part}_bias") for part in ("q", "v")]
+        unread = torch.full_like(parts[0], torch.nan)  # keys
+        state[f"blocks.{block}.attn.qkv.bias"] = torch.cat([parts[0], unread, parts[1]])
+        ones, zeros = torch.ones_like(parts[0]), torch.zeros_like(parts[0])
+        state[f"blocks.{block}.attn.qkv.bias_mask"] = torch.cat([ones, zeros, ones])
+    state["rope_embed.periods"] = 100.0 ** (torch.arange(16) / 16)
+    opened = open_model(state, {"img_size": 48})
+    x = torch.randn(1, 3, 48, 48)
+    torch.testing.assert_close(opened.model(x), outputs(model, x), atol=1e-5, rtol=1e-5)
+    with pytest.raises(PretrainedError, match="its rotary periods are not those of DINOv3"):
+        open_model(state | {"rope_embed.periods": 50.0 ** (torch.arange(16) / 16)}, {"img_size": 48})
+
+
+def test_a_state_dict_opens_as_a_file_does() -> None:
+    model = timm_vit()
+    opened = vitviz.load(model.state_dict(), num_heads=1)
+    x = torch.randn(1, 3, 16, 16)
+    torch.testing.assert_close(opened.model(x), outputs(model, x), atol=1e-5, rtol=1e-5)
+
+
+def test_a_quantised_module_gets_its_one_sentence() -> None:
+    model = timm_vit()
+    proj = model.blocks[0].attn.proj
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch moves its quantised tensors to another package
+        quantised = torch.quantize_per_tensor(proj.weight.detach(), 0.1, 0, torch.qint8)
+        proj.weight = nn.Parameter(quantised, requires_grad=False)
+    with pytest.raises(PretrainedError, match=r"quantised or sharded: blocks\.0\.attn\.proj"):
+        vitviz.load(model)

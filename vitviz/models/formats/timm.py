@@ -79,7 +79,7 @@ def _mask_biases(state: State) -> State:
         if part == "q_bias":
             name, tensor = f"{owner}.qkv.bias", torch.cat([tensor, tensor * 0, state[f"{owner}.v_bias"]])
         elif f"{name}_mask" in state:
-            tensor = torch.where(state[f"{name}_mask"] == 1, tensor, tensor * 0)
+            tensor = torch.where(state[f"{name}_mask"] == 1, tensor, torch.zeros_like(tensor))
         masked[name] = tensor
     return masked
 
