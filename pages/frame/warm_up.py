@@ -30,9 +30,9 @@ from pages.streamlit_fixes import installation, module_files
 from vitviz.data import image_worker
 from vitviz.data.datasets import default_picture
 
-QUIET_S = 0.5  # after a request: a browser that loads a page sends one every few milliseconds
+QUIET_S = 1.0  # after a request: a browser that loads a page runs its modules for as long between two
 MAX_YIELD_S = 10.0  # in total: a busy server must become ready too
-_LOOK_S = 0.01
+_LOOK_S = 0.05
 _LIBRARIES = (
     "torch",
     "vitviz.models.zoo",
@@ -89,6 +89,7 @@ class _YieldBetweenModules(MetaPathFinder):
 def run() -> None:
     """Warm up everything that a first class needs, then report that the server is ready."""
     PRECEDENCE.note_request()  # the first user connects as soon as the server listens
+    PRECEDENCE.wait()
     files = threading.Thread(target=_warm_files, name="vitviz-warm-files", daemon=True)
     files.start()
     _import_libraries()
