@@ -38,6 +38,7 @@ from vitviz.training.run_trainer import Session
 
 PAGE = "pages/lenses/distillation/page.py"
 OpenApp = Callable[..., AppTest]
+HEADS = "cls", "dist", "softmax_sum"
 VOICES, WORTH = ({"distillation.view": name} for name in ("voices", "worth"))
 STUDENT = ViTConfig(image_size=32, in_chans=1, embed_dim=16, depth=2, num_heads=2, distilled=True)
 TEACHER = CNNConfig(in_chans=1, widths=(4, 8), blocks=(1, 1))
@@ -258,58 +259,48 @@ def test_own_hyperparameters_open_the_lab_with_twin_hard_and_soft(
 
 @pytest.fixture
 def grids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Write results of two datasets: a win and a loss with two seeds, and one seed without a teacher."""
+    """Write complete results of two datasets: a gain and no difference with three seeds, and one seed."""
     monkeypatch.setattr(results, "RESULTS", tmp_path / "results")
     for name, tests in {
         "digits": {
-            ("vit", 50): (0.61, 0.63),
-            ("deit", 50): (0.71, 0.72),
-            ("cnn", 50): (0.8, 0.8),
-            ("vit", 1295): (0.97, 0.97),
-            ("deit", 1295): (0.94, 0.95),
+            ("vit", 50): (0.61, 0.62, 0.63),
+            ("deit", 50): (0.81, 0.82, 0.83),
+            ("cnn", 50): (0.8, 0.8, 0.8),
+            ("vit", 1295): (0.97, 0.97, 0.97),
+            ("deit", 1295): (0.94, 0.95, 0.96),
+            ("cnn", 1295): (0.98, 0.98, 0.98),
         },
-        "mnist": {("vit", 50): (0.523,), ("deit", 50): (0.511,)},
+        "mnist": {("vit", 50): (0.523,), ("deit", 50): (0.511,), ("cnn", 50): (0.6,)},
     }.items():
         rows = [
-            {
-                **{
-                    "model": model,
-                    "pictures": pictures,
-                    "augmented": True,
-                    "seed": seed,
-                    "test": test,
-                    "made": 0,
-                },
-                **({"test_softmax_sum": test - 0.001} if model == "deit" else {}),
-            }
+            {"model": model, "pictures": pictures, "augmented": True, "seed": seed, "test": test, "made": 0}
+            | ({f"test_{head}": test - 0.001 for head in HEADS} if model == "deit" else {})
             for (model, pictures), seeds in tests.items()
             for seed, test in enumerate(seeds)
         ]
         made = (Made("abc", "2026-11-22", "a machine"),)
-        settings = {"updates": 100, "batch_size": 64}
-        write_result(Result(f"data_size_{name}", name, "python -m x", settings, made, tuple(rows), 7))
+        settings = {"dataset": name, "updates": 100, "batch_size": 64}
+        write_result(Result(f"data_size_{name}", name, "python -m x", settings, made, tuple(rows), 0))
 
 
 @pytest.mark.usefixtures("grids")
 def test_the_effect_of_a_teacher_follows_a_prediction(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:deit_digits", image="digits:3", **WORTH)
-    assert "is better" not in captions(app) and "better by more" not in captions(app)
+    assert "compared with" not in captions(app)
     assert not any(points_of(app).values())
     app.main.button_group(key="distillation.teaching_guess.row").set_value("even").run()
     assert not app.exception
-    judged = text(app).partition("Your prediction: no clear difference.")[2].partition("\n")[0]
-    assert "+9.5 points" in judged and "more than the seed spread" in judged
+    judged = text(app).partition("Your prediction: no difference shown.")[2].partition("\n")[0]
+    assert "higher, +20.0 points" in judged and "3 seeds, 359 images" in judged
     told = captions(app)
-    assert re.search(r"better by more .*?with 50 \w+\.", told)
-    assert re.search(r"worse by more .*?with 1,295 \w+\.", told)
+    assert "With 50 images, Student compared with 'Twin, no teacher': higher, +20.0 points" in told
+    assert "with 1,295, Student compared with 'Twin, no teacher': no difference shown, −2.0 points" in told
     app.main.button_group(key="distillation.teaching_shown").set_value("gains").run()
-    assert "sum of the softmaxes −0.1." in captions(app)
+    assert "higher, +20.0 points" in captions(app)
     app.main.button_group(key="distillation.teaching_set").set_value("mnist").run()
-    assert "better by more" not in captions(app)  # another dataset is another question
-    options = app.main.button_group(key="distillation.teaching_guess.row").options
-    assert not any("no clear difference" in str(option) for option in options)
+    assert "compared with" not in captions(app)  # another dataset is another question
     app.main.button_group(key="distillation.teaching_guess.row").set_value("loses").run()
-    assert re.search("Your prediction: its twin.*−1.2 points", text(app))
+    assert re.search(r"Your prediction: its twin.*no verdict \(one seed\), −1.2 points", text(app))
 
 
 def test_hard_and_soft_labels_are_words_of_the_glossary(open_app: OpenApp) -> None:
