@@ -86,6 +86,13 @@ def test_a_link_opens_its_part_and_a_pin_stays_with_it(visit: Visit) -> None:
     assert re.search(r"pin=0\.06[23],0\.06[23]", urllib.parse.unquote(link or ""))
 
 
+def test_e_opened_on_cls_is_titled_by_its_patch(visit: Visit) -> None:
+    page = visit("?model=preset:vit_digits&home.part=embed&pin=cls")
+    head = page.locator(".mp-panel .mp-head")
+    expect(head).to_contain_text("the patch in row")
+    expect(head).not_to_contain_text("CLS")
+
+
 def test_a_linked_layer_shows_its_attention_over_the_image(visit: Visit) -> None:
     """The link opens the layer before the image has come: it stayed on the bare page."""
     page = visit("?model=preset:vit_digits&image=digits:3&home.part=block.1")

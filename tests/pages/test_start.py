@@ -168,6 +168,13 @@ def test_a_link_opens_its_part_with_its_pin(open_app: OpenApp) -> None:
     assert (part["part"], part["token_name"]) == ("positions", "[CLS]")
 
 
+def test_e_is_titled_by_the_patch_whose_pixels_it_multiplies(open_app: OpenApp) -> None:
+    """[CLS] has no pixels."""
+    app = open_app(model="preset:vit_digits", home__part="embed", pin="cls")
+    part = views(app)["part"][0]
+    assert part["part"] == "embed" and re.fullmatch(r"the patch in row \d+, column \d+", part["token_name"])
+
+
 @pytest.mark.parametrize("said", ["picture", "block.9", "../x", "<script>", "block.1;"])
 def test_a_link_to_no_part_opens_none(open_app: OpenApp, said: str) -> None:
     app = open_app(model="preset:vit_digits", home__part=said)

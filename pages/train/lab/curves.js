@@ -236,11 +236,13 @@ export default class Curves {
 
   /** Write the shown run's numbers at the selected step, or at its last one. */
   drawNumbers() {
-    const step = this.moment ?? Infinity;
+    const x = this.moment === null ? Infinity : this.xOfStep(this.moment);
     for (const { metric, split, node } of this.numbers) {
       const line = this.lines.find((l) => l.run === this.now.header.focus && l.metric === metric && l.split === split);
-      const value = line ? heightAt(line.rows[0], line.drawn, step) : NaN;
-      const text = Number.isFinite(value) ? worded(value, this.metric(metric).unit) : '–';
+      const drawn = this.metric(metric);
+      const log = { logX: this.state.logX, logY: this.isLog(drawn) };
+      const value = line ? heightAt(this.xs(line), line.drawn, x, log) : NaN;
+      const text = Number.isFinite(value) ? worded(value, drawn.unit) : '–';
       if (node.textContent !== text) node.textContent = text;
     }
   }

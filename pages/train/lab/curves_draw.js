@@ -156,7 +156,7 @@ function labelOf(view, { metric, plot }, line) {
   if (line.metric !== metric.name || unnamed) return null;
   const x = view.xs(line);
   const end = Math.min(plot.x.domain[1], untilOf(view));
-  const height = heightAt(x, line.drawn, end);
+  const height = heightAt(x, line.drawn, end, { logX: view.state.logX, logY: view.isLog(metric) });
   if (!Number.isFinite(height)) return null;
   const run = runs.find(({ id }) => id === line.run);
   const best = run?.leads && metric.name === 'accuracy';
@@ -204,13 +204,17 @@ export function smoothed(values, weight) {
   return out;
 }
 
-/** Return the height of a drawn line at x, between its points as the line is; NaN before the first one. */
-export function heightAt(xs, ys, x) {
+/** Return the height of a drawn line at x, between its points as the axes draw it; NaN before the first one. */
+export function heightAt(xs, ys, x, { logX = false, logY = false } = {}) {
   const last = ys.findLastIndex((y, i) => Number.isFinite(y) && xs[i] <= x);
   if (last < 0) return NaN;
   const next = ys.findIndex((y, i) => i > last && Number.isFinite(y));
   if (next < 0) return ys[last];
-  return ys[last] + ((ys[next] - ys[last]) * (x - xs[last])) / (xs[next] - xs[last]);
+  const ends = [xs[last], xs[next], x];
+  const [from, to, at] = logX && xs[last] > 0 ? ends.map(Math.log) : ends;
+  const share = (at - from) / (to - from);
+  if (logY && ys[last] > 0 && ys[next] > 0) return ys[last] * (ys[next] / ys[last]) ** share;
+  return ys[last] + (ys[next] - ys[last]) * share;
 }
 
 /** Return the index of the last entry <= x, at least 0. */
