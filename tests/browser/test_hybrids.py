@@ -30,7 +30,7 @@ def test_a_step_is_chosen_and_a_prediction_is_measured(visit: Callable[..., Page
     page.wait_for_url("**hybrids.question=1**", timeout=PATIENCE_MS)
     tests = [row["test"] for row in read_result("conv_attention").where(model="written")]
     # The caption's first sentence is shown, the others are folded below.
-    words = f"As written it reaches {percent(sum(tests) / len(tests))}"
+    words = re.escape(percent(sum(tests) / len(tests)))
     expect(main.get_by_text(re.compile(words)).first).to_be_attached(timeout=PATIENCE_MS)
     page.reload()
     settle(page)

@@ -142,7 +142,7 @@ def test_a_face_is_put_together_wrong_by_a_click_by_hand_and_by_keys(visit: Visi
     page = visit("on_your_picture?model=checkpoint:cifar10_vit&image=sample:cat&on_picture.view=parts")
     view = page.locator("[data-component=parts_view]")
     expect(view).to_have_attribute("data-ready", "true", timeout=120_000)  # five models are loaded
-    parts = tuple(parts_of("cat", (0.0, 75.5, 300.0), 32).values())
+    parts = tuple(parts_of("cat", (0.0, 75.5, 300.0, 300.0), 32).values())
     before = read_predictions(page)
     view.get_by_role("button", name="Misplace parts").click()
     wrong = misplace_parts(parts, 32)

@@ -23,7 +23,7 @@ from tests.browser.page_text import HIGH_PX, PAUSE_MS, RECORD_CANVAS, WIDE_PX, R
 from tests.browser.view_strings import texts_of
 
 FOLDER = ROOT / "tests" / "pages" / "text"
-FRAME = "patches"  # the page whose sidebar and menu stand for those of every page
+FRAME = "block"  # the page whose sidebar and menu stand for those of every page
 MAIN, SIDEBAR, HEADER = (f'[data-testid="{name}"]' for name in ("stMain", "stSidebar", "stHeader"))
 POPOVER = '[data-testid="stPopoverBody"]'
 SEGMENT = 'button[role="radio"]'
