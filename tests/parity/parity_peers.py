@@ -18,6 +18,7 @@ _HOMES = {
     "TimmSwin": "timm.models.swin_transformer:SwinTransformer",
     "TimmViT": "timm.models.vision_transformer:VisionTransformer",
     "TorchvisionSwin": "torchvision.models.swin_transformer:SwinTransformer",
+    "interpolate_embeddings": "torchvision.models.vision_transformer:interpolate_embeddings",
     "TorchvisionViT": "torchvision.models.vision_transformer:VisionTransformer",
     "VitPytorch": "vit_pytorch.vit:Transformer",
     "checkpoint_filter_fn": "timm.models.vision_transformer:checkpoint_filter_fn",

@@ -8,6 +8,7 @@ import torch
 from parity_compare import FORWARD, check_gradients, shake
 from torch import Tensor, nn
 
+import vitviz
 from vitviz.config import Preparation, ViTConfig
 from vitviz.models.pretrained import rename
 from vitviz.models.pretrained_list import Pretrained
@@ -61,3 +62,25 @@ def test_vit_equals_torchvision(seed: int) -> None:
     for layer, attn in enumerate(attention_of(theirs, x)):
         torch.testing.assert_close(record[f"blocks.{layer}.attn"], attn, **FORWARD)
     check_gradients(ours, theirs, x, lambda gradients: rename(gradients, entry))
+
+
+@pytest.mark.parametrize("side", [24, 72])
+def test_resized_positions_equal_torchvisions(side: int) -> None:
+    shape = {
+        "patch_size": 8,
+        "num_layers": 2,
+        "num_heads": 2,
+        "hidden_dim": 16,
+        "mlp_dim": 32,
+        "num_classes": 5,
+    }
+    theirs = shake(peers.TorchvisionViT(image_size=48, **shape), 0)
+    resized = peers.TorchvisionViT(image_size=side, **shape).eval()
+    state = peers.interpolate_embeddings(side, 8, dict(theirs.state_dict()))
+    resized.load_state_dict(state)
+    ours = vitviz.load(theirs.state_dict(), img_size=side, num_heads=2)
+    x = torch.randn(2, 3, side, side)
+    torch.testing.assert_close(ours.model(x), resized(x), **FORWARD)
+    # The same table at run time, without a new size at loading.
+    table = vitviz.load(theirs.state_dict(), num_heads=2).vit.position_table((side // 8, side // 8))
+    torch.testing.assert_close(table, state["encoder.pos_embedding"], rtol=0, atol=1e-6)

@@ -22,6 +22,8 @@ ENDS = "only cuts the training short: the base's curve shows where"
 VARIANT = "a shape of checkpoints that were trained elsewhere"
 NOT_OFFERED = {
     "positions_antialias": "how published positions are resized",
+    "positions_align_corners": "how published positions are resized",
+    "class_output": "follows from the labels that a checkpoint was trained on",
     "head_dim": VARIANT,
     "qk_norm": VARIANT,
     "gated_mlp": VARIANT,

@@ -105,9 +105,9 @@ def transferred(
             made[piece.name] = state[piece.name].detach().to(fresh[piece.name].dtype, copy=True)
         else:
             assert isinstance(source, ViTConfig) and isinstance(target, ViTConfig)
-            made[piece.name] = resize_positions(
-                state[piece.name].detach().float(), source.grid, target.grid, source.positions_antialias
-            )
+            options = source.positions_antialias, source.positions_align_corners
+            table = state[piece.name].detach().float()
+            made[piece.name] = resize_positions(table, source.grid, target.grid, *options)
     return made
 
 

@@ -210,6 +210,8 @@ def _torchvision() -> Iterator[Pretrained]:
         ("swin_b", "Swin-B", _swin_config("base", 7, 224, "torchvision"), 238, "bicubic", "68c6b09e"),
     )
     for name, title, config, resized_px, interpolation, digest in rows:
+        if isinstance(config, ViTConfig):
+            config = replace(config, positions_antialias=False, positions_align_corners=True)
         preparation = Preparation(224, IMAGENET_MEAN, IMAGENET_STD, 224 / resized_px, interpolation)
         yield Pretrained(
             name,

@@ -129,7 +129,8 @@ class VisionTransformer(nn.Module):
         if self.pos_embed is not None:
             if grid == self.config.grid:
                 return self.pos_embed
-            return resize_positions(self.pos_embed, self.config.grid, grid, self.config.positions_antialias)
+            options = self.config.positions_antialias, self.config.positions_align_corners
+            return resize_positions(self.pos_embed, self.config.grid, grid, *options)
         if self.fixed_table is None or grid == self.config.grid:
             return self.fixed_table
         table = self._fixed_table(grid)
@@ -261,7 +262,11 @@ class VisionTransformer(nn.Module):
 
 
 def resize_positions(
-    table: Tensor, old: tuple[int, int], new: tuple[int, int], antialias: bool = True
+    table: Tensor,
+    old: tuple[int, int],
+    new: tuple[int, int],
+    antialias: bool = True,
+    align_corners: bool = False,
 ) -> Tensor:
     """Stretch a learned table (1, P + N, D) to another grid: bicubic, prefix positions kept."""
     prefix = table.shape[1] - old[0] * old[1]
@@ -271,6 +276,6 @@ def resize_positions(
         )
     prefix_rows, patches = table[:, :prefix], table[:, prefix:]
     grid = patches.reshape(1, *old, -1).permute(0, 3, 1, 2).float()
-    grid = F.interpolate(grid, size=new, mode="bicubic", antialias=antialias, align_corners=False)
+    grid = F.interpolate(grid, size=new, mode="bicubic", antialias=antialias, align_corners=align_corners)
     stretched = grid.permute(0, 2, 3, 1).reshape(1, new[0] * new[1], -1).to(table.dtype)
     return torch.cat([prefix_rows, stretched], dim=1)

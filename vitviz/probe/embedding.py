@@ -106,8 +106,8 @@ def read_position_table(model: VisionTransformer) -> FloatArray:
 
 
 def stretch_positions(
-    table: NDArray[np.floating], old: Grid, new: Grid, antialias: bool = True
+    table: NDArray[np.floating], old: Grid, new: Grid, antialias: bool = True, align_corners: bool = False
 ) -> FloatArray:
     """Return a table (N, D) on another grid, bicubically (ViT paper, section 3.2)."""
     values = torch.tensor(table, dtype=torch.float32)[None]
-    return as_array(resize_positions(values, old, new, antialias)[0])
+    return as_array(resize_positions(values, old, new, antialias, align_corners)[0])

@@ -36,7 +36,7 @@ def draw() -> None:
     after = (
         position_similarity.stretch_as_list(before, side**2)
         if way == "list"
-        else stretch_positions(before, *grids, config.positions_antialias)
+        else stretch_positions(before, *grids, config.positions_antialias, config.positions_align_corners)
     )
     matrices = [position_similarity.cosine_similarity(values) for values in (before, after)]
     panels = [

@@ -72,5 +72,6 @@ def fit_positions(state: State, native: ViTConfig, grid: tuple[int, int]) -> Sta
     table = state.get("pos_embed")
     if table is None or tuple(table.shape) != expected or grid == native.grid:
         return state
-    resized = resize_positions(table.float(), native.grid, grid, native.positions_antialias)
+    options = native.positions_antialias, native.positions_align_corners
+    resized = resize_positions(table.float(), native.grid, grid, *options)
     return state | {"pos_embed": resized}

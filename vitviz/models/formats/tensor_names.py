@@ -111,7 +111,7 @@ def describe_vit(shapes: Shapes, settings: Settings, **differences: object) -> V
         settings: of the checkpoint's JSON files.
         differences: fields of the config that do not follow from shapes.
     """
-    width, chans, patch = _patches(shapes)
+    width, chans, patch = read_patches(shapes)
     depth = count(shapes, r"blocks\.(\d+)\.")
     fc2 = _sides(shapes, "blocks.0.mlp.fc2.weight", 2)
     hidden, gated = fc2[1], _sides(shapes, "blocks.0.mlp.fc1.weight", 2)[0] == 2 * fc2[1]
@@ -165,7 +165,7 @@ def _norms(shapes: Shapes) -> dict[str, object]:
     }
 
 
-def _patches(shapes: Shapes) -> tuple[int, int, int]:
+def read_patches(shapes: Shapes) -> tuple[int, int, int]:
     """Return width, channels and side of the patches' projection."""
     width, chans, patch, other = _sides(shapes, "patch_embed.proj.weight", 4)
     if patch != other:
@@ -274,7 +274,7 @@ def _stated_side(settings: Settings, patch: int, native: bool = False) -> int | 
 
 def describe_swin(shapes: Shapes, settings: Settings, convention: str) -> SwinConfig:
     """Return the config of a Swin by its tensors' shapes; arguments as `describe_vit`."""
-    width, chans, patch = _patches(shapes)
+    width, chans, patch = read_patches(shapes)
     stages = count(shapes, r"layers\.(\d+)\.blocks\.")
     depths = [count(shapes, rf"layers\.{stage}\.blocks\.(\d+)\.") for stage in range(stages)]
     cosine = "layers.0.blocks.0.attn.logit_scale" in shapes

@@ -20,6 +20,7 @@ from vitviz.models.formats.tensor_names import (
     fill_biases,
     join,
     read_activation,
+    read_patches,
     rename,
 )
 from vitviz.models.pretrained_list import PretrainedError
@@ -43,6 +44,7 @@ _TRAINED_ONLY = (
     "attention_dropout",
     "drop_path",
     "positions_antialias",
+    "positions_align_corners",
     "convention",
     "class_output",
     "rope_theta",
@@ -107,6 +109,7 @@ def translate_dinov3(state: State) -> State:
 
 def describe_timm_vit(shapes: Shapes, settings: Settings) -> ViTConfig:
     """Return the config of a timm ViT or DeiT."""
+    read_patches(shapes)  # broken tensors are named before missing settings
     if settings.get("rope_type") is None:
         unnormed = "norm.weight" not in shapes and "fc_norm.weight" not in shapes
         if unnormed and "norm_pre.weight" in shapes:

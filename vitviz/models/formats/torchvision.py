@@ -3,12 +3,20 @@
 import re
 from functools import partial
 
+from vitviz.config import ViTConfig
+from vitviz.models.formats.checkpoint_settings import Settings
+from vitviz.models.formats.safetensors_header import Shapes
 from vitviz.models.formats.tensor_names import RULES, Format, State, describe_swin, describe_vit, rename
 
 
 def translate_vit(state: State) -> State:
     """Return a torchvision ViT's tensors under this project's names."""
     return rename(state, RULES["torchvision_vit"])
+
+
+def describe_torchvision_vit(shapes: Shapes, settings: Settings) -> ViTConfig:
+    """Return the config of a torchvision ViT, whose positions torchvision's `interpolate_embeddings` resizes."""
+    return describe_vit(shapes, settings, positions_antialias=False, positions_align_corners=True)
 
 
 def translate_swin(state: State) -> State:
@@ -28,7 +36,7 @@ VIT = Format(
     "a torchvision ViT",
     r"^(?P<prefix>(?:[\w-]+\.)*?)encoder\.layers\.encoder_layer_0\.self_attention\.in_proj_weight$",
     translate_vit,
-    describe_vit,
+    describe_torchvision_vit,
     needs=r"^conv_proj\.weight$",
 )
 SWIN = Format(
