@@ -20,7 +20,10 @@ LENSES = [
 
 @pytest.mark.parametrize("slug", LENSES)
 def test_a_page_is_taken_along(visit: Callable[..., Page], slug: str, tmp_path: Path) -> None:
-    begins = {"home": "", "attention": "attention?attention.layer=2&attention.head=3&attention.style=dim"}
+    begins = {
+        "home": "",
+        "attention": "attention?model=checkpoint:cifar10_vit&attention.layer=2&attention.head=3&attention.style=dim",
+    }
     page = visit(begins.get(slug, slug))
     if slug == "two_images":
         page.get_by_role("button", name="Your second image").click()
