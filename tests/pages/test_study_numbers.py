@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from itertools import permutations
@@ -19,6 +20,7 @@ from pages.studies.study import Study, list_studies, matches
 from tests.pages.conftest import OpenApp
 from tests.pages.told import points, shares, written
 from vitviz.analysis.study_numbers import Numbers
+from vitviz.experiment import EXPERIMENTS
 from vitviz.experiments import result_file
 from vitviz.experiments.bugs import BUGS
 from vitviz.experiments.hyperparameters import HYPERPARAMETERS
@@ -37,6 +39,9 @@ OTHER_SHARES = {
     "faces": {"10"},
     "robustness": {"10"},
 }
+
+
+UNFINISHED = r"(?i)to come|not (yet )?measured( yet)?\b|not yet|once they|as soon as"
 
 
 def list_selections(study: Study, values: dict[str, Any], depth: int = 0) -> Iterator[dict[str, Any]]:
@@ -148,6 +153,37 @@ def check_picture(built: Built, numbers: Numbers) -> None:
             heights = trace["x"] if trace.get("orientation") == "h" else trace["y"]
             if "markers" in trace.get("mode", ""):
                 assert {round(float(height), 4) for height in heights} <= known
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_every_study_is_complete_for_its_question(name: str) -> None:
+    """Each series at each place with the same seeds; nothing is announced that was not measured."""
+    for values in list_selections(STUDIES[name], {}):
+        built = build(STUDIES[name], values)
+        assert not re.search(UNFINISHED, f"{built.caption} {built.notes} {built.conditions}")
+        if (numbers := built.numbers) is None:
+            continue
+        assert len(numbers.titles) > 1
+        seeds = {
+            (series, place): set(by_seed)
+            for series in numbers.titles
+            for place, by_seed in numbers.values[series].items()
+        }
+        assert {*seeds} == {(series, place) for series in numbers.titles for place in numbers.places}
+        assert len({*map(frozenset, seeds.values())}) == 1, values
+        declared = built.view.titles
+        if declared and not isinstance(declared, str):
+            assert [*numbers.titles] == [*declared]
+
+
+@pytest.mark.parametrize("name", ["one_knob_digits", "one_slip_digits", "one_slip_shapes", "tuning", "transfer"])
+def test_every_cell_of_a_design_is_stored(name: str) -> None:
+    """All values or methods, each with all seeds."""
+    rows = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))["rows"]
+    missing = [
+        cell for cell in EXPERIMENTS[name]().cells if not any(cell.items() <= row.items() for row in rows)
+    ]
+    assert not missing
 
 
 def test_sentences_written_by_hand_hold() -> None:

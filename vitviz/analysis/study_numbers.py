@@ -87,7 +87,6 @@ def read_numbers(
     series: str,
     x: str = "",
     y: str = "test",
-    partial: bool = False,
     **about: Any,
 ) -> Numbers:
     """Read the rows of result files.
@@ -99,7 +98,6 @@ def read_numbers(
             'derive', the name of a function of `DERIVED`.
         titles: of the series.
         series, x, y: the fields of a row that hold series, place and number.
-        partial: leaves out series that were not measured.
         about: 'images', 'chance' and 'compared' of the numbers; by default those of the result's dataset.
 
     Raises:
@@ -118,8 +116,6 @@ def read_numbers(
     by_series: dict[str, list[Row]] = {}
     for row in rows:
         by_series.setdefault(str(row[series]), []).append(row)
-    if partial:
-        titles = {name: title for name, title in titles.items() if name in by_series}
     return create_numbers(titles, by_series, evidence, x, y, **about)
 
 
