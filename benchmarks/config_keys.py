@@ -6,13 +6,15 @@ python benchmarks/config_keys.py [--out docs/config_keys.md]
 import argparse
 from pathlib import Path
 
-from vitviz.models.formats.config_keys import MODEL_TYPES, list_keys
+from vitviz.models.formats.config_keys import MODEL_TYPES, PARTS, list_keys
 from vitviz.models.formats.preparation_settings import PROCESSORS
 
 _INTRODUCTION = """# Keys of config.json, and image processors
 
 Written by `benchmarks/config_keys.py`; `tests/parity/test_config_keys.py` and `test_image_processors.py` hold it to the
-classes of transformers 5.24.0. A *read* key sets a value, a *checked* one must equal what the tensors show, a
+classes of transformers 5.24.0, timm 1.0.31 (`model_args`) and open_clip 3.3.0 (`vision_cfg`).
+
+A *read* key sets a value, a *checked* one must equal what the tensors show, a
 *refused* one stops the model unless it has one of the values named, an *ignored* one changes no number. Other keys are
 noted as not read.
 """
@@ -21,9 +23,9 @@ noted as not read.
 def write_table() -> str:
     """Return the tables as Markdown."""
     lines = [_INTRODUCTION]
-    for model_type in MODEL_TYPES:
+    for model_type, keys in ({name: list_keys(name) for name in MODEL_TYPES} | dict(PARTS)).items():
         lines += [f"## {model_type}", "", "| key | use | what | default |", "|---|---|---|---|"]
-        for key, row in sorted(list_keys(model_type).items()):
+        for key, row in sorted(keys.items()):
             use = next(use for use in ("read", "checked", "refused", "ignored") if use in row)
             unless = f", unless {', '.join(map(str, row['unless']))}" if "unless" in row else ""
             lines.append(f"| `{key}` | {use} | {row[use]}{unless} | {row.get('default', '')} |")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import runpy
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ from torch import nn
 
 import vitviz
 from vitviz.models.formats import open_model
-from vitviz.models.formats.config_keys import MODEL_TYPES, list_keys
+from vitviz.models.formats.config_keys import MODEL_TYPES, PARTS, list_keys
 from vitviz.models.pretrained_list import PretrainedError
 
 CLASSES = {
@@ -227,3 +229,51 @@ def test_what_a_swins_weights_fix_is_a_type_error(tmp_path: Path) -> None:
     for name, value in (("num_heads", 4), ("act_layer", "relu"), ("global_pool", "token")):
         with pytest.raises(TypeError, match=name):
             vitviz.load(tmp_path, **{name: value})
+
+
+def test_every_argument_of_timm_and_open_clip_has_one_row() -> None:
+    hf("ViTConfig")  # imports torchvision first
+    arguments: dict[str, set[str]] = {"model_args": set(), "vision_cfg": set()}
+    for part, home, name in (
+        ("model_args", "timm.models.vision_transformer", "VisionTransformer"),
+        ("model_args", "timm.models.eva", "Eva"),
+        ("model_args", "timm.models.swin_transformer", "SwinTransformer"),
+        ("model_args", "timm.models.swin_transformer_v2", "SwinTransformerV2"),
+        ("vision_cfg", "open_clip.model", "CLIPVisionCfg"),
+    ):
+        for key, argument in inspect.signature(
+            getattr(importlib.import_module(home), name)
+        ).parameters.items():
+            arguments[part].add(key)
+            row = PARTS[part][key]
+            plain = argument.default is None or isinstance(argument.default, bool | str)
+            assert "refused" not in row or not plain or argument.default in (None, *row["unless"]), key
+    assert arguments == {part: set(rows) for part, rows in PARTS.items()}
+
+
+@pytest.mark.parametrize(
+    "part, key, value",
+    [
+        ("vision_cfg", "scale_heads", True),
+        ("vision_cfg", "act_kwargs", {"approximate": "tanh"}),
+        ("vision_cfg", "norm_kwargs", {"eps": 1e-3}),
+        ("model_args", "dynamic_img_pad", True),
+    ],
+)
+def test_an_argument_that_changes_the_numbers_is_refused_by_its_name(
+    part: str, key: str, value: object, tmp_path: Path
+) -> None:
+    vit(tmp_path)
+    with pytest.raises(PretrainedError, match=f"{part} states {key}"):
+        open_model(tmp_path, {part: {key: value}})
+    assert (
+        "Keys of model_args that were not read: odd."
+        in open_model(tmp_path, {"model_args": {"odd": 1}}).notes
+    )
+
+
+def test_another_activation_of_a_swin_is_refused(tmp_path: Path) -> None:
+    shape = {"embed_dim": 8, "depths": [1, 1], "num_heads": [1, 2], "window_size": 4, "image_size": 32}
+    hf("SwinForImageClassification")(hf("SwinConfig")(**shape)).save_pretrained(tmp_path)
+    with pytest.raises(PretrainedError, match="model_args states act_layer 'relu'"):
+        open_model(tmp_path, {"model_args": {"act_layer": "relu"}})

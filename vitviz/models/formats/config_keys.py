@@ -20,7 +20,8 @@ Row = Mapping[str, Any]
 _TABLE: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 _PARTS = {"clip": "vision_config", "siglip": "vision_config", "vision-encoder-decoder": "encoder"}
 _PART_TYPES = {"clip": "clip_vision_model", "siglip": "siglip_vision_model"}
-MODEL_TYPES = tuple(name for name in _TABLE if name != "shared")
+MODEL_TYPES = tuple(name for name in _TABLE if name not in ("shared", "parts"))
+PARTS: Mapping[str, Mapping[str, Row]] = _TABLE["parts"]
 
 
 @cache
@@ -53,26 +54,40 @@ def check_keys(settings: Settings, config: ViTConfig | SwinConfig) -> None:
     Raises:
         PretrainedError: if a value contradicts the tensors, or is not computed here.
     """
+    model_cfg = settings.values.get("model_cfg")
+    for name, rows in PARTS.items():
+        for values in (settings.values, model_cfg):
+            part = values.get(name) if isinstance(values, Mapping) else None
+            if isinstance(part, Mapping) and isinstance(config, SwinConfig):
+                rows = {**rows, "act_layer": {"refused": "a Swin's activation", "unless": ["gelu"]}}
+            if isinstance(part, Mapping):
+                _check_rows(part, rows, config, name)
+                if unread := sorted(part.keys() - rows.keys()):
+                    settings.assume(f"Keys of {name} that were not read: {cut(', '.join(unread), 120)}.")
     model_type, stated = _find_part(settings.values)
-    rows = list_keys(model_type)
-    if not rows:
-        return
+    if rows := list_keys(model_type):
+        _check_rows(stated, rows, config, "config.json")
+    unknown = sorted(key for key, value in stated.items() if rows and key not in rows and value is not None)
+    if unknown:
+        settings.assume(f"Keys of config.json that were not read: {cut(', '.join(unknown), 120)}.")
+
+
+def _check_rows(
+    stated: Mapping[str, Any], rows: Mapping[str, Row], config: ViTConfig | SwinConfig, place: str
+) -> None:
     for key, value in stated.items():
         row = rows.get(key)
         if row is None or value is None:
             continue
         if "refused" in row and value not in row["unless"]:
             raise PretrainedError(
-                f"config.json states {key} {cut(repr(value), 40)}: {row['refused']} is not computed here"
+                f"{place} states {key} {cut(repr(value), 40)}: {row['refused']} is not computed here"
             )
         if "checked" in row and not _agrees(value, shown := _read_field(config, row["checked"])):
             raise PretrainedError(
-                f"config.json states {key} {cut(repr(value), 40)}, but its tensors show {shown!r}, so its publisher's"
+                f"{place} states {key} {cut(repr(value), 40)}, but its tensors show {shown!r}, so its publisher's"
                 " model is another one"
             )
-    unknown = sorted(key for key, value in stated.items() if key not in rows and value is not None)
-    if unknown:
-        settings.assume(f"Keys of config.json that were not read: {cut(', '.join(unknown), 120)}.")
 
 
 def _find_part(values: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
