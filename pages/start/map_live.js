@@ -5,12 +5,12 @@ import { prepareDigit } from '../../vitviz/browser/kit/digit_input.js';
 import { decode } from '../../vitviz/browser/kit/drawing_pad.js';
 import { offscreen } from '../../vitviz/browser/kit/pixels.js';
 import { MapModel } from './map_model.js';
-import { paintParts, writeLargest } from './map_parts.js';
+import { paintParts, writeParts } from './map_parts.js';
 import { liveMessage } from './map_record.js';
 import { streamScale } from './map_stream.js';
 import { greyedDrawing } from './map_tiles.js';
+import { summary } from './map_words.js';
 
-const KEY = 'map';
 const PARTS = ['attn', 'attn_out', 'mid', 'mlp_out'];
 
 /** Return true if the map's arrays can be computed from a record of the engine. */
@@ -27,12 +27,14 @@ function canFollow({ header, arrays }) {
 /** Return true if the engine's record gives the arrays of this model's map: nothing else scales or adds vectors. */
 const isPlain = ({ layer_scale: scale, positions }) => scale === null && positions !== 'pixels';
 
+const report = (error) => console.info(`The map does not follow the pen: ${error.message}`);
+
 /** Runs the model of a map on drawings while the pen moves. */
 export class LiveMap {
   /** view: the map; isNew(): true while it shows strokes that the server has not answered. */
   constructor(view, isNew) {
     Object.assign(this, { view, isNew, address: '', model: null });
-    this.follow = newestOnly((text) => this.compute(text));
+    this.follow = newestOnly((text) => this.compute(text).catch(report));
   }
 
   /** Take a message of the server, whose `weights` is the address of the model's checkpoint. */
@@ -40,9 +42,10 @@ export class LiveMap {
     this.message = message;
     const { weights } = message.header;
     if (!weights || weights === this.address || !canFollow(message)) return;
+    if (this.model) this.engine.drop(this.address);
     this.address = weights;
     this.model = null;
-    this.load(weights).catch((error) => console.info(`The map does not follow the pen: ${error.message}`));
+    this.load(weights).catch(report);
   }
 
   async load(address) {
@@ -51,29 +54,37 @@ export class LiveMap {
     const base = import.meta.url.replace(/\/_stcore\/.*$/, '');
     const response = await fetch(`${base}${address}`);
     if (!response.ok) throw new Error(`${address} answered ${response.status}`);
-    const model = await this.engine.load(KEY, new Uint8Array(await response.arrayBuffer()));
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    if (address !== this.address) return; // another model or step was chosen meanwhile
+    const model = await this.engine.load(address, bytes);
     if (address === this.address && isPlain(model.config)) this.model = model;
+    else this.engine.drop(address);
+  }
+
+  get ready() {
+    return this.model !== null && this.message.header.weights === this.address;
   }
 
   async compute(text) {
-    if (!this.model || this.message.header.weights !== this.address) return;
-    const prepared = prepareDigit(decode(text), this.model.preparation);
+    if (!this.ready) return;
+    const { model, address } = this;
+    const prepared = prepareDigit(decode(text), model.preparation);
     if (!prepared) return;
-    const { depth } = this.model.config;
+    const { depth, image_size: side } = model.config;
     const blocks = Array.from({ length: depth }, (_, i) => [
       `blocks.${i}`,
       ...PARTS.map((part) => `blocks.${i}.${part}`),
     ]);
     const names = ['patch_embed', 'embedded', 'norm', 'logits', ...blocks.flat()];
-    const { tensors } = await this.engine.run(KEY, prepared.pixels, { record: names, lens: true });
-    const side = this.model.config.image_size;
+    const { tensors } = await this.engine.run(address, prepared.pixels, { record: names, lens: true });
+    if (!this.ready || this.address !== address) return;
     const image = new ImageData(side, side);
     prepared.shown.forEach((value, i) => image.data.set([value, value, value, 255], 4 * i));
     const drawn = { strokes: text, frame: prepared.frame, image: offscreen(image) };
     this.show(liveMessage(this.message, tensors), drawn);
   }
 
-  /** Draw the map of these strokes: only values change, no element. */
+  /** Draw the map of these strokes; the elements stay. */
   show(message, { strokes, frame, image }) {
     const { view } = this;
     if (!this.isNew() || view.journey.active) return;
@@ -83,10 +94,12 @@ export class LiveMap {
     view.crisp = frame && view.pad.crisp({ strokes, frame });
     view.bitmap = image;
     view.grey = greyedDrawing(view.crisp ?? image);
+    Object.assign(view.pad.drawing, { frame });
     view.pad.paintSeen(image);
     view.scale = streamScale(view.model, [view.model.readout, view.model.header.pin]);
     paintParts(view.parts, view.view());
-    writeLargest(view.parts, view.model, view.model.readout);
+    writeParts(view.parts, view.model);
+    view.summary.textContent = summary(view.model);
     view.drawnScene = '';
     view.draw();
     view.root.dataset.live = strokes;

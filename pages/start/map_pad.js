@@ -13,16 +13,31 @@ const TURN_MS = 300; // between the pad and the square that the model sees
 const WHOLE = [0, 0, 1];
 
 export class MapPad {
-  /** acts: {view: the map, trigger(name, value), repaint(), say(text), busy(): true while the animation runs} */
+  /** acts: {view: the map, trigger(name, value), repaint(), dim(on, behind), say(text), busy(): true while the animation runs} */
   constructor(acts) {
     Object.assign(this, { acts, drawing: null, drawn: true, turned: 0, turning: () => {}, sent: null });
     this.pad = new Pad({
       paint: () => acts.repaint(),
-      moved: (text) => this.live.follow(text),
+      moved: (text) => this.follow(text),
       changed: (text) => this.send(text),
       say: acts.say,
     });
-    this.live = new LiveMap(acts.view, () => Boolean(this.pad.line) || this.sent !== null);
+    this.live = new LiveMap(acts.view, () => this.isNew);
+  }
+
+  get text() {
+    return this.pad.text;
+  }
+
+  /** True while the pad holds strokes that the server has not answered. */
+  get isNew() {
+    return Boolean(this.pad.line) || this.sent !== null;
+  }
+
+  /** Draw the map of the newest strokes; until the server answers, sentences about the ones before are dimmed. */
+  follow(text) {
+    this.acts.dim(true, !this.live.ready);
+    this.live.follow(text);
   }
 
   /** True while the pointer draws instead of selecting patches. */
@@ -37,7 +52,7 @@ export class MapPad {
 
   send(text) {
     this.sent = text;
-    this.live.follow(text);
+    this.follow(text);
     clearTimeout(this.resting);
     this.acts.trigger('draw', text);
   }
@@ -51,7 +66,8 @@ export class MapPad {
     if (this.sent === drawing.strokes) {
       this.sent = null;
       this.resting = setTimeout(() => this.pad.line || this.acts.trigger('rest', drawing.strokes), REST_MS);
-    } else if (this.sent === null && !this.pad.line) this.pad.set(drawing.strokes);
+    } else if (!this.isNew) this.pad.set(drawing.strokes);
+    this.acts.dim(this.isNew);
     return drawing.frame && this.crisp(drawing);
   }
 

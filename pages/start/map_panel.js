@@ -121,7 +121,7 @@ export class Panel {
     this.head(part);
     const { model } = this.view;
     const words = part.kind === 'block' ? stationWords(model, part, this.pin) : part.words;
-    el(this.node, 'p', { class: 'mp-lead' }, words);
+    el(this.node, 'p', { class: part.stale && part.kind !== 'block' ? 'mp-lead mp-stale' : 'mp-lead' }, words);
     const ready = this.message?.header.part === this.id;
     const main = el(this.node, 'div', { class: 'mp-main' });
     if (!this.deep) this.picture(main, part);

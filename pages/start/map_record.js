@@ -163,8 +163,7 @@ export function liveMessage({ header, arrays, ...rest }, tensors) {
     const made = partArrays(part, old, tensors, depth);
     for (const [name, array] of Object.entries(made?.arrays ?? {})) changed[`${part.id}.${name}`] = array;
     if (part.kind === 'classes') return { ...part, words: classWords(probabilities, names) };
-    // A sentence with the numbers of the image before is not shown with this one.
-    return made ? { ...part, ...made.facts, words: '' } : part;
+    return made ? { ...part, ...made.facts, stale: true } : part; // its sentence has the image before's numbers
   });
   return { ...rest, header: { ...header, parts }, arrays: changed };
 }

@@ -9,7 +9,7 @@ const formatNorm = (value) => (value >= 100 ? value.toFixed(0) : value.toFixed(1
 /** A part's title, description and output shape, for a screen reader. */
 export function partWords(part) {
   const shape = part.shape_out ? ` Output: ${part.shape_out.join(' by ')}.` : '';
-  return `${part.title}: ${part.words}${shape}`;
+  return `${part.title}: ${part.stale ? '' : part.words}${shape}`;
 }
 
 /** The whole map in a few sentences, for a screen reader. */

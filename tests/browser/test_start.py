@@ -8,7 +8,7 @@ import urllib.parse
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import MOVING, Visit, settle
+from tests.browser.conftest import MOVING, Visit, frames_sent, settle
 
 pytestmark = pytest.mark.browser
 
@@ -236,3 +236,114 @@ def test_inspect_shows_the_square_that_the_model_sees_and_pins(visit: Visit) -> 
     page.get_by_role("button", name="Inspect").click()
     pad.click(position={"x": 8, "y": 8})
     page.wait_for_function("() => location.search.includes('pin=0.07')")
+
+
+# ------------------------------------------------------------ the map follows the pen
+
+NUMBERS = """(root) => [
+  root.querySelector('.mp-summary').textContent.match(/Prediction: (.+)/)[1],
+  ...[...root.querySelectorAll('.mp-block .mp-words, .mp-classes .mp-words')].map((node) => node.textContent),
+]"""
+KEEP_TILES = """(root) => (window.tiles = [...root.querySelectorAll('.mp-tile')].map((node) =>
+  node.getContext('2d').getImageData(0, 0, node.width, node.height).data))"""
+TILE_DIFFERENCES = f"""(root) => {{
+  const before = window.tiles;
+  return ({KEEP_TILES})(root).map((data, tile) => data.length === before[tile].length
+    ? data.reduce((sum, value, i) => sum + Math.abs(value - before[tile][i]), 0) / data.length : Infinity);
+}}"""
+LIVE = "([root, text]) => root.dataset.live !== undefined && root.dataset.live.length > text.length"
+CAPTION = "[data-pending] ~ * [data-testid=stCaptionContainer]"
+
+
+def ready_to_follow(visit: Visit, **kind: object) -> Page:
+    """Start with an empty pad, after the model's weights have arrived."""
+    page = visit("", **kind)
+    the_map(page).wait_for()
+    page.wait_for_load_state("networkidle")
+    page.get_by_role("button", name="Clear").click()
+    drawn(page, 0)
+    page.wait_for_function(
+        "([root]) => root.dataset.live === ''", arg=[the_map(page).element_handle()], timeout=60_000
+    )
+    expect(page.locator("[data-pending]")).to_have_count(0)
+    return page
+
+
+def press_and_move(page: Page, *places: tuple[float, float]) -> None:
+    """Draw without lifting the pen, and wait until the map shows the line."""
+    root = the_map(page)
+    before = root.get_attribute("data-live") or ""
+    box = page.locator("[data-part=picture] canvas").bounding_box()
+    assert box
+    for i, (x, y) in enumerate(places):
+        page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"], steps=6 if i else 1)
+        if not i:
+            page.mouse.down()
+    page.wait_for_function(LIVE, arg=[root.element_handle(), before])
+
+
+def test_the_map_follows_the_pen_without_a_message_and_dims_what_the_server_wrote(visit: Visit) -> None:
+    page = ready_to_follow(visit)
+    sent = frames_sent(page)
+    root = the_map(page)
+    page.wait_for_load_state("networkidle")
+    press_and_move(page, (0.3, 0.2), (0.7, 0.2), (0.4, 0.85))
+    expect(root.locator(".mp-summary")).to_contain_text("Prediction: 7")
+    assert not sent and root.get_attribute("data-drawing") == ""
+    assert page.locator(CAPTION).first.evaluate("node => getComputedStyle(node).opacity") == "0.4"
+    page.mouse.up()
+    drawn(page, 1)
+    expect(page.locator("[data-pending]")).to_have_count(0)
+    assert sent and root.evaluate(BEST) == "7"
+
+
+@pytest.mark.parametrize("width", [390, 1400])
+def test_the_lifted_pens_map_is_the_servers(visit: Visit, width: int) -> None:
+    """Numbers and tiles that the engine wrote while the server was away are the server's, once it answers."""
+    page = ready_to_follow(visit, width=width)
+    root = the_map(page)
+    page.context.set_offline(True)
+    press_and_move(page, (0.3, 0.2), (0.7, 0.2), (0.4, 0.85))
+    before = root.get_attribute("data-live")
+    page.mouse.up()
+    page.wait_for_function(
+        "([root, text]) => root.dataset.live !== text", arg=[root.element_handle(), before]
+    )
+    live = root.evaluate(NUMBERS)
+    root.evaluate(f"(root) => {{ ({KEEP_TILES})(root); }}")
+    assert root.get_attribute("data-drawing") == ""
+    page.context.set_offline(False)
+    assert drawn(page, 1) == root.get_attribute("data-live")
+    expect(page.locator("[data-pending]")).to_have_count(0)
+    page.mouse.move(1, 1)
+    settle(page)
+    for engine, server in zip(live, root.evaluate(NUMBERS), strict=True):
+        assert re.sub(r"[\d.]+", "", engine.replace("\N{MINUS SIGN}", "")) == re.sub(r"[\d.]+", "", server)
+        numbers = [[float(number) for number in re.findall(r"\d+\.\d+", text)] for text in (engine, server)]
+        assert numbers[0] == pytest.approx(numbers[1], abs=0.2)
+    assert width > 400 or len(live) > 12
+    parts = root.locator(".mp-part").evaluate_all("(nodes) => nodes.map((node) => node.dataset.part)")
+    differences = dict(zip(parts, root.evaluate(TILE_DIFFERENCES), strict=True))
+    del differences["embed"]  # the server selects filters for each image; while drawing, the ones before stay
+    if width > 400:
+        assert all(difference < 2 for difference in differences.values()), differences
+
+
+def test_without_a_worker_the_server_answers_and_the_classes_are_dimmed_until_then(visit: Visit) -> None:
+    page = visit("")
+    page.add_init_script("delete window.Worker")
+    page.reload()
+    settle(page)
+    root = the_map(page)
+    page.get_by_role("button", name="Clear").click()
+    drawn(page, 0)
+    box = page.locator("[data-part=picture] canvas").bounding_box()
+    assert box
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 0.12 * box["height"])
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 0.88 * box["height"], steps=6)
+    assert page.locator(".mp-classes").evaluate("node => getComputedStyle(node).opacity") == "0.4"
+    page.mouse.up()
+    drawn(page, 1)
+    assert root.get_attribute("data-live") is None and root.evaluate(BEST) == "1"
+    assert page.locator(".mp-classes").evaluate("node => getComputedStyle(node).opacity") == "1"
