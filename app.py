@@ -7,7 +7,7 @@ import streamlit as st
 from starlette.middleware import Middleware
 
 from pages.classroom import class_bar, teacher_key
-from pages.controls import query_params
+from pages.controls import link_notice, query_params
 from pages.frame import foot, health_check, menu, startup, upload_guard, websocket_limits
 from pages.frame.page import mount_browser, show_file_errors
 from pages.lessons import editor, open_lesson, panel
@@ -32,8 +32,11 @@ def draw() -> None:
         open_lesson.read_address(slug)
         sidebar.draw(slug)
         with panel.draw_beside(slug):
+            notice = st.container()
             with show_file_errors():
                 page.run()
+            with notice:
+                link_notice.draw(slug)
             foot.draw(slug)
             editor.draw_add_button(slug)
 

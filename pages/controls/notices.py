@@ -1,5 +1,8 @@
 """Show sentences that stay until the user dismisses them or acts on them."""
 
+from collections.abc import Callable
+from functools import partial
+
 import streamlit as st
 
 from vitviz.text import plain
@@ -23,8 +26,12 @@ def draw_notice(key: str) -> None:
 
     Which run of the script comes first is unknown after a click or a link, so drawing a notice must not remove it.
     """
-    if not (sentence := st.session_state.get(key)):
-        return
+    if sentence := st.session_state.get(key):
+        draw_dismissible(sentence, key, partial(clear_notice, key))
+
+
+def draw_dismissible(sentence: str, key: str, dismiss: Callable[[], None]) -> None:
+    """Draw a sentence beside the button that calls `dismiss`."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.warning(plain(sentence), icon=":material/info:")
-        st.button("Dismiss", key=f"{key}.dismiss", type="tertiary", on_click=clear_notice, args=(key,))
+        st.button("Dismiss", key=f"{key}.dismiss", type="tertiary", on_click=dismiss)

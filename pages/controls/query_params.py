@@ -18,7 +18,7 @@ from urllib.parse import urlencode
 import streamlit as st
 from streamlit.runtime.scriptrunner import StopException, get_script_run_ctx
 
-from pages.controls import session_keys
+from pages.controls import link_notice, session_keys
 from pages.stores import session
 
 # After a new address, a browser still sends the old one with an event that was on its way.
@@ -65,6 +65,7 @@ def _read_address() -> None:
     st.session_state[session_keys.SUPERSEDED] = recent
     session_keys.get_dict(session_keys.INCOMING).clear()
     if not stale and linked != written:
+        link_notice.clear()
         apply_values(linked)
     session_keys.get_dict(session_keys.OUTGOING).clear()
 

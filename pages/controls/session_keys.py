@@ -7,6 +7,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 CONTROL_VALUES = "_kept"  # dict: control key -> last value; survives pages that do not draw the control
 INCOMING = "_incoming"  # dict: query parameters that the address changed, until a control takes them
+UNUSABLE = "_unusable"  # dict: control key -> link_notice.UnusableValue of this address
 OUTGOING = "_outgoing"  # dict: query parameters of this run's selection and controls
 WRITTEN = "_written"  # dict: the query parameters that this session wrote last
 SUPERSEDED = "_superseded"  # list of (time, dict): recent earlier values of WRITTEN

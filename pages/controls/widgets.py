@@ -3,9 +3,9 @@
 Every widget receives its current value as its default too: a browser that first shows a widget in a later run (in a
 popover that opens then) would otherwise start at 0 or at the first option.
 
-A key is `page.control`. An invalid value (an old link, a hostile one, another model) falls back to the default,
-silently. A control that is unavailable receives `why_not`: it is disabled, with that sentence as its help, and keeps
-its value.
+A key is `page.control`. An invalid value (an old link, a hostile one, another model) falls back to the default; one of
+a link is named (`link_notice`). A control that is unavailable receives `why_not`: it is disabled, with that sentence as
+its help, and keeps its value.
 
 A page holds its controls as one frozen value, read once and passed on:
 
@@ -35,7 +35,7 @@ from streamlit.cursor import RunningCursor
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 
-from pages.controls import popover, query_params, session_keys
+from pages.controls import link_notice, popover, query_params, session_keys
 from vitviz.text import parse_float, parse_int
 
 T = TypeVar("T")
@@ -124,6 +124,8 @@ def _resolve_start(key: str, default: T, parse: Callable[[str], T | None], valid
     """Return a widget's start value and put it into the session if it is drawn: link, widget, stored, default."""
     linked = query_params.take_value(key)
     parsed = None if linked is None else parse(linked)
+    if linked is not None and not (parsed is not None and valid(parsed)):
+        link_notice.add_value(key, linked)
     drawn: Any = st.session_state.get(key, _MISSING)
     stored = drawn if drawn is not _MISSING else session_keys.get_control_values().get(key, default)
     preferred = parsed if parsed is not None and valid(parsed) else stored
@@ -187,6 +189,7 @@ def _draw_control(
     if not popover.is_closed():
         disabled = why_not is not None
         setting = widget(*arguments, key=key, help=why_not or help, disabled=disabled, **options)
+    link_notice.add_label(key, str(arguments[0]), setting)
     store_value(key, setting)
     return setting
 
@@ -354,11 +357,14 @@ def pills(
 ) -> tuple[str, ...]:
     """Draw options of which several are selected, and return them in order; undo a click beyond `least` or `most`.
 
-    Options contain no comma. Unknown options of a link are ignored.
+    Options contain no comma. Unknown options of a link are left out and named.
     """
     linked = query_params.take_value(key)
     if linked is not None:
-        st.session_state[key] = linked.split(_SEPARATOR)
+        names = linked.split(_SEPARATOR)
+        st.session_state[key] = names
+        if missing := [name for name in names if name not in options]:
+            link_notice.add_value(key, _SEPARATOR.join(missing))
     elif key not in st.session_state:
         st.session_state[key] = list(session_keys.get_control_values().get(key, default))
     selected = _filter_options(st.session_state[key], options)
@@ -370,6 +376,7 @@ def pills(
         st.pills(
             label, options, selection_mode="multi", default=list(selected), key=key, format_func=format_func
         )
+    link_notice.add_label(key, label, selected)
     store_value(key, selected)
     return selected
 
@@ -400,6 +407,7 @@ def segmented_groups(
                     label_visibility="collapsed",
                 )
     _clear_other_section(row, key, selected)
+    link_notice.add_label(key, "View", selected)
     store_value(key, selected)
     return selected
 

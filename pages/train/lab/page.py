@@ -249,8 +249,10 @@ def _draw_prediction(focus: Run | Recording) -> None:
 
 def main() -> None:
     row = page.header("live_lab")
-    run_id = st.session_state.get(session_keys.INCOMING, {}).get(lab_controls.StageControls.key("run"))
+    run_key = lab_controls.StageControls.key("run")
+    run_id = st.session_state.get(session_keys.INCOMING, {}).get(run_key)
     if run_id and not runs.adopt_run(session.get_current(), run_id):
+        query_params.take_value(run_key)  # without the run no control takes it
         lab_controls.set_notice(
             "The run of this link is missing: it was deleted or has expired on this server."
         )

@@ -70,9 +70,12 @@ def draw() -> RunConfig | ValueError:
 
 def _adopt_linked_dataset() -> None:
     """Add the uploaded dataset that a link names to this session, or store a notice if it is missing."""
-    linked_name = st.session_state.get(session_keys.INCOMING, {}).get(RecipeControls.key("dataset"), "")
+    key = RecipeControls.key("dataset")
+    linked_name = st.session_state.get(session_keys.INCOMING, {}).get(key, "")
     if uploaded_datasets.is_uploaded(linked_name):
         adopted = user_datasets.adopt_dataset(session.get_current(), linked_name)
+        if not adopted:
+            query_params.take_value(key)  # the notice names it
         notices.store_notice(dataset_upload.LINK_NOTICE, "" if adopted else DATASET_MISSING)
 
 

@@ -201,7 +201,7 @@ def _server(folder: Path) -> Iterator[None]:
         stack.enter_context(patch.dict(os.environ, environment))
         stack.enter_context(patch.object(catalogue, "CHECKPOINTS", folder / "checkpoints"))
         stack.enter_context(patch.object(manifest_scanner, "scan_component_manifests", nothing))
-        stack.enter_context(patch.object(startup, "start_warm_up", lambda: None))
+        stack.enter_context(patch.object(startup, "start_background_thread", lambda: None))
         stack.enter_context(patch_config_options({"client.showErrorDetails": "full"}))
         stack.enter_context(patch.object(popover, "_read_open", lambda place: True))
         yield
