@@ -176,7 +176,9 @@ def test_every_study_is_complete_for_its_question(name: str) -> None:
             assert [*numbers.titles] == [*declared]
 
 
-@pytest.mark.parametrize("name", ["one_knob_digits", "one_slip_digits", "one_slip_shapes", "tuning", "transfer"])
+@pytest.mark.parametrize(
+    "name", ["one_knob_digits", "one_slip_digits", "one_slip_shapes", "tuning", "transfer"]
+)
 def test_every_cell_of_a_design_is_stored(name: str) -> None:
     """All values or methods, each with all seeds."""
     rows = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))["rows"]
