@@ -55,7 +55,8 @@ def load(
         labels: class names, one per output; None: those of the files.
         step: of a vitviz checkpoint with several moments of its training; None: the last.
         settings: by timm's names, over what the files state: num_heads, img_size, mean, std, crop_pct,
-            interpolation, global_pool, act_layer; of rotary positions rope_type, or architecture.
+            interpolation, global_pool, act_layer; architecture, a name of timm's; rope_type='none' where
+            there are no rotary positions.
 
     Raises:
         TypeError: if the source is none of these, or a setting is unknown or fixed by the weights.

@@ -157,8 +157,9 @@ def timm_siglip(draw: Draw, folder: Path) -> Peer:
 
 
 def timm_aimv2(draw: Draw, folder: Path) -> Peer:
+    import_torchvision()
     layers = importlib.import_module("timm.layers")
-    return timm_vit(
+    peer = timm_vit(
         draw,
         folder,
         class_token=False,
@@ -170,6 +171,8 @@ def timm_aimv2(draw: Draw, folder: Path) -> Peer:
         mlp_layer=layers.SwiGLU,
         act_layer=nn.SiLU,
     )
+    written(peer.model, folder, read_module(peer.model))
+    return peer
 
 
 def timm_deit(draw: Draw, folder: Path) -> Peer:

@@ -24,6 +24,11 @@ def describe(shapes: Shapes, settings: Settings) -> ViTConfig:
         raise PretrainedError(
             f"its pooling (pool_type {settings.get('pool_type')!r:.40}) is not supported: only 'tok' is"
         )
+    if "norm_pre.weight" not in shapes and settings.get("pool_type", "embed_dim") is None:
+        raise PretrainedError(
+            "without a norm before the blocks its names do not show its pooling (CLIPA's is a mean): open it with its"
+            " open_clip_config.json"
+        )
     quick = settings.get("quick_gelu")
     if quick is None and not settings.get("embed_dim", "act_layer"):
         settings.assume(

@@ -49,9 +49,8 @@ _TRAINED_ONLY = (
     "class_output",
     "rope_theta",
 )
-_ROTARY_SETTINGS = (
-    "rope_type='cat' (EVA-02, PE), 'dinov3' or 'mixed', or architecture='NAME' with timm's name of the model"
-)
+_STATE_NAME = "state architecture='NAME' with timm's name of the model"
+_STATE_POSITIONS = f"{_STATE_NAME}, or rope_type='none' if it has no rotary positions"
 
 
 def translate_vit(state: State) -> State:
@@ -101,7 +100,7 @@ def check_periods(state: State) -> None:
 
 
 def translate_dinov3(state: State) -> State:
-    """Return the tensors of the DINOv3 authors' files; norms of [CLS] in training are not read."""
+    """Return the tensors of the DINOv3 authors' files; a norm of training is not read."""
     state = dict(state)
     check_periods(state)
     return translate_vit(state)
@@ -112,23 +111,36 @@ def describe_timm_vit(shapes: Shapes, settings: Settings) -> ViTConfig:
     read_patches(shapes)  # broken tensors are named before missing settings
     if settings.get("rope_type") is None:
         unnormed = "norm.weight" not in shapes and "fc_norm.weight" not in shapes
-        if unnormed and "norm_pre.weight" in shapes:
+        pooled = "attn_pool.latent" in shapes  # SigLIP's, without a norm before the blocks; PE has one
+        if "norm_pre.weight" in shapes and (unnormed or pooled):
             raise PretrainedError(
-                f"its names are those of timm's PE, whose rotary positions differ: state {_ROTARY_SETTINGS}"
+                f"its names are those of timm's PE, whose rotary positions they do not show: {_STATE_POSITIONS}"
             )
         if "pos_embed" not in shapes or unnormed and "cls_token" not in shapes:
-            raise PretrainedError(
-                f"its names do not show its positions: state {_ROTARY_SETTINGS}, or rope_type='none'"
-            )
+            raise PretrainedError(f"its names do not show its positions: {_STATE_POSITIONS}")
+    if settings.get("norm_place") is None and _may_be_res_post(shapes):
+        raise PretrainedError(
+            "its names are those of timm's vit_base_patch16_rpn_224, with norms after the sublayers, and of a plain ViT"
+            f" without biases of queries, keys and values: {_STATE_NAME}"
+        )
     return _describe(shapes, settings)
+
+
+def _may_be_res_post(shapes: Shapes) -> bool:
+    layers = (
+        "blocks.0.attn.qkv.bias",
+        "blocks.0.ls1.gamma",
+        "blocks.0.attn.q_norm.weight",
+        "norm_pre.weight",
+    )
+    plain = "blocks.0.norm1.bias" in shapes and not any(name in shapes for name in (*layers, "cls_token"))
+    return plain and "fc_norm.weight" in shapes
 
 
 def describe_eva(shapes: Shapes, settings: Settings) -> ViTConfig:
     """Return the config of a timm Eva, whose names do not show its rotary positions."""
     if settings.get("rope_type") is None and "rope.freqs" not in shapes:
-        raise PretrainedError(
-            f"its names do not show whether it has rotary positions: state {_ROTARY_SETTINGS}"
-        )
+        raise PretrainedError(f"its names do not show whether it has rotary positions: {_STATE_POSITIONS}")
     return _describe(shapes, settings)
 
 
@@ -161,12 +173,13 @@ def _describe(shapes: Shapes, settings: Settings) -> ViTConfig:
     elif settings.get("act_layer") is not None:
         differences["activation"] = read_activation(settings)
     differences["norm"] = settings.get("norm_place") or "pre"
-    if "norm_pre.weight" in shapes:  # timm's CLIP towers
+    # timm's CLIP towers, BEiT-3 and AIMv2
+    clip, sub_norms = "norm_pre.weight" in shapes, "blocks.0.attn.norm.weight" in shapes
+    if clip or sub_norms or "blocks.0.norm1.bias" not in shapes:
         differences["norm_eps"] = settings.number("layer_norm_eps", 1e-5)
-        if settings.get("architecture", "act_layer") is None:
-            settings.assume(
-                "The file does not state its activation: GELU is assumed (OpenAI's weights need QuickGELU)."
-            )
+    if settings.get("architecture", "act_layer") is None and (clip or not has_cls):
+        other = "OpenAI's weights need QuickGELU" if clip else "some SigLIPs need its tanh form"
+        settings.assume(f"The file does not state its activation: GELU is assumed ({other}).")
     if "head.weight" in shapes and "head.bias" not in shapes:
         differences["projection"] = shapes["head.weight"][0]
         shapes = {name: shape for name, shape in shapes.items() if name != "head.weight"}
@@ -178,6 +191,10 @@ def _describe_pool(shapes: Shapes, settings: Settings) -> dict[str, object]:
     hidden, width = shapes["attn_pool.mlp.fc1.weight"]
     heads = settings.integer("attn_pool_num_heads")
     own = settings.get("pool_include_prefix")
+    if own is None and ("cls_token" in shapes or "reg_token" in shapes):
+        raise PretrainedError(
+            f"its names do not show whether its attention pooling reads the prefix tokens: {_STATE_NAME}"
+        )
     return {
         "pool_heads": heads or 0,
         "pool_activation": settings.get("attn_pool_act_layer") or "gelu",
@@ -195,6 +212,10 @@ def _describe_rotary(shapes: Shapes, settings: Settings) -> dict[str, object]:
     if kind not in ("cat", "dinov3", "mixed"):
         raise PretrainedError(
             f"its rotary positions ({kind!r:.40}) are not supported: known are cat, dinov3, mixed"
+        )
+    if settings.get("rope_grid_indexing") is None:
+        raise PretrainedError(
+            f"rope_type {kind!r} alone does not say how its positions are counted: {_STATE_NAME}"
         )
     reference = settings.get("ref_feat_shape")
     if isinstance(reference, list | tuple) and len(set(reference)) > 1:
@@ -304,7 +325,7 @@ DINOV3 = Format(
     r"^(?P<prefix>(?:[\w-]+\.)*?)storage_tokens$",
     translate_dinov3,
     describe_dinov3,
-    unread=r"^(?:local_)?cls_norm\.",
+    unread=r"^local_cls_norm\.",
     needs=r"^patch_embed\.proj\.weight$",
 )
 EVA = Format(

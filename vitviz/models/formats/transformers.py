@@ -99,6 +99,10 @@ def describe(shapes: Shapes, settings: Settings) -> ViTConfig:
             raise PretrainedError("CLIP with a classifier is not supported: only its image side is")
         differences["projection"] = head[0] if head else 0
         differences["activation"] = settings.get("hidden_act") or "quick_gelu"
+        if settings.get("hidden_act") is None:
+            settings.assume(
+                "The file does not state its activation: QuickGELU is assumed (LAION's weights need GELU)."
+            )
         shapes = {name: shape for name, shape in shapes.items() if name != "head.weight"}
     if "pos_embed" not in shapes:
         differences |= {"positions": "rotary", "rope_theta": settings.number("rope_theta", 100.0)}
