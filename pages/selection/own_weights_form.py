@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, get_args
+from typing import get_args
 
 import streamlit as st
 
@@ -23,9 +23,7 @@ _RESIZED = {
 _ERROR = "own_weights._error"
 _OPENED = "own_weights._opened"
 _CONVERT = "own_weights._convert"  # code that converts another format to safetensors
-_LABELS, _NORMALISATION, _INTERPOLATION, _CROP, _HEADS = (
-    f"own_weights._{name}" for name in ("labels", "normalisation", "interpolation", "crop", "heads")
-)
+_SETTINGS = ("labels", "normalisation", "interpolation", "crop", "heads")
 _TYPES = "safetensors zip pth pt bin ckpt h5 npz onnx".split()  # all after 'zip' are refused with a reason
 _AS_NOW = "As now"
 _NORMALISATIONS: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
@@ -73,22 +71,34 @@ def draw_settings(chosen: str) -> None:
 
 def _draw_settings(chosen: str) -> None:
     """Draw what was assumed about the user's model, its preprocessing, and a form that changes both."""
-    from vitviz.models.loaded_model import list_head_counts
+    from vitviz.models.loaded_model import list_assumptions, list_head_counts
 
     model = own_weights.get_model(chosen)
+    keys = _name_widgets(chosen)
     st.markdown(f"{plain(model.title)}: {plain(describe_preparation(model.preparation))}")
     for note in model.notes:
         st.caption(plain(note))
-    with st.form("own_weights._settings", border=False):
+    if list_assumptions(model.notes):
+        st.button(
+            "Confirm what is assumed",
+            icon=":material/check:",
+            key=f"own_weights._confirm.{chosen}",
+            on_click=_confirm,
+            args=(chosen,),
+        )
+    with st.form(f"own_weights._settings.{model.digest}", border=False):
         if model.classes:
-            st.text_area("Labels, one per line", "\n".join(model.classes), key=_LABELS, height=120)
+            st.text_area("Labels, one per line", "\n".join(model.classes), key=keys["labels"], height=120)
         counts = list_head_counts(model.config)
         left, middle, right, *more = st.columns(4 if counts else 3)
         presets = _NORMALISATIONS if model.preparation.in_chans == 3 else {}
-        left.selectbox("Mean and std", [_AS_NOW, *presets], key=_NORMALISATION)
+        left.selectbox("Mean and std", [_AS_NOW, *presets], key=keys["normalisation"])
         methods = list(get_args(Interpolation))
         middle.selectbox(
-            "Interpolation", methods, methods.index(model.preparation.interpolation), key=_INTERPOLATION
+            "Interpolation",
+            methods,
+            methods.index(model.preparation.interpolation),
+            key=keys["interpolation"],
         )
         right.number_input(
             "Crop",
@@ -96,7 +106,7 @@ def _draw_settings(chosen: str) -> None:
             max(1.0, model.preparation.crop_fraction),
             model.preparation.crop_fraction,
             0.05,
-            key=_CROP,
+            key=keys["crop"],
             help="Share of the shorter side.",
         )
         if counts:
@@ -105,10 +115,16 @@ def _draw_settings(chosen: str) -> None:
                 "Heads",
                 counts,
                 current,
-                key=_HEADS,
+                key=keys["heads"],
                 help="Weights have the same shape for all of these numbers.",
             )
         st.form_submit_button("Apply", on_click=_change_model, args=(chosen,), width="stretch")
+
+
+def _name_widgets(key: str) -> dict[str, str]:
+    """Return keys of the form's widgets that no other model has, nor this one after a change."""
+    digest = own_weights.get_model(key).digest
+    return {name: f"own_weights._{name}.{key}.{digest}" for name in _SETTINGS}
 
 
 def describe_preparation(preparation: Preparation) -> str:
@@ -124,21 +140,32 @@ def describe_preparation(preparation: Preparation) -> str:
 def _change_model(key: str) -> None:
     from vitviz.models.pretrained_list import PretrainedError
 
-    values: Any = st.session_state
-    labels = tuple(line.strip() for line in values.get(_LABELS, "").splitlines() if line.strip())
     try:
         preparation = own_weights.get_model(key).preparation
-        mean, std = _NORMALISATIONS.get(values[_NORMALISATION], (preparation.mean, preparation.std))
+        values = {name: st.session_state.get(widget) for name, widget in _name_widgets(key).items()}
+        labels = tuple(line.strip() for line in (values["labels"] or "").splitlines() if line.strip())
+        mean, std = _NORMALISATIONS.get(values["normalisation"], (preparation.mean, preparation.std))
         changed = replace(
-            preparation, mean=mean, std=std, interpolation=values[_INTERPOLATION], crop_fraction=values[_CROP]
+            preparation,
+            mean=mean,
+            std=std,
+            interpolation=values["interpolation"],
+            crop_fraction=values["crop"],
         )
-        own_weights.change_model(session.get_current(), key, labels, changed, values.get(_HEADS))
+        own_weights.change_model(session.get_current(), key, labels, changed, values["heads"])
         notices.clear_notice(_ERROR)
         st.session_state[session_keys.MODEL_DIALOG] = ""
     except KeyError:
         _store_error("the weights have expired: upload them again")
     except PretrainedError as error:
         _store_error(str(error))
+
+
+def _confirm(key: str) -> None:
+    try:
+        own_weights.confirm_assumptions(session.get_current(), key)
+    except KeyError:
+        _store_error("the weights have expired: upload them again")
 
 
 def _remove_weights(key: str) -> None:

@@ -29,7 +29,7 @@ from pages.stores.model_choice import ModelChoice
 from pages.streamlit_fixes import element_cache, installation
 from vitviz.pin import Pin
 from vitviz.plots.theme import Mode
-from vitviz.text import parse_float, parse_int
+from vitviz.text import parse_float, parse_int, plain, plural
 from vitviz.upload_limits import WEIGHTS_PER_USER
 
 _NAME = re.compile(r"[a-z0-9_]{1,64}")
@@ -44,6 +44,7 @@ WEIGHTS_EXPIRED = (
 RUN_DELETED = "This run was deleted or has expired. Another model is shown."
 RUN_EMPTY = "This run has no snapshot yet. Another model is shown."
 CHECKPOINT_MISSING = "This model is not on this server. Another model is shown."
+_WHERE_TO_CONFIRM = "Confirm or change it under 'Add a model'."
 _FOLLOW_POLL_S = 1.5
 _FOLLOW_KEY, _FOLLOWED_RUN = "nouns.follow", "nouns._followed"
 
@@ -203,7 +204,13 @@ def _draw_newest_card(key: str) -> None:
 
 def _draw_card(place: DeltaGenerator, model: ModelChoice, step: int) -> None:
     thumbnail = _encode_model(shared_cache.identify_weights(model, step), model, step, selection.get_theme())
-    card = thumbnail, model.title, catalogue.is_random(model, step), _describe_step(model, step)
+    card = (
+        thumbnail,
+        model.title,
+        catalogue.is_random(model, step),
+        _describe_step(model, step),
+        model.assumptions,
+    )
     element_cache.draw_cached(place, _draw_model_card, *card, private=catalogue.is_private(model))
     if installation.is_enabled():  # otherwise nothing of a collapsed sidebar is seen
         st.html(f'<div class="vv-strip">{escape(model.title)} · step {step:,}</div>')
@@ -226,12 +233,21 @@ def _store_clicked_model() -> None:
     st.session_state[session_keys.MODEL_CHOSEN] = True
 
 
-def _draw_model_card(thumbnail: str, title: str, random: bool, note: str) -> None:
+def _draw_model_card(
+    thumbnail: str, title: str, random: bool, note: str, assumptions: tuple[str, ...]
+) -> None:
     with st.container(width=_MODEL_PX, height=_MODEL_PX, border=False, key="nouns-model-picture"):
         st.image(thumbnail, alt=f"Thumbnail of {title}", width=_MODEL_PX)
     with st.container(gap="xxsmall"):
         if random:
             st.badge("random weights", icon=":material/casino:", color="orange")
+        if assumptions:
+            st.badge(
+                plural(len(assumptions), "assumption"),
+                icon=":material/help:",
+                color="orange",
+                help=plain("\n\n".join((*assumptions, _WHERE_TO_CONFIRM))),
+            )
         st.caption(note)
 
 

@@ -21,6 +21,7 @@ class ModelChoice:
     curve: tuple[tuple[int, float], ...] = ()  # (step, validation accuracy)
     path: Path | None = None
     file_name: str = ""  # of uploaded weights
+    assumptions: tuple[str, ...] = ()  # of uploaded weights, until they are confirmed or changed
     accuracy: float | None = None  # on test images; for a run, the best on validation images
 
     @property

@@ -167,7 +167,7 @@ def change_model(
         KeyError: if it has expired or is another user's.
     """
     from vitviz.models.formats.checkpoint_settings import check_labels
-    from vitviz.models.loaded_model import change_head_count
+    from vitviz.models.loaded_model import change_head_count, drop_notes
 
     entry = STORE.get(key.removeprefix(KEY))
     if entry is None or not is_owner(user, key):
@@ -177,8 +177,39 @@ def change_model(
         model = change_head_count(model, num_heads)
     classes = check_labels(labels, model.config.num_classes)
     digest = hashlib.sha256(repr((model.digest, classes, preparation)).encode()).hexdigest()
-    changed = replace(model, classes=classes, preparation=preparation, digest=digest, notes=())
+    stated = [
+        name
+        for name, is_changed in (
+            ("num_heads", num_heads not in (None, current)),
+            ("labels", classes != model.classes),
+            ("mean", preparation.mean != model.preparation.mean),
+        )
+        if is_changed
+    ]
+    changed = replace(
+        model,
+        classes=classes,
+        preparation=preparation,
+        digest=digest,
+        notes=drop_notes(entry.model.notes, stated),
+    )
     STORE.lend(key.removeprefix(KEY), replace(entry, model=changed), user.token)
+
+
+def confirm_assumptions(user: UserSession, key: str) -> None:
+    """Remove the notes on assumptions of a user's model; the others stay.
+
+    Raises:
+        KeyError: if it has expired or is another user's.
+    """
+    from vitviz.models.loaded_model import list_assumptions
+
+    entry = STORE.get(key.removeprefix(KEY))
+    if entry is None or not is_owner(user, key):
+        raise KeyError(key)
+    assumed = list_assumptions(entry.model.notes)
+    notes = tuple(note for note in entry.model.notes if note not in assumed)
+    STORE.lend(key.removeprefix(KEY), replace(entry, model=replace(entry.model, notes=notes)), user.token)
 
 
 def list_choices(user: UserSession) -> tuple[ModelChoice, ...]:
@@ -188,6 +219,8 @@ def list_choices(user: UserSession) -> tuple[ModelChoice, ...]:
 
 
 def _build_choice(name: str, entry: OpenedModel) -> ModelChoice:
+    from vitviz.models.loaded_model import list_assumptions
+
     opened = entry.model
     classes = len(opened.classes)
     head = f"{classes:,} classes" if classes else "no head"
@@ -200,6 +233,7 @@ def _build_choice(name: str, entry: OpenedModel) -> ModelChoice:
         preparation=opened.preparation,
         trained_on=opened.trained_on,
         steps=(0,),
+        assumptions=list_assumptions(opened.notes),
     )
 
 

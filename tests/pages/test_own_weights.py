@@ -44,6 +44,72 @@ def send(app: AppTest, data: bytes) -> AppTest:
     return uploader(app).upload("mine.safetensors", data, "application/octet-stream").run()
 
 
+def widget(key: str, name: str) -> str:
+    return f"own_weights._{name}.{key}.{own_weights.get_model(key).digest}"
+
+
+def press(app: AppTest, label: str) -> None:
+    next(button for button in app.button if button.label == label).click().run()
+    assert not app.exception
+
+
+def chips(app: AppTest) -> list[str]:
+    return [text.value for text in app.sidebar.markdown if "assumption" in text.value]
+
+
+def test_values_of_one_upload_are_never_applied_to_the_next(open_app: OpenApp, good: bytes) -> None:
+    app = send(open_app(PAGE, image="sample:cat"), good)
+    first = app.sidebar.selectbox(key="model").value
+    app.text_area(key=widget(first, "labels")).set_value("ant\nbee\ncat")
+    app.selectbox(key=widget(first, "heads")).set_value(6)
+    app.number_input(key=widget(first, "crop")).set_value(0.5)
+    app.selectbox(key=widget(first, "interpolation")).set_value("bilinear")
+    app.selectbox(key=widget(first, "normalisation")).set_value("CLIP")
+    press(app, "Apply")
+    changed = own_weights.get_model(first)
+    assert changed.preparation.crop_fraction == 0.5 and changed.config.num_heads == 6
+    other = save(create_model(replace(find(TINY).config, num_classes=3), seed=2).state_dict())
+    app = send(app, other)
+    second = app.sidebar.selectbox(key="model").value
+    before = own_weights.get_model(second)
+    assert second != first
+    assert app.text_area(key=widget(second, "labels")).value == "0\n1\n2"
+    assert app.selectbox(key=widget(second, "heads")).value == 3
+    assert app.number_input(key=widget(second, "crop")).value == before.preparation.crop_fraction != 0.5
+    assert app.selectbox(key=widget(second, "interpolation")).value == "bicubic"
+    press(app, "Apply")
+    after = own_weights.get_model(second)
+    assert (after.classes, after.config, after.preparation) == (
+        ("0", "1", "2"),
+        before.config,
+        before.preparation,
+    )
+
+
+def test_an_assumption_stays_at_the_model_until_it_is_confirmed_or_changed(
+    open_app: OpenApp, good: bytes
+) -> None:
+    app = send(open_app(PAGE, image="sample:cat"), good)
+    key = app.sidebar.selectbox(key="model").value
+    assumed = [note for note in own_weights.get_model(key).notes if "assum" in note]
+    assert len(assumed) == 2 and "number of heads" in " ".join(assumed)
+    assert ["2 assumptions" in chip for chip in chips(app)] == [True]
+    for page in ("pages/lenses/layers/page.py", "pages/lenses/positions/page.py"):
+        elsewhere = open_app(page, image="sample:cat", model=key)
+        assert ["2 assumptions" in chip for chip in chips(elsewhere)] == [True]
+    app.number_input(key=widget(key, "crop")).set_value(0.5)
+    press(app, "Apply")
+    assert [note for note in own_weights.get_model(key).notes if "assum" in note] == assumed
+    app.sidebar.button(key="nouns.more").click().run()
+    app.selectbox(key=widget(key, "heads")).set_value(6)
+    press(app, "Apply")
+    assert ["1 assumption" in chip for chip in chips(app)] == [True]
+    assert any("name no classes" in note for note in own_weights.get_model(key).notes)
+    app.sidebar.button(key="nouns.more").click().run()
+    press(app, "Confirm what is assumed")
+    assert not chips(app) and any("name no classes" in note for note in own_weights.get_model(key).notes)
+
+
 def test_own_weights_are_a_model_of_this_visit(open_app: OpenApp, good: bytes) -> None:
     app = send(open_app(PAGE, image="sample:cat"), good)
     assert not app.exception
@@ -79,7 +145,14 @@ def test_removed_weights_are_forgotten_and_their_link_says_so(open_app: OpenApp,
         (b"PK\x03\x04 and more", "can run code"),
         (save({"a": torch.zeros(2)}), "No vision transformer"),
         (
-            save({"blocks.0.attn.qkv.weight": torch.zeros(6, 2), "patch_embed.proj.weight": torch.zeros(2)}),
+            save(
+                {
+                    "blocks.0.attn.qkv.weight": torch.zeros(6, 2),
+                    "patch_embed.proj.weight": torch.zeros(2),
+                    "cls_token": torch.zeros(1, 1, 2),
+                    "pos_embed": torch.zeros(1, 5, 2),
+                }
+            ),
             "4 sides",
         ),
     ],
@@ -122,9 +195,9 @@ def test_the_owner_changes_labels_and_preprocessing(open_app: OpenApp, good: byt
     assert before.classes == ("0", "1", "2") and any("number of heads" in note for note in before.notes)
 
     def apply(labels: str) -> None:
-        app.text_area(key="own_weights._labels").set_value(labels)
-        app.selectbox(key="own_weights._normalisation").set_value("CLIP")
-        app.selectbox(key="own_weights._heads").set_value(6)
+        app.text_area(key=widget(key, "labels")).set_value(labels)
+        app.selectbox(key=widget(key, "normalisation")).set_value("CLIP")
+        app.selectbox(key=widget(key, "heads")).set_value(6)
         next(button for button in app.button if button.label == "Apply").click().run()
 
     apply("ant\nbee")

@@ -1,5 +1,6 @@
 """Hold a loaded model with its config, classes and origin."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -84,6 +85,24 @@ def read_outputs(config: ModelConfig, logits: NDArray[np.floating[Any]]) -> NDAr
     if kind == "raw" or getattr(config, "softmax_output", False):
         return logits
     return sigmoid(logits) if kind == "sigmoid" else softmax(logits)
+
+
+# How the note of an assumption about a setting begins.
+_NOTES = {
+    "num_heads": "The file does not state its number of heads",
+    "labels": "The files name no classes",
+    "mean": "The files state no mean and standard deviation",
+}
+
+
+def list_assumptions(notes: Sequence[str]) -> tuple[str, ...]:
+    """Return the notes on what is assumed, without those on what is not read or has no name."""
+    return tuple(note for note in notes if "assum" in note)
+
+
+def drop_notes(notes: Sequence[str], stated: Sequence[str]) -> tuple[str, ...]:
+    """Return the notes without those on settings that are stated by now: num_heads, labels, mean."""
+    return tuple(note for note in notes if not note.startswith(tuple(_NOTES[name] for name in stated)))
 
 
 def list_head_counts(config: ModelConfig) -> list[int]:

@@ -199,7 +199,7 @@ def _read_timm(settings: Settings, image_size: int) -> dict[str, Any]:
     mean, std = settings.get("image_mean", "mean"), settings.get("image_std", "std")
     is_timm = settings.get("architecture", "pretrained_cfg") is not None
     if (mean is None or std is None) and not (is_timm or settings.has_given("mean", "std")):
-        settings.assume("The files state no mean and standard deviation: ImageNet's are used.")
+        settings.assume("The files state no mean and standard deviation: ImageNet's are assumed.")
     mode = settings.get("crop_mode") or "center"
     modes = {"center": "shorter", "squash": "squash", "border": "longer"}
     if mode not in modes:
