@@ -70,6 +70,11 @@ LACKING: dict[str, tuple[Any, ...]] = {
     "pool_activation": ("relu",),
     "pool_ratio": (2.0,),
 }
+LACKING_SWIN: dict[str, tuple[Any, ...]] = {
+    "class_output": ("sigmoid", "raw"),
+    "cosine": (True,),
+    "pretrained_windows": ((4, 4), (0, 8)),
+}
 _OF_SWIN = {"num_heads": ((1, 2), (2, 4), (4, 2, 8)), "depths": ((1, 2), (2, 2), (2, 1, 2))}
 _OF_CNN = {
     "num_classes": (2, 5),
@@ -81,7 +86,7 @@ _STEMS = ((6,), (4, 6), (4, 6, 8), (5, 4, 6, 8))
 
 def option_values(cls: type[ModelConfig], name: str) -> tuple[Any, ...]:
     """Return the values of a field that random configs draw from."""
-    if name in LACKING and name not in ("readout", "norm"):
+    if name in (LACKING_SWIN if cls is SwinConfig else LACKING) and name not in ("readout", "norm"):
         return (next(field.default for field in fields(cls) if field.name == name),)
     special = {SwinConfig: _OF_SWIN, CNNConfig: _OF_CNN}.get(cls, {})
     if name in special or name in _VALUES:
@@ -194,8 +199,14 @@ def write_cases(folder: Path) -> None:
         costs.append(_costs(read_header(path).config))
     (folder / "costs.json").write_text(json.dumps(costs))
     plain = to_dict(ViTConfig())
-    lacking = [{**plain, name: value} for name, values in LACKING.items() for value in values]
-    (folder / "lacking.json").write_text(json.dumps([plain, *lacking]))
+    window = to_dict(SwinConfig())
+    lacking = [
+        {**base, name: value}
+        for base, options in ((plain, LACKING), (window, LACKING_SWIN))
+        for name, values in options.items()
+        for value in values
+    ]
+    (folder / "lacking.json").write_text(json.dumps([[plain, window], lacking]))
 
 
 def write_drawings(folder: Path) -> None:

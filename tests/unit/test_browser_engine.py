@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
-from tests.engine_cases import write_cases
+from tests.engine_cases import LACKING, LACKING_SWIN, write_cases
+from vitviz.config import CNNConfig, SwinConfig, ViTConfig, to_dict
 
 ROOT = Path(__file__).resolve().parents[2]
 OLDEST = 20
@@ -23,6 +25,16 @@ def node() -> str | None:
         return None
     version = subprocess.run([path, "--version"], capture_output=True, text=True, check=True).stdout
     return path if int(version.lstrip("v").split(".")[0]) >= OLDEST else None
+
+
+def test_every_later_field_is_one_that_the_engine_refuses() -> None:
+    """A field that `to_dict` leaves out at its default was added after the engine: its other values are cases."""
+    for cls, lacking in ((ViTConfig, LACKING), (SwinConfig, LACKING_SWIN), (CNNConfig, {})):
+        later = {field.name: field.default for field in fields(cls) if field.metadata.get("later")}
+        assert later.keys() <= lacking.keys(), cls
+        for name, default in later.items():
+            assert lacking[name] and default not in lacking[name], name
+            assert name not in to_dict(cls())
 
 
 def test_the_engine_computes_what_torch_computes(tmp_path: Path) -> None:
