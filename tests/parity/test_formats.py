@@ -257,6 +257,7 @@ def torchvision_swin(draw: Draw, folder: Path) -> Peer:
 
 
 def vit_pytorch(draw: Draw, folder: Path) -> Peer:
+    import_torchvision()
     shape = vit_shape(draw)
     side, per_head = shape["patch"] * shape["grid"], draw.choice([4, 8])
     model = importlib.import_module("vit_pytorch").ViT(
@@ -272,6 +273,25 @@ def vit_pytorch(draw: Draw, folder: Path) -> Peer:
     )
     shake(model, draw.randrange(99))
     written(model, folder, {"heads": shape["heads"]})
+    return Peer(model, folder, side, model)
+
+
+def vit_pytorch_simple(draw: Draw, folder: Path) -> Peer:
+    import_torchvision()
+    shape = vit_shape(draw)
+    side, width = shape["patch"] * shape["grid"], 16 * shape["heads"]
+    model = importlib.import_module("vit_pytorch.simple_vit").SimpleViT(
+        image_size=side,
+        patch_size=shape["patch"],
+        num_classes=7,
+        dim=width,
+        depth=shape["depth"],
+        heads=shape["heads"],
+        mlp_dim=int(width * shape["ratio"]),
+        dim_head=draw.choice([4, 8]),
+    )
+    shake(model, draw.randrange(99))
+    written(model, folder, {"heads": shape["heads"], "image_size": side})
     return Peer(model, folder, side, model)
 
 
@@ -421,6 +441,7 @@ FAMILIES: dict[str, Callable[[Draw, Path], Peer]] = {
         torchvision_swin,
         open_clip,
         vit_pytorch,
+        vit_pytorch_simple,
     )
 }
 

@@ -74,6 +74,15 @@ def test_the_heads_of_vit_pytorch_are_read_from_the_module(heads: int, per_head:
     assert (opened.vit.config.num_heads, opened.verified) == (heads, True)
 
 
+@pytest.mark.parametrize("heads, per_head", [(2, 8), (3, 64)])
+def test_a_simple_vit_of_vit_pytorch_is_verified_at_its_own_size(heads: int, per_head: int) -> None:
+    kind = importlib.import_module("vit_pytorch.simple_vit").SimpleViT
+    shape = {"image_size": 24, "patch_size": 8, "num_classes": 4, "dim": 32, "depth": 2, "mlp_dim": 48}
+    model = shake(kind(**shape, heads=heads, dim_head=per_head), 2)
+    opened = vitviz.load(model)
+    assert (opened.vit.config.num_heads, opened.vit.config.image_size, opened.verified) == (heads, 24, True)
+
+
 @pytest.mark.parametrize("pool", ["max", "avgmax"])
 def test_other_pooling_is_refused_by_its_name(pool: str) -> None:
     with pytest.raises(PretrainedError, match=f"global_pool '{pool}'"):

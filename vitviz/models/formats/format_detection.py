@@ -41,6 +41,7 @@ FORMATS = (
     torchvision.SWIN,
     torchvision.VIT,
     open_clip.VIT,
+    vit_pytorch.SIMPLE_VIT,
     vit_pytorch.VIT,
     timm.SWIN,
     timm.DINOV3,

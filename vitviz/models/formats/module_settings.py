@@ -6,10 +6,11 @@ Attributes are timm's; nothing is imported from there. `timm_models.json` holds 
 import json
 from collections.abc import Mapping
 from functools import cache
+from math import isqrt
 from pathlib import Path
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 _ROTARY = {
     "RotaryEmbeddingCat": "cat",
@@ -61,7 +62,7 @@ def read_layers(module: nn.Module) -> dict[str, Any]:
     size = getattr(module, "image_size", None) or getattr(
         getattr(module, "patch_embed", None), "img_size", None
     )
-    values: dict[str, Any] = {"img_size": size}
+    values: dict[str, Any] = {"img_size": _computed_side(module) if size is None else size}
     # A Swin's stages differ, and its bias tables show its heads.
     for name, found in (("num_heads", heads), ("act_layer", acts), ("layer_norm_eps", norms)):
         if len(found) == 1:
@@ -69,6 +70,15 @@ def read_layers(module: nn.Module) -> dict[str, Any]:
     if values.get("act_layer") == "quick_gelu":
         values["quick_gelu"] = True
     return {name: value for name, value in values.items() if value is not None}
+
+
+def _computed_side(module: nn.Module) -> int | None:
+    """Return the image's side of vit-pytorch's SimpleViT, whose positions are no parameter."""
+    table, patch = getattr(module, "pos_embedding", None), getattr(module, "patch_size", None)
+    if not isinstance(table, Tensor) or isinstance(table, nn.Parameter) or not isinstance(patch, tuple):
+        return None
+    side = isqrt(len(table))
+    return side * patch[0] if side**2 == len(table) else None
 
 
 def _name_activation(act: nn.Module) -> str | None:

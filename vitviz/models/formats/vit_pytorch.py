@@ -1,11 +1,11 @@
-"""vit-pytorch's ViT: linear maps of unfolded patches, two norms around them, heads of any width."""
+"""vit-pytorch's ViT and SimpleViT: linear maps of unfolded patches, two norms around them, heads of any width."""
 
 from dataclasses import replace
 
 from vitviz.config import ViTConfig
 from vitviz.models.formats.checkpoint_settings import Settings
 from vitviz.models.formats.safetensors_header import Shapes
-from vitviz.models.formats.tensor_names import RULES, Format, State, describe_vit, rename
+from vitviz.models.formats.tensor_names import RULES, Format, State, describe_vit, fill_biases, rename
 from vitviz.models.pretrained_list import PretrainedError
 from vitviz.text import plural
 
@@ -35,7 +35,7 @@ def _patch_side(shape: tuple[int, ...]) -> int:
     return side
 
 
-def describe(shapes: Shapes, settings: Settings) -> ViTConfig:
+def describe(shapes: Shapes, settings: Settings, **differences: object) -> ViTConfig:
     """Return the config of a vit-pytorch ViT."""
     inner = shapes["blocks.0.attn.qkv.weight"][0] // 3
     per_head = settings.integer("dim_head") or (64 if inner % 64 == 0 else inner)
@@ -51,9 +51,32 @@ def describe(shapes: Shapes, settings: Settings) -> ViTConfig:
         patch_norms="patch_embed.norm_pixels.weight" in shapes,
         output_projection="blocks.0.attn.proj.weight" in shapes,
         norm_eps=settings.number("layer_norm_eps", 1e-5),
+        **differences,
     )
 
 
+def translate_simple(state: State) -> State:
+    """Return a SimpleViT's tensors: the layers of its MLPs and its head have other names than a ViT's."""
+    simple = (
+        (r"\.to_out\.weight$", ".to_out.0.weight"),
+        (r"\.1\.net\.3\.", ".1.net.4."),
+        (r"^linear_head\.", "mlp_head."),
+    )
+    return fill_biases(translate(rename(state, simple)), "attn.proj")
+
+
+def describe_simple(shapes: Shapes, settings: Settings) -> ViTConfig:
+    """Return the config of a vit-pytorch SimpleViT, whose positions are computed and in no tensor."""
+    return describe(shapes, settings, positions="sincos_2d_concat")
+
+
+SIMPLE_VIT = Format(
+    "a vit-pytorch SimpleViT",
+    r"^(?P<prefix>(?:[\w-]+\.)*?)transformer\.layers\.0\.0\.to_out\.weight$",
+    translate_simple,
+    describe_simple,
+    needs=r"^linear_head\.weight$",
+)
 VIT = Format(
     "a vit-pytorch ViT",
     r"^(?P<prefix>(?:[\w-]+\.)*?)transformer\.layers\.0\.0\.to_qkv\.weight$",
