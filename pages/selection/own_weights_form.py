@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import get_args
+from typing import Any, get_args
 
 import streamlit as st
 
@@ -142,7 +142,9 @@ def _change_model(key: str) -> None:
 
     try:
         preparation = own_weights.get_model(key).preparation
-        values = {name: st.session_state.get(widget) for name, widget in _name_widgets(key).items()}
+        values: dict[str, Any] = {
+            name: st.session_state.get(widget) for name, widget in _name_widgets(key).items()
+        }
         labels = tuple(line.strip() for line in (values["labels"] or "").splitlines() if line.strip())
         mean, std = _NORMALISATIONS.get(values["normalisation"], (preparation.mean, preparation.std))
         changed = replace(
