@@ -71,21 +71,12 @@ def draw_settings(chosen: str) -> None:
 
 def _draw_settings(chosen: str) -> None:
     """Draw what was assumed about the user's model, its preprocessing, and a form that changes both."""
-    from vitviz.models.loaded_model import list_assumptions, list_head_counts
+    from vitviz.models.loaded_model import list_head_counts
 
     model = own_weights.get_model(chosen)
     keys = _name_widgets(chosen)
     st.markdown(f"{plain(model.title)}: {plain(describe_preparation(model.preparation))}")
-    for note in model.notes:
-        st.caption(plain(note))
-    if list_assumptions(model.notes):
-        st.button(
-            "Confirm what is assumed",
-            icon=":material/check:",
-            key=f"own_weights._confirm.{chosen}",
-            on_click=_confirm,
-            args=(chosen,),
-        )
+    _draw_notes(chosen, model.notes)
     with st.form(f"own_weights._settings.{model.digest}", border=False):
         if model.classes:
             st.text_area("Labels, one per line", "\n".join(model.classes), key=keys["labels"], height=120)
@@ -119,6 +110,22 @@ def _draw_settings(chosen: str) -> None:
                 help="Weights have the same shape for all of these numbers.",
             )
         st.form_submit_button("Apply", on_click=_change_model, args=(chosen,), width="stretch")
+
+
+def _draw_notes(chosen: str, notes: tuple[str, ...]) -> None:
+    """Draw what was assumed or not read, and the button that confirms the assumptions."""
+    from vitviz.models.loaded_model import list_assumptions
+
+    for note in notes:
+        st.caption(plain(note))
+    if list_assumptions(notes):
+        st.button(
+            "Confirm what is assumed",
+            icon=":material/check:",
+            key=f"own_weights._confirm.{chosen}",
+            on_click=_confirm,
+            args=(chosen,),
+        )
 
 
 def _name_widgets(key: str) -> dict[str, str]:
