@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import parity_peers as peers
 import pytest
 import torch
 from test_formats import hf
@@ -277,3 +278,12 @@ def test_another_activation_of_a_swin_is_refused(tmp_path: Path) -> None:
     hf("SwinForImageClassification")(hf("SwinConfig")(**shape)).save_pretrained(tmp_path)
     with pytest.raises(PretrainedError, match="model_args states act_layer 'relu'"):
         open_model(tmp_path, {"model_args": {"act_layer": "relu"}})
+
+
+def test_weights_of_quick_gelu_on_a_gelu_architecture_are_noted() -> None:
+    state = peers.TimmViT(img_size=16, patch_size=8, embed_dim=8, depth=1, num_heads=2).state_dict()
+    stated = {"architecture": "vit_base_patch16_clip_224", "num_heads": 2, "img_size": 16}
+    stated["pretrained_cfg"] = {
+        "notes": ["natively QuickGELU, use quickgelu model variant for original results"]
+    }
+    assert any("natively QuickGELU" in note for note in open_model(state, stated).notes)

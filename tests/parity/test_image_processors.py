@@ -242,3 +242,12 @@ def test_inputs_equal_open_clips_for_every_resize_mode(mode: str | None, interpo
     for image in IMAGES.values():
         expected = apply(Image.fromarray(image)).numpy()
         np.testing.assert_allclose(prepare(image, preparation).input, expected, rtol=0, atol=2e-5)
+
+
+def test_other_keys_of_a_processor_are_refused_or_noted() -> None:
+    named = {"image_processor_type": "ViTImageProcessor"}
+    settings = Settings(processor=named | {"odd": 2})
+    read_preparation(settings, 32, 3)
+    assert settings.notes == ["Keys of preprocessor_config.json that were not read: odd."]
+    with pytest.raises(PretrainedError, match="step do_grayscale"):
+        read_preparation(Settings(processor=named | {"do_grayscale": True}), 32, 3)

@@ -30,6 +30,27 @@ _OF_MODEL_TYPES = {  # the processor that transformers opens for a model type, w
     "siglip_vision_model": "Siglip",
 }
 _CLIP_MEAN, _CLIP_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
+_STEPS = {
+    "do_flip_channel_order",
+    "do_grayscale",
+    "do_thumbnail",
+    "do_align_long_axis",
+    "do_crop_margin",
+    "offset",
+}
+_PROCESSOR_KEYS = {  # read, or of the class and no number of an image
+    *("do_resize", "do_rescale", "do_normalize", "do_center_crop", "do_pad", "pad_size", "rescale_factor"),
+    *("size", "crop_size", "crop_pct", "resample", "image_mean", "image_std", "default_to_square"),
+    *(
+        "image_processor_type",
+        "feature_extractor_type",
+        "processor_class",
+        "do_convert_rgb",
+        "do_reduce_labels",
+    ),
+    *("_processor_class", "data_format", "input_data_format", "return_tensors", "device", "disable_grouping"),
+    *("_valid_processor_keys", "auto_map", "image_seq_length"),
+}
 _SQUASHED = 384  # ConvNext's processor squeezes images of this side and more
 _LEVIT = 256 / 224  # LeViT's processor resizes to this share of its size
 
@@ -90,6 +111,15 @@ def _read_processor(settings: Settings, image_size: int) -> dict[str, Any]:
     values = {**_defaults(kind)} | {key: value for key, value in stated.items() if value is not None}
     if values.get("do_pad") and values.get("pad_size") is not None:
         raise PretrainedError("its image processor pads images (do_pad), which is not computed here")
+    if steps := sorted(key for key in _STEPS if values.get(key)):
+        raise PretrainedError(
+            f"its image processor's step {steps[0]} is not computed here: pass a preparation"
+        )
+    unread = sorted(key for key in settings.processor.keys() - _PROCESSOR_KEYS if values.get(key))
+    if unread:
+        settings.assume(
+            f"Keys of preprocessor_config.json that were not read: {cut(', '.join(unread), 120)}."
+        )
     fields = _size_fields(kind, values, settings, image_size)
     scaled, normalised = values["do_rescale"], values["do_normalize"]
     return fields | {

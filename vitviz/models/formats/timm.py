@@ -172,6 +172,11 @@ def _describe(shapes: Shapes, settings: Settings) -> ViTConfig:
         differences["activation"] = "quick_gelu"
     elif settings.get("act_layer") is not None:
         differences["activation"] = read_activation(settings)
+    notes = str(settings.get("notes"))
+    if "natively QuickGELU" in notes and differences.get("activation") != "quick_gelu":
+        settings.assume(
+            "Its notes say 'natively QuickGELU', but its architecture states GELU, which is computed."
+        )
     differences["norm"] = settings.get("norm_place") or "pre"
     # timm's CLIP towers, BEiT-3 and AIMv2
     clip, sub_norms = "norm_pre.weight" in shapes, "blocks.0.attn.norm.weight" in shapes
