@@ -108,7 +108,8 @@ function listenToTokens(node, part, { acts, model, keyed }) {
 function writeBeside(node, part, model) {
   node.replaceChildren();
   el(node, 'b', {}, part.title);
-  const lines = part.kind === 'block' ? blockLines(part, model) : [[part.stale ? 'mp-words mp-stale' : 'mp-words', part.words]];
+  const lines =
+    part.kind === 'block' ? blockLines(part, model) : [[part.stale ? 'mp-words mp-stale' : 'mp-words', part.words]];
   if (part.kind === 'picture' && model.header.drawing) return;
   if (part.kind !== 'block') el(node, 'span', { class: 'mp-shape-in' }, shapeWords(part.shape_out));
   for (const [name, words] of lines) el(node, 'span', { class: name }, words);

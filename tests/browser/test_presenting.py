@@ -18,7 +18,10 @@ def width_of(page: Page, picture: str) -> float:
 
 @pytest.mark.parametrize(
     ("address", "picture"),
-    [("?lesson=fifteen&stop=7", ".ax-stage"), ("attention?model=checkpoint:cifar10_vit&attention.view=ablate", ".aa-stage")],
+    [
+        ("?lesson=fifteen&stop=7", ".ax-stage"),
+        ("attention?model=checkpoint:cifar10_vit&attention.view=ablate", ".aa-stage"),
+    ],
     ids=["lesson", "in a column"],
 )
 def test_a_picture_grows_with_the_screen(visit: Visit, address: str, picture: str) -> None:
