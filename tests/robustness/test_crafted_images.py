@@ -182,6 +182,34 @@ def test_an_image_that_takes_too_long_is_refused_and_its_worker_replaced(workers
     assert np.array_equal(workers.decode(small("PNG")).pixels, first.pixels)
 
 
+def test_an_image_whose_worker_is_killed_from_outside_is_decoded_by_another(workers):
+    """Twenty times idle, without a moment to notice it, and twenty times over an image."""
+    image, large = small("PNG"), encode(Image.effect_noise((1500, 1500), 99).convert("RGB"), "PNG")
+    size = workers.decode(large).pixels.shape
+    for _ in range(20):
+        workers._idle[-1]._process.kill()
+        workers.decode(image)
+    for number in range(20):
+        killing = threading.Timer(0.002 * number, workers._idle[-1]._process.kill)
+        killing.start()
+        assert workers.decode(large).pixels.shape == size
+        killing.join()
+        workers.decode(image)
+
+
+def test_an_image_whose_workers_are_all_killed_is_refused_by_the_cause(workers, monkeypatch):
+    exchange = image_worker.ImageWorker._exchange
+
+    def killed(worker, *request):
+        worker._process.kill()
+        return exchange(worker, *request)
+
+    monkeypatch.setattr(image_worker.ImageWorker, "_exchange", killed)
+    with pytest.raises(ImageError, match="ended the process that decodes this image, twice"):
+        workers.decode(small("PNG"))
+    assert not workers._idle
+
+
 def test_a_worker_that_died_while_idle_is_replaced(workers):
     workers.decode(small("PNG"))
     process = workers._idle[0]._process

@@ -7,6 +7,7 @@ import atexit
 import contextlib
 import math
 import os
+import signal
 import struct
 import subprocess
 import sys
@@ -35,6 +36,8 @@ _PROJECT = Path(__file__).resolve().parents[2]
 _REQUEST = struct.Struct(">QQ")  # (bytes of the file, most pixels to return, 0 for all)
 _REPLY = struct.Struct(">?QQQQ")  # (decoded, height, width, both in the file), or (False, bytes of text)
 _MAX_REPLY_BYTES = 3 * 2**26  # above every image that `decode_image` returns
+_KILLED = getattr(signal, "SIGKILL", 0)  # Windows has none, and no such limits
+_END_S = 1.0  # a process whose pipe broke ends in milliseconds
 _user: ContextVar[str] = ContextVar("user", default="")  # whose images this thread decodes
 
 
@@ -57,7 +60,11 @@ class DecodedImage:
 
 
 class _WorkerLost(Exception):
-    """The process ended, or was killed, over an image."""
+    """The process ended over an image, beyond a limit."""
+
+
+class _WorkerKilled(Exception):
+    """Something else than a limit killed the process, such as a system that lacks memory."""
 
 
 class ImageWorker:
@@ -84,17 +91,26 @@ class ImageWorker:
 
         Raises:
             ImageError: as `decode_image`.
-            _WorkerLost: if the process is gone.
+            _WorkerLost, _WorkerKilled: if the process is gone.
         """
         timer = threading.Timer(WALL_LIMIT_S, self._process.kill)
         timer.daemon = True
         timer.start()
         try:
             return self._exchange(encoded, most_pixels or 0)
-        except (OSError, struct.error) as error:  # a broken pipe, or half an answer
+        except (OSError, struct.error, _WorkerLost) as error:  # a broken pipe, or half an answer
+            in_time = timer.is_alive()
+            if in_time and self._end() == -_KILLED:
+                raise _WorkerKilled from error
             raise _WorkerLost from error
         finally:
             timer.cancel()
+
+    def _end(self) -> int:
+        """Return how the process ended by itself; its pipes are closed or half an answer came."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self._process.wait(_END_S)
+        return 0
 
     def close(self) -> None:
         """End the process at once."""
@@ -140,25 +156,21 @@ class ImageWorkers:
                 self._turns_of_user.setdefault(user, FairLock()) if user else contextlib.nullcontext()
             )
         with turns_of_user, self._turns:
-            worker = self._get_idle()
-            keep = False
             try:
-                image = worker.decode(encoded, most_pixels)
-                keep = True
-                return image
-            except ImageError:
-                keep = True
-                raise
+                try:
+                    return self._decode_once(encoded, most_pixels)
+                except _WorkerKilled:  # not for this image's sake
+                    return self._decode_once(encoded, most_pixels)
+            except _WorkerKilled as error:
+                raise ImageError(
+                    "The server's system ended the process that decodes this image, twice: try again later, or make the"
+                    " image smaller."
+                ) from error
             except _WorkerLost as error:
                 raise ImageError(
                     f"This image takes more than {CPU_LIMIT_S} seconds or {MEMORY_LIMIT_BYTES // 2**20:,} MB to decode:"
                     " make it smaller, or save it again as a plain PNG or JPEG."
                 ) from error
-            finally:
-                if keep:
-                    self._idle.append(worker)
-                else:
-                    worker.close()
 
     def warm(self) -> None:
         """Start the first worker; does not wait until it is ready.
@@ -174,6 +186,22 @@ class ImageWorkers:
         """End the workers that are idle."""
         while self._idle:
             self._idle.pop().close()
+
+    def _decode_once(self, encoded: bytes, most_pixels: int | None) -> DecodedImage:
+        worker = self._get_idle()
+        keep = False
+        try:
+            image = worker.decode(encoded, most_pixels)
+            keep = True
+            return image
+        except ImageError:
+            keep = True
+            raise
+        finally:
+            if keep:
+                self._idle.append(worker)
+            else:
+                worker.close()
 
     def _get_idle(self) -> ImageWorker:
         while self._idle:
