@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from math import floor
 from typing import Any, ClassVar, Literal
 
-from vitviz.config_fields import Condition, Setting, as_fields, check_fields, declare, list_settings
+from vitviz.config_fields import Condition, Setting, as_fields, check_fields, declare, later, list_settings
 from vitviz.config_models import (
     Activation,
     AttentionScale,
@@ -64,13 +64,13 @@ class Preparation:
     # A drawn digit: light on dark, centred by its mass, as MNIST's were.
     digit: bool = declare(False, "Drawn digit")
     # The side that becomes `resized_px`: 'squash' both, 'none' neither.
-    resize: Literal["shorter", "longer", "squash", "none"] = declare("shorter", "Resized side")
-    fill: Literal["black", "mean"] = declare("black", "Colour of padding")
+    resize: Literal["shorter", "longer", "squash", "none"] = later("shorter", "Resized side")
+    fill: Literal["black", "mean"] = later("black", "Colour of padding")
     # Of the left edge of a centre crop: timm and torchvision half to even, transformers down.
-    crop_rounding: Literal["even", "down"] = declare("even", "Rounding of the crop")
-    pixel_range: float = declare(255.0, "Divisor of pixel values", within="(0, inf)")
+    crop_rounding: Literal["even", "down"] = later("even", "Rounding of the crop")
+    pixel_range: float = later(255.0, "Divisor of pixel values", within="(0, inf)")
     # DINOv3's publisher resizes in floats; the others round to whole levels.
-    whole_levels: bool = declare(True, "Rounding of resized pixels")
+    whole_levels: bool = later(True, "Rounding of resized pixels")
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -35,7 +35,7 @@ _drop_path = partial(
     declare, 0.0, "Stochastic depth", "Probability of skipping a sublayer.", _SHARE, step=0.05
 )
 # What turns logits into what is shown: 'sigmoid' of several labels or one, 'raw' of a regression.
-_class_output = partial(declare, "softmax", "Function of the outputs")
+_class_output = partial(later, "softmax", "Function of the outputs")
 _norm_eps = partial(declare, label="ε of LayerNorm", within="(0, 1)")
 
 

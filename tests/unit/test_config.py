@@ -249,3 +249,12 @@ def test_a_later_field_is_written_only_where_it_differs() -> None:
     assert to_dict(config)["mlp_norm"] is True and "rope_type='cat'" in repr(config)
     assert from_dict(to_dict(config)) == config and from_dict(to_dict(ViTConfig())) == ViTConfig()
     assert repr(ViTConfig()).endswith("projection=0, rope_theta=100.0)")
+
+
+@pytest.mark.parametrize(
+    ("config", "count"),
+    [(ViTConfig(), 42), (SwinConfig(), 16), (CNNConfig(), 7), (Preparation(), 6), (TrainConfig(), 40)],
+)
+def test_a_config_names_no_field_that_an_earlier_version_lacks(config: Any, count: int) -> None:
+    """After a rollback, runs and checkpoints of this version open where they use none of its new options."""
+    assert len(to_dict(config)) == 1 + count
