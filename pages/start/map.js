@@ -54,7 +54,6 @@ export default class MapView {
       view: this,
       trigger,
       repaint: () => this.paintImage(),
-      dim: (on, behind) => this.dim(on, behind),
       say: this.say,
       busy: () => this.journey.active,
     });
@@ -109,17 +108,6 @@ export default class MapView {
     this.shown = this.message;
     this.root.dataset.drawing = this.message.header.drawing?.strokes ?? '';
     if (this.pad.isNew) this.pad.follow(this.pad.text); // the answer is to strokes before the newest
-  }
-
-  /**
-   * Dim what the server wrote about another drawing: the opened part, the caption below the map (page.css), and the
-   * classes if the engine does not compute them (`behind`).
-   */
-  dim(on, behind = false) {
-    this.root.classList.toggle('mp-behind', on && behind);
-    this.root.classList.toggle('mp-pending', on);
-    const box = (this.root.getRootNode().host ?? this.root).closest('[data-testid="stElementContainer"]');
-    box?.toggleAttribute('data-pending', on);
   }
 
   showPhoto(bitmap) {

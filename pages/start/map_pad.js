@@ -13,7 +13,7 @@ const TURN_MS = 300; // between the pad and the square that the model sees
 const WHOLE = [0, 0, 1];
 
 export class MapPad {
-  /** acts: {view: the map, trigger(name, value), repaint(), dim(on, behind), say(text), busy(): true while the animation runs} */
+  /** acts: {view: the map, trigger(name, value), repaint(), say(text), busy(): true while the animation runs} */
   constructor(acts) {
     Object.assign(this, { acts, drawing: null, drawn: true, turned: 0, turning: () => {}, sent: null });
     this.pad = new Pad({
@@ -36,8 +36,20 @@ export class MapPad {
 
   /** Draw the map of the newest strokes; until the server answers, sentences about the ones before are dimmed. */
   follow(text) {
-    this.acts.dim(true, !this.live.ready);
+    this.dim(true, !this.live.ready);
     this.live.follow(text);
+  }
+
+  /**
+   * Dim what the server wrote about another drawing: the opened part, the caption below the map (page.css), and the
+   * classes if the engine does not compute them (`behind`).
+   */
+  dim(on, behind = false) {
+    const { root } = this.acts.view;
+    root.classList.toggle('mp-behind', on && behind);
+    root.classList.toggle('mp-pending', on);
+    const box = (root.getRootNode().host ?? root).closest('[data-testid="stElementContainer"]');
+    box?.toggleAttribute('data-pending', on);
   }
 
   /** True while the pointer draws instead of selecting patches. */
@@ -67,7 +79,7 @@ export class MapPad {
       this.sent = null;
       this.resting = setTimeout(() => this.pad.line || this.acts.trigger('rest', drawing.strokes), REST_MS);
     } else if (!this.isNew) this.pad.set(drawing.strokes);
-    this.acts.dim(this.isNew);
+    this.dim(this.isNew);
     return drawing.frame && this.crisp(drawing);
   }
 
