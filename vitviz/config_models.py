@@ -111,7 +111,7 @@ class ViTConfig:
     # How learned ones are resized: timm's way; DINOv2's publisher has it off.
     positions_antialias: bool = declare(True, "Antialiasing of resized positions")
     # torchvision's way: the outer patches' positions stay the outer ones.
-    positions_align_corners: bool = declare(False, "Resized positions keep their corners")
+    positions_align_corners: bool = later(False, "Resized positions keep their corners")  # torchvision
     # Learned tables only; DINOv2 with registers has none there.
     position_on_prefix: bool = declare(True, "Position embedding of [CLS]")
     sincos_on_prefix: bool = declare(
