@@ -56,6 +56,7 @@ LACKING: dict[str, tuple[Any, ...]] = {
     "norm": ("res_post",),
     "class_output": ("sigmoid", "raw"),
     "rotary_beside": (True,),
+    "positions_align_corners": (True,),
     "rope_type": ("cat", "mixed"),
     "rope_interleaved": (True,),
     "rope_columns_first": (True,),

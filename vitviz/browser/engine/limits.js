@@ -43,7 +43,6 @@ const OPTIONS = {
     activation: oneOf('gelu', 'gelu_tanh', 'quick_gelu', 'relu', 'silu'),
     positions: oneOf('none', 'sincos_1d', 'sincos_2d_sum', 'sincos_2d_concat', 'learned', 'pixels', 'rotary'),
     positions_antialias: FLAG,
-    positions_align_corners: FLAG,
     position_on_prefix: FLAG,
     sincos_on_prefix: FLAG,
     readout: oneOf('cls', 'mean', 'first_patch', 'cls_mean'),
