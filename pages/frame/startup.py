@@ -22,6 +22,7 @@ from vitviz.training import retention
 
 _FIRST_PAGE_TIMEOUT_S = 10.0  # a slow disk must not delay the start further
 _PERIOD_S = 60.0
+_QUEUE_CHECKS = 6  # per period, for runs that waited on a server that has ended
 _lock = threading.Lock()
 _thread: threading.Thread | None = None
 _logged: set[str] = set()  # operator's invalid settings, logged once
@@ -55,7 +56,9 @@ def _work() -> None:
         give_back()
         try:
             leaderboard.resume_interrupted()
-            time.sleep(_PERIOD_S)
+            for _ in range(_QUEUE_CHECKS):
+                runs.take_up_queued()
+                time.sleep(_PERIOD_S / _QUEUE_CHECKS)
             remove_expired()
         except Exception:  # tried again at the next period
             logging.getLogger(__name__).warning("expired data could not be removed", exc_info=True)

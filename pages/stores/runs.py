@@ -49,6 +49,14 @@ def get_executor() -> Executor:
         return _executor
 
 
+def take_up_queued() -> None:
+    """Queue the runs that waited on a server that has ended."""
+    from vitviz.training.executor import find_abandoned
+
+    if find_abandoned(get_folder()):  # without one no trainer is loaded
+        get_executor().take_up_queued()
+
+
 _intakes: dict[str, Intake] = {}  # upload counters by kind
 
 
@@ -151,7 +159,9 @@ def read_status(run: Run) -> Status:
     ):
         again = run.status()  # the worker may have started it meanwhile
         if again.state == "queued" and not run_lock.is_held(whole.directory):
-            message = "The server was restarted while this run was queued. Resume to queue it again."
+            message = (
+                "The server was restarted while this run was queued. It is queued again within a minute."
+            )
             return replace(again, state="interrupted", message=message)
         return again
     return status

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,8 @@ from tests.unit.training_helpers import GREY, TINY, digits_run
 from vitviz.config import TrainConfig
 from vitviz.heartbeat import Heartbeats
 from vitviz.training import run_lock
-from vitviz.training.executor import Executor, ExecutorError
-from vitviz.training.queue_order import Order
+from vitviz.training.executor import Executor, ExecutorError, find_abandoned
+from vitviz.training.queue_order import QUEUED_PER_OWNER, Order
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run
 from vitviz.training.run_trainer import Session
@@ -98,14 +99,63 @@ def test_two_servers_on_one_folder_train_a_run_once(tmp_path: Path) -> None:
     other.close()
 
 
+def names(runs: list[Run]) -> list[str]:
+    return [run.id for run in runs]
+
+
+SHORT = RunConfig(TINY, GREY, TrainConfig(epochs=1, batch_size=32, train_fraction=0.1))
+
+
 def test_what_waited_on_a_server_that_died_is_taken_up_by_another(tmp_path: Path) -> None:
     dead, alive = Server(tmp_path, places=0), Server(tmp_path)
-    run = dead.start(RunConfig(TINY, GREY, TrainConfig(epochs=1, batch_size=32, train_fraction=0.1)))
+    run = dead.start(SHORT)
+    assert alive.take_up_queued() == []  # its server lives
     silent(run.directory)
-    alive.submit(run)
+    assert names(alive.take_up_queued()) == [run.id]
+    assert alive.take_up_queued() == []
     assert alive.train(alive.training[run.directory]) == "done"
+    assert alive.take_up_queued() == []
     dead.close()
     alive.close()
+
+
+def test_each_run_is_taken_up_once_and_the_longest_waiting_first(tmp_path: Path) -> None:
+    dead, servers = Server(tmp_path, places=0), [Server(tmp_path, places=0) for _ in range(6)]
+    waiting = [dead.start(replace(SHORT, owner=f"owner {number}")) for number in range(5)]
+    stopped = dead.start(replace(SHORT, owner="another"))
+    dead.stop(stopped)
+    for run in waiting:
+        silent(run.directory)
+    assert names(find_abandoned(tmp_path)) == names(waiting)
+    with ThreadPoolExecutor(6) as pool:
+        taken = list(pool.map(lambda server: server.take_up_queued(), servers))
+    assert sorted(names(sum(taken, []))) == sorted(names(waiting))
+    assert find_abandoned(tmp_path) == []
+    for server in (dead, *servers):
+        server.close()
+
+
+def test_what_a_queue_has_no_room_for_waits_until_it_has(tmp_path: Path) -> None:
+    dead, alive = Server(tmp_path, places=0), Server(tmp_path, places=0)
+    waiting = [dead.start(replace(SHORT, owner="one")) for _ in range(QUEUED_PER_OWNER)]
+    for run in waiting:
+        silent(run.directory)
+    own = alive.start(replace(SHORT, owner="one"))
+    assert names(alive.take_up_queued()) == names(waiting[:-1])
+    assert waiting[-1].status().state == "queued"
+    alive.stop(own)
+    assert names(alive.take_up_queued()) == names(waiting[-1:])
+    dead.close()
+    alive.close()
+
+
+def test_what_waits_when_a_server_closes_is_left_to_the_next(tmp_path: Path) -> None:
+    ending, following = Server(tmp_path, places=0), Server(tmp_path)
+    run = ending.start(SHORT)
+    ending.close()
+    silent(run.directory)
+    assert names(following.take_up_queued()) == [run.id]
+    following.close()
 
 
 def test_a_trainer_that_has_lost_its_run_writes_nothing_more(tmp_path: Path) -> None:

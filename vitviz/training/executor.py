@@ -93,6 +93,20 @@ class Executor(ABC):
             self._start_heartbeat()
             self._dispatch()
 
+    def take_up_queued(self) -> list[Run]:
+        """Queue the runs that waited in the queue of a server that has ended, and return them.
+
+        Each is queued once, whichever servers on the folder try; one that this queue has no room for is left.
+        """
+        taken = []
+        for run in find_abandoned(self.root):
+            with contextlib.suppress(
+                ExecutorError, RunError, OSError
+            ):  # taken by another server, deleted, no room
+                self.submit(run)
+                taken.append(run)
+        return taken
+
     def stop(self, run: Run) -> None:
         """Stop a queued or running run; it can be resumed."""
         with self._lock:
@@ -152,12 +166,10 @@ class Executor(ABC):
             return [directory.name for directory in self._busy()]
 
     def close(self) -> None:
-        """Accept no more runs; running ones can be resumed later."""
+        """Accept no more runs; running ones can be resumed later, and another server takes up queued ones."""
         with self._lock:
             self._closed.set()
-            for order in self._queue:
-                run_lock.release(order.directory, order.token)
-            self._queue.clear()
+            self._queue.clear()  # their locks become stale
 
     def _is_known(self, directory: Path) -> bool:
         return directory in self._busy() or any(order.directory == directory for order in self._queue)
@@ -280,7 +292,7 @@ class LocalExecutor(Executor):
 
     def _free_threads(self) -> int:
         """Return one thread per slot if no server on this folder trains or queues a run, else 1."""
-        held = any(run_lock.is_held(path.parent) for path in self.root.glob("*/claim.json"))
+        held = any(map(run_lock.is_held, run_lock.list_locked(self.root)))
         return 1 if held else self.slots
 
     def _busy(self) -> dict[Path, Order]:
@@ -337,6 +349,17 @@ class LocalExecutor(Executor):
         if len(idle) > 1 and not self._queue:
             self._workers.remove(worker)
             worker.process.dismiss()
+
+
+def find_abandoned(root: Path) -> list[Run]:
+    """Return the runs that wait in the queue of a server that has ended, the longest waiting first."""
+    waiting = []
+    for directory in run_lock.list_locked(root):
+        run = Run(directory)
+        status = run.status()
+        if status.state == "queued" and not run_lock.is_held(directory):
+            waiting.append((status.heartbeat, run.id, run))
+    return [run for *_, run in sorted(waiting, key=lambda entry: entry[:2])]
 
 
 def write_state(run: Run, state: str, message: str) -> None:

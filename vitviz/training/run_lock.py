@@ -65,6 +65,11 @@ def is_claimed_by(directory: Path, token: str) -> bool:
     return read_json(directory / _NAME).get("token") == token
 
 
+def list_locked(root: Path) -> list[Path]:
+    """Return the directories of the runs that are or were locked, without those whose lock was released."""
+    return [path.parent for path in root.glob(f"*/{_NAME}")]
+
+
 def is_held(directory: Path) -> bool:
     """Return True if a live process holds the lock."""
     return not _stale(directory / _NAME)
