@@ -83,7 +83,7 @@ def test_the_type_of_rotary_positions_alone_is_not_enough() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["aimv2_large_patch14_224", "beit3_base_patch16_224", "vit_base_patch16_gap_224"]
+    "name", ["aimv2_large_patch14_224", "test_vit4", "beit3_base_patch16_224", "vit_base_patch16_gap_224"]
 )
 def test_tensors_alone_open_as_their_folder(name: str) -> None:
     config, bare = open_both(name)

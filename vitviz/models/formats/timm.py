@@ -180,7 +180,7 @@ def _describe(shapes: Shapes, settings: Settings) -> ViTConfig:
     differences["norm"] = settings.get("norm_place") or "pre"
     # timm's CLIP towers, BEiT-3 and AIMv2
     clip, sub_norms = "norm_pre.weight" in shapes, "blocks.0.attn.norm.weight" in shapes
-    if clip or sub_norms or "blocks.0.norm1.bias" not in shapes:
+    if clip or sub_norms or "patch_embed.norm.weight" in shapes:
         differences["norm_eps"] = settings.number("layer_norm_eps", 1e-5)
     if settings.get("architecture", "act_layer") is None and (clip or not has_cls):
         other = "OpenAI's weights need QuickGELU" if clip else "some SigLIPs need its tanh form"
