@@ -8,7 +8,7 @@ from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Request, expect
 
 from pages.frame import registry
 from pages.views.register import COMPONENT, hash_files
@@ -57,13 +57,17 @@ class Watched:
         page.add_init_script(NOTE_ICONS)
         page.on("request", lambda request: self._check(request.url))
         page.on("websocket", lambda socket: self._check(socket.url))
-        page.on("requestfailed", lambda request: self.note(f"{request.failure}: {request.url}"))
+        page.on("requestfailed", self._note_failure)
         page.on("response", lambda one: self.note(f"{one.status}: {one.url}") if one.status >= 400 else None)
         page.on("console", lambda message: self.note(told(message)) if is_problem(message) else None)
         page.on("pageerror", lambda error: self.note(f"exception: {error}"))
 
     def note(self, problem: str) -> None:
         self.problems.append(f"{self.page.url}: {problem}")
+
+    def _note_failure(self, request: Request) -> None:
+        if request.failure != "net::ERR_ABORTED":  # the page was left before a file had come
+            self.note(f"{request.failure}: {request.url}")
 
     def _check(self, url: str) -> None:
         if url.partition("?")[0] != self._own_start and not url.startswith(self._own):
