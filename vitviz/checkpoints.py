@@ -109,12 +109,14 @@ def save_checkpoint(path: str | Path, checkpoint: Checkpoint, half: bool = False
 def load_checkpoint(
     source: str | Path | bytes,
     step: int | None = None,
+    allow_int8: bool = True,
 ) -> Checkpoint:
     """Return a checkpoint with the weights of one step in fp32.
 
     Args:
         source: a path, or a file's bytes.
         step: one of the header's steps; None for the last.
+        allow_int8: False refuses a file with int8 weights, which no run is trained or resumed with.
 
     Raises:
         CheckpointError: if the file is truncated, tampered with, too large, of another version or not
@@ -137,6 +139,8 @@ def load_checkpoint(
     for name, entry in table.items():
         written, _, parameter = name.partition("/")
         moments[int(written)][parameter if str(int(written)) == written else name] = entry  # '007/x' is none
+    if not allow_int8 and any(entry["dtype"] == "I8" for entry in table.values()):
+        raise CheckpointError("its weights are int8, which a run is not trained or resumed with")
     for moment, entries in moments.items():
         _check_fit(expected, _without_scales(entries, expected, moment), moment)
     try:

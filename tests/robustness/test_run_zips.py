@@ -176,6 +176,15 @@ def test_a_snapshot_says_no_more_than_a_runs_snapshot_does(tmp_path: Path, finis
     assert list(tmp_path.iterdir()) == []
 
 
+def test_int8_snapshots_are_refused(tmp_path: Path, finished: Run) -> None:
+    step = finished.snapshots()[-1]
+    snapshot = checkpoint_bytes(load_checkpoint(finished.snapshot_path(step)), int8_steps=[step])
+    assert load_checkpoint(snapshot).snapshots.keys() == {step}
+    with pytest.raises(RunError, match="int8, which a run is not trained or resumed with"):
+        import_run(tmp_path, rezipped(finished, **{f"snapshots__{step:08d}_st": snapshot}))
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("changes", "why"),
     [

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from tests.unit.training_helpers import GREY, TINY, duplicate
-from vitviz.checkpoints import load_checkpoint
+from vitviz.checkpoints import checkpoint_bytes, load_checkpoint
 from vitviz.config import TrainConfig
 from vitviz.data.datasets import load_dataset
 from vitviz.models.loaded_model import LoadedModel
@@ -145,6 +145,9 @@ def test_it_travels_as_a_zip_with_its_weights(tmp_path: Path) -> None:
         import_run(tmp_path, _with_start(export_run(run), other))
     with pytest.raises(RunError, match="cannot be used"):
         import_run(tmp_path, _with_start(export_run(run), other[:-4]))
+    int8 = checkpoint_bytes(load_checkpoint(start_file(loaded())), int8_steps=[40])
+    with pytest.raises(RunError, match="int8, which a run is not trained or resumed with"):
+        import_run(tmp_path, _with_start(export_run(run), int8))
 
 
 def _with_start(data: bytes, start: bytes) -> bytes:

@@ -226,7 +226,7 @@ def _records(encoded: bytes, name: str, reading: _Reading) -> bytes:
 def _check_snapshot(name: str, part: bytes, config: RunConfig) -> None:
     step = int(Path(name).stem)
     try:
-        checkpoint = load_checkpoint(part, step)
+        checkpoint = load_checkpoint(part, step, allow_int8=False)
     except CheckpointError as error:
         raise RunError(f"{name} cannot be used: {error}") from error
     if checkpoint.history or set(checkpoint.card) - {"title", "step", "epoch", "seconds"}:

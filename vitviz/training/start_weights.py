@@ -82,7 +82,7 @@ def check_start(part: bytes, config: RunConfig) -> None:
         RunError: if it is invalid.
     """
     try:
-        checkpoint = load_checkpoint(part)
+        checkpoint = load_checkpoint(part, allow_int8=False)
     except CheckpointError as error:
         raise RunError(f"{START} cannot be used: {error}") from error
     if checkpoint.history or checkpoint.train is not None or set(checkpoint.card) - set(CARD):
