@@ -13,8 +13,9 @@ import pytest
 from tests.unit.training_helpers import GREY, TINY, digits_run
 from vitviz.config import TrainConfig
 from vitviz.heartbeat import Heartbeats
-from vitviz.training import run_lock
-from vitviz.training.executor import Executor, ExecutorError, find_abandoned
+from vitviz.training import executor, run_lock
+from vitviz.training.atomic_files import read_json
+from vitviz.training.executor import Executor, ExecutorError, find_abandoned, write_state
 from vitviz.training.queue_order import QUEUED_PER_OWNER, Order
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run
@@ -132,6 +133,27 @@ def test_each_run_is_taken_up_once_and_the_longest_waiting_first(tmp_path: Path)
     assert sorted(names(sum(taken, []))) == sorted(names(waiting))
     assert find_abandoned(tmp_path) == []
     for server in (dead, *servers):
+        server.close()
+
+
+@pytest.mark.parametrize("ending", ["done", "stopped"])
+def test_what_another_server_has_ended_meanwhile_is_not_trained_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    dead, other, late = Server(tmp_path, places=0), Server(tmp_path), Server(tmp_path)
+    run = dead.start(SHORT)
+    silent(run.directory)
+    found = find_abandoned(tmp_path)
+    if ending == "done":
+        other.take_up_queued()
+        other.train(other.training[run.directory])
+    else:
+        run_lock.release(run.directory, read_json(run.directory / "claim.json")["token"])
+        write_state(run, "stopped", "")
+    monkeypatch.setattr(executor, "find_abandoned", lambda _: found)
+    assert late.take_up_queued() == [] and late.training == {}
+    assert run.status().state == ending and not run_lock.is_held(run.directory)
+    for server in (dead, other, late):
         server.close()
 
 

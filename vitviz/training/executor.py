@@ -78,6 +78,10 @@ class Executor(ABC):
         Raises:
             ExecutorError: if it is already being trained, or as for `start`.
         """
+        self._submit(run, address, first)
+
+    def _submit(self, run: Run, address: str = "", first: bool = False, only_waiting: bool = False) -> None:
+        """Queue a run; `only_waiting` refuses one that waits no longer, such as one that another server trained."""
         owner = run.config().owner
         with self._lock:
             if run.status().active and self._is_known(run.directory):
@@ -87,6 +91,9 @@ class Executor(ABC):
             token = last.token if last is not None else run_lock.new_token()
             if not run_lock.claim_run(run.directory, token):
                 raise ExecutorError("another server is already training this run")
+            if only_waiting and run.status().state != "queued":
+                run_lock.release(run.directory, token)
+                raise ExecutorError("this run waits no longer")
             run.touch_lease()
             write_state(run, "queued", "")
             self._queue.append(Order(run.directory, owner, run.control_end(), address, token, first))
@@ -100,11 +107,11 @@ class Executor(ABC):
         """
         taken = []
         for run in find_abandoned(self.root):
-            with contextlib.suppress(
-                ExecutorError, RunError, OSError
-            ):  # taken by another server, deleted, no room
-                self.submit(run)
-                taken.append(run)
+            # It may have been taken by another server, or deleted, and there may be no room for it.
+            with self._lock, contextlib.suppress(ExecutorError, RunError, OSError):
+                if not self._is_known(run.directory):
+                    self._submit(run, only_waiting=True)
+                    taken.append(run)
         return taken
 
     def stop(self, run: Run) -> None:
