@@ -9,7 +9,7 @@ import gc
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from streamlit import App
@@ -51,19 +51,23 @@ def start_background_thread() -> None:
 
 
 def _work() -> None:
-    warm_up.run()
+    _try(warm_up.run, "the server could not be warmed up")
     while True:
         give_back()
-        try:
-            leaderboard.resume_interrupted()
-            for _ in range(_QUEUE_CHECKS):
-                runs.take_up_queued()
-                time.sleep(_PERIOD_S / _QUEUE_CHECKS)
-            remove_expired()
-        except Exception:  # tried again at the next period
-            logging.getLogger(__name__).warning("expired data could not be removed", exc_info=True)
-            time.sleep(_PERIOD_S)
+        _try(leaderboard.resume_interrupted, "the leaderboard's runs could not be resumed")
+        for _ in range(_QUEUE_CHECKS):
+            _try(runs.take_up_queued, "the runs that waited could not be queued")
+            time.sleep(_PERIOD_S / _QUEUE_CHECKS)
+        _try(remove_expired, "expired data could not be removed")
         gc.collect()
+
+
+def _try(step: Callable[[], object], failed: str) -> None:
+    """Run a step of the background thread; a failure must not keep the thread from the others."""
+    try:
+        step()
+    except Exception:  # tried again at the next period
+        logging.getLogger(__name__).warning(failed, exc_info=True)
 
 
 def remove_expired() -> None:

@@ -87,13 +87,20 @@ class _YieldBetweenModules(MetaPathFinder):
 
 
 def run() -> None:
-    """Warm up everything that a first class needs, then report that the server is ready."""
+    """Warm up everything that a first class needs, then report that the server is ready, whatever failed."""
+    try:
+        _run_steps()
+    finally:
+        READY.set()
+
+
+def _run_steps() -> None:
     PRECEDENCE.note_request()  # the first user connects as soon as the server listens
     PRECEDENCE.wait()
     files = threading.Thread(target=_warm_files, name="vitviz-warm-files", daemon=True)
     files.start()
     _import_libraries()
-    files.join()
+    files.join(_TIMEOUT_S)
     _try(warm_first_map, "the first map could not be prepared")
     if is_wanted():
         _try(open_all_pages, "the pages could not be opened in advance")
@@ -103,7 +110,6 @@ def run() -> None:
     threadpool_limits(1, user_api="blas")
     gc.collect()
     gc.freeze()
-    READY.set()
 
 
 def is_wanted() -> bool:

@@ -54,3 +54,29 @@ def test_a_server_starts_although_its_first_page_takes_too_long(
     events = list_events(monkeypatch, lambda: time.sleep(0.2))
     assert events == ["first page", "background thread", "listening"]
     assert "could not be opened in advance" in caplog.text
+
+
+def test_a_step_that_fails_keeps_the_thread_from_no_other(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    done: list[str] = []
+
+    class Ended(BaseException):
+        pass
+
+    def fail() -> None:
+        raise ValueError("the setting is invalid")
+
+    def end() -> None:
+        done.append("removed")
+        raise Ended
+
+    monkeypatch.setattr(warm_up, "run", fail)
+    monkeypatch.setattr(startup.leaderboard, "resume_interrupted", fail)
+    monkeypatch.setattr(startup.runs, "take_up_queued", fail)
+    monkeypatch.setattr(startup, "remove_expired", end)
+    monkeypatch.setattr(startup, "_PERIOD_S", 0.0)
+    with pytest.raises(Ended):
+        startup._work()
+    assert done == ["removed"]
+    assert "could not be warmed up" in caplog.text and "could not be queued" in caplog.text

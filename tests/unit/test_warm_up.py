@@ -94,6 +94,18 @@ def test_the_server_gets_ready_although_a_page_fails(
     assert warm_up.READY.is_set() and "could not be opened in advance" in caplog.text
 
 
+def test_the_health_check_does_not_wait_for_ever_for_a_warm_up_that_ended(
+    steps: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", fail)
+    with pytest.raises(RuntimeError, match="can't start"):
+        warm_up.run()
+    assert steps == [] and warm_up.READY.is_set()
+
+
 def test_imports_wait_for_users_between_modules(monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[str] = []
 
