@@ -49,7 +49,8 @@ export class LiveMap {
   }
 
   async load(address) {
-    this.engine ??= await startEngine();
+    this.starting ??= startEngine(); // once, also where another model is chosen meanwhile
+    this.engine = await this.starting;
     if (!this.engine) return;
     const base = import.meta.url.replace(/\/_stcore\/.*$/, '');
     const response = await fetch(`${base}${address}`);
@@ -106,6 +107,6 @@ export class LiveMap {
   }
 
   end() {
-    this.engine?.end();
+    this.starting?.then((engine) => engine?.end());
   }
 }

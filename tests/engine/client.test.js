@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createRecord, newestOnly } from '../../vitviz/browser/engine/client.js';
+import { createRecord, newestOnly, startEngine } from '../../vitviz/browser/engine/client.js';
 
 test('a record requests each name once, and what it holds not at all', async () => {
   const requested = [];
@@ -42,4 +42,39 @@ test('a run that fails leaves the next one working', async () => {
   await assert.rejects(call(1), /spoilt/);
   await call(2);
   assert.deepEqual(done, [2]);
+});
+
+test('a Worker that ends rejects the requests under way and all later ones', async () => {
+  let worker;
+  globalThis.Worker = class {
+    constructor() {
+      worker = this;
+    }
+    postMessage({ id, drop }) {
+      if (drop !== undefined) queueMicrotask(() => this.onmessage({ data: { id, reply: false } }));
+    }
+    terminate() {}
+  };
+  try {
+    const engine = await startEngine({ address: 'worker.js' });
+    const running = engine.run('model', new Float32Array(1));
+    worker.onerror({ message: 'out of memory' });
+    await assert.rejects(running, /out of memory/);
+    await assert.rejects(engine.run('model', new Float32Array(1)), /out of memory/);
+  } finally {
+    delete globalThis.Worker;
+  }
+});
+
+test('a Worker that does not start leaves the page without an engine', async () => {
+  globalThis.Worker = class {
+    postMessage() {
+      queueMicrotask(() => this.onerror({}));
+    }
+  };
+  try {
+    assert.equal(await startEngine({ address: 'worker.js' }), null);
+  } finally {
+    delete globalThis.Worker;
+  }
 });

@@ -7,14 +7,22 @@ import { answer } from './answer.js';
 function inWorker(worker) {
   const waiting = new Map();
   let last = 0;
+  let failure = null;
   worker.onmessage = ({ data: { id, reply, error } }) => {
+    if (!waiting.has(id)) return; // rejected below
     const { resolve, reject } = waiting.get(id);
     waiting.delete(id);
-    if (error) reject(new Error(error));
+    if (error !== undefined) reject(new Error(error));
     else resolve(reply);
+  };
+  worker.onerror = ({ message }) => {
+    failure = new Error(`The Worker failed: ${message || 'it did not start or has ended'}.`);
+    for (const { reject } of waiting.values()) reject(failure);
+    waiting.clear();
   };
   return (request) =>
     new Promise((resolve, reject) => {
+      if (failure) throw failure;
       last += 1;
       waiting.set(last, { resolve, reject });
       worker.postMessage({ id: last, ...request });
@@ -26,10 +34,7 @@ async function startWorker(address) {
   try {
     const worker = new Worker(address, { type: 'module' });
     const ask = inWorker(worker);
-    const failed = new Promise((resolve, reject) => {
-      worker.onerror = () => reject(new Error('The Worker did not start.'));
-    });
-    await Promise.race([ask({ drop: '' }), failed]);
+    await ask({ drop: '' });
     return { ask, end: () => worker.terminate() };
   } catch {
     return null;
