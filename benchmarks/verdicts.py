@@ -38,6 +38,9 @@ degrees of freedom after Satterthwaite, up to 13 % of null experiments with two 
 8 % with three. The same sign in all seeds is no rule: chance gives it in 50 % of cases with two seeds, in 25 % with
 three and in 6 % with five.
 
+The comparisons that one text may name are one family, tested after Holm. Their intervals have the confidence of
+their test: more than 95 % each where there are several.
+
 `python benchmarks/verdicts.py` draws {experiments:,} experiments for each number. Two recipes have their own difficult
 images, seeds differ in ability, and correctness is drawn image by image.
 
@@ -153,7 +156,7 @@ def main() -> None:
         experiments=options.experiments,
         fewer=fewer,
         levels=" and ".join(LEVELS),
-        abilities=", ".join(map(str, ABILITIES)),
+        abilities=" and ".join(map(str, ABILITIES)),
         ability=ABILITY,
         null="\n".join(table(["seeds", "test images", "predictions stored", "accuracies alone"], null)),
         power="\n".join(

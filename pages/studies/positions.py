@@ -81,9 +81,7 @@ def describe_best(dataset: str, reached: Mapping[str, float]) -> str:
         ]
     )
     level = sum(not verdict.shown for verdict in family)
-    tied = (
-        f"On {images:,} test images, {level} of the other {len(others)} encodings show no difference from it."
-    )
+    tied = f"On {images:,} test images, {level} of the other {len(others)} encodings show no difference from the best."
     return f"{tied} One seed each, so other seeds may order them differently."
 
 

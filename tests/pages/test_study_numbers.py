@@ -216,6 +216,15 @@ def test_sentences_written_by_hand_hold() -> None:
         STUDIES["hyperparameter"].views[0].when["knob"], key=[*HYPERPARAMETERS].index
     )
     assert len(STUDIES["spot_the_bug"].choices[0].options) == len(BUGS)
+    for name, claim in (
+        ("data_size", "the limit that all models reached"),
+        ("patch_size", "the limit that both"),
+    ):
+        study = STUDIES[name]
+        built = build(study, study.choose(draw=False))
+        assert built.numbers is not None and claim in text[name]
+        last = [row for _, read in built.numbers.evidence for row in read if row["pictures"] == 48_000]
+        assert last and all(row["ceiling_hit"] for row in last)
 
 
 def test_the_right_ranges_of_questions_are_those_of_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -250,6 +259,17 @@ def test_a_damaged_or_incomplete_file_is_said_and_no_half_answer_shown(
         assert not app.exception
         assert [info.value for info in app.info if "no complete result" in info.value], damage
         assert not [part for part in app.main.get("bidi_component") if "studies." in str(part.key)]
+
+
+def test_the_evidence_of_a_study_has_only_seeds_that_are_drawn() -> None:
+    for name in STORED:
+        for values in list_selections(STUDIES[name], {}):
+            numbers = build(STUDIES[name], values).numbers
+            if numbers is None:
+                continue
+            drawn = {seed for name in numbers.titles for by in numbers.values[name].values() for seed in by}
+            for _, rows in numbers.evidence:
+                assert {row.get("seed", 0) for row in rows} <= drawn
 
 
 def test_one_seed_gives_no_verdict_and_a_difference_is_paired() -> None:

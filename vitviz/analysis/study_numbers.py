@@ -142,7 +142,12 @@ def create_numbers(
     about.setdefault("chance", 0.25 if dataset == "shapes" else 0.1)
     if isinstance(about["images"], Mapping):
         about["images"] = about["images"][dataset]
-    return Numbers(titles, keep_complete(values, titles), rows, right, evidence=evidence, **about)
+    complete = keep_complete(values, titles)
+    seeds = {seed for name in titles for by_seed in complete[name].values() for seed in by_seed}
+    evidence = [
+        (stored, [row for row in read if int(row.get("seed", 0)) in seeds]) for stored, read in evidence
+    ]
+    return Numbers(titles, complete, rows, right, evidence=evidence, **about)
 
 
 def _matches(row: Row, where: Mapping[str, Any]) -> bool:

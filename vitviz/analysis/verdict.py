@@ -22,7 +22,7 @@ LEAST_ERRORS = 5  # test images, at the least, that one of the two must misclass
 FLOOR_ERRORS = 3.0  # standard errors above chance up to which an accuracy is at the floor
 ONE_SEED = "one seed"
 AT_FLOOR = "both are at chance"
-AT_CEILING = "both are at the ceiling"
+AT_CEILING = f"fewer than {LEAST_ERRORS} errors each"
 FEW_IMAGES = "too few images"
 UNEQUAL = "unequal budgets"
 
@@ -97,7 +97,7 @@ def compare(
     The variance of the mean difference has two parts. The seeds' is their variance over their number. The images' is
     of all seeds' mean and does not shrink with more of them; it comes from the images on which the two differ,
     or without stored predictions from the binomial bound. Each part has its own quantile (Banerjee 1961): degrees of
-    freedom after Satterthwaite give 12 % false verdicts with two seeds.
+    freedom after Satterthwaite give up to 13 % false verdicts with two seeds.
 
     Args:
         first, second: accuracy from 0 to 1, by seed.
