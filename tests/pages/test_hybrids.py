@@ -66,7 +66,7 @@ def test_training_is_drawn_from_the_files_own_records(
     when = time_to_accuracy(*(np.array(part) for part in curves["cifar10_hybrid"]), best)
     assert when is not None
     assert (
-        f"reaches the ViT's best accuracy, {percent(best)}, after {when:,.0f}\N{NO-BREAK SPACE}images"
+        f"reaches the ViT's best validation accuracy, {percent(best)}, after {when:,.0f}\N{NO-BREAK SPACE}images"
         in captions(app)
     )
     assert app.main.button_group(key="hybrids.over").options == ["Images seen"], "seconds of two machines"

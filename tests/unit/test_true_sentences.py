@@ -123,7 +123,7 @@ def test_the_lesson_s_effective_keys_are_measured() -> None:
 def test_encodings_that_tie_are_not_ranked() -> None:
     for dataset in ("shapes", "digits", "mnist"):
         built = build(list_studies()["positions"], {"dataset": dataset})
-        assert "best encoding" not in built.caption and "show no difference from it" in built.notes
+        assert "best encoding" not in built.caption and "show no difference from the best" in built.notes
         assert built.numbers is not None
         reached = [built.numbers.get_mean(name, "") for name in built.numbers.titles if name != "none"]
         level = re.search(r"(\d+) of the other", built.notes)
