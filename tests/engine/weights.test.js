@@ -95,7 +95,7 @@ test('weights of 8 bits are multiplied by one scale, or by one of each row', () 
   const raw = parse(WHOLE);
   const name = `${step}/blocks.0.mlp.fc1.weight`;
   const { shape } = raw.table[name];
-  for (const scales of [[0.5], Array.from({ length: shape[0] }, (_, row) => 2 ** -row)]) {
+  for (const scales of [[0.5], Array.from({ length: shape[0] }, (_, row) => 2 ** -row), [0], [-1], [NaN]]) {
     const codes = Int8Array.from({ length: shape[0] * shape[1] }, (_, i) => (i % 255) - 127);
     const added = Buffer.concat([Buffer.from(codes.buffer), Buffer.from(Float32Array.from(scales).buffer)]);
     const end = raw.data.length;
@@ -108,9 +108,12 @@ test('weights of 8 bits are multiplied by one scale, or by one of each row', () 
         data_offsets: [end + codes.length, end + added.length],
       },
     };
-    const { data } = openModel(seal({ ...raw, table, data: Buffer.concat([raw.data, added]) })).weights[
-      'blocks.0.mlp.fc1.weight'
-    ];
+    const file = seal({ ...raw, table, data: Buffer.concat([raw.data, added]) });
+    if (!(scales[0] > 0)) {
+      assert.throws(() => openModel(file), { message: REFUSED }, `scale ${scales}`);
+      continue;
+    }
+    const { data } = openModel(file).weights['blocks.0.mlp.fc1.weight'];
     const row = Math.min(3, scales.length - 1);
     assert.equal(data[3 * shape[1] + 2], codes[3 * shape[1] + 2] * scales[row]);
   }

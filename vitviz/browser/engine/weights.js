@@ -71,6 +71,7 @@ function scaleCodes(name, { shape, data }, table, bytes, start) {
   const stated = table[scaleName]?.shape;
   const one = Array.isArray(stated) && count(stated) === 1;
   const scale = readTensor(scaleName, table[scaleName], one ? stated : [shape[0]], bytes, start).data;
+  if (!scale.every((value) => value > 0)) refuse(`${scaleName} holds values that are not above 0`);
   const each = data.length / scale.length;
   return tensor(
     shape,
