@@ -29,6 +29,12 @@ const isPlain = ({ layer_scale: scale, positions }) => scale === null && positio
 
 const report = (error) => console.info(`The map does not follow the pen: ${error.message}`);
 
+async function download(address) {
+  const response = await fetch(address);
+  if (!response.ok) throw new Error(`${address} answered ${response.status}`);
+  return new Uint8Array(await response.arrayBuffer());
+}
+
 /** Runs the model of a map on drawings while the pen moves. */
 export class LiveMap {
   /** view: the map; isNew(): true while it shows strokes that the server has not answered. */
@@ -53,9 +59,10 @@ export class LiveMap {
     this.engine = await this.starting;
     if (!this.engine) return;
     const base = import.meta.url.replace(/\/_stcore\/.*$/, '');
-    const response = await fetch(`${base}${address}`);
-    if (!response.ok) throw new Error(`${address} answered ${response.status}`);
-    const bytes = new Uint8Array(await response.arrayBuffer());
+    const bytes = await download(`${base}${address}`).catch((error) => {
+      if (address === this.address) this.address = ''; // the next message tries again
+      throw error;
+    });
     if (address !== this.address) return; // another model or step was chosen meanwhile
     const model = await this.engine.load(address, bytes);
     if (address === this.address && isPlain(model.config)) this.model = model;
