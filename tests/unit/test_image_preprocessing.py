@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image
 
 from vitviz.config import Preparation
 from vitviz.data.image_preprocessing import (
@@ -157,6 +158,33 @@ def test_a_crop_lies_within_a_pixel_of_what_the_model_sees(height, width, fracti
     crop = seen_crop(image, how, (x, y))
     assert abs(len(crop) - max(1, min(tall, wide))) <= 0.5
     assert abs(float(crop[0, 0, 0]) - top) <= 1 and abs(float(crop[0, 0, 1]) - left) <= 1
+
+
+@pytest.mark.parametrize("shape, row, column", [((498, 500, 3), -1, 0), ((500, 498, 3), 0, -1)])
+def test_one_missing_row_or_column_is_padded_and_the_whole_image_shown(shape, row, column):
+    how = replace(RGB, image_size=224, mean=(0.2, 0.4, 0.6), resize="longer", fill="mean")
+    white = np.full(shape, 255, np.uint8)
+    shown = prepare(white, how).shown
+    assert shown[row, column].tolist() == [51, 102, 153] and (shown[:223, :223] == 255).all()
+    crop = seen_crop(white, how)
+    assert crop.shape == (500, 500, 3) and (crop[:498, :498] == 255).all()
+
+
+def test_a_thin_image_that_is_padded_is_never_resized_whole(monkeypatch):
+    made, resize = [], Image.Image.resize
+
+    def resized(picture, size, *args, **options):
+        made.append(size)
+        return resize(picture, size, *args, **options)
+
+    monkeypatch.setattr(Image.Image, "resize", resized)
+    how = replace(RGB, image_size=64, crop_fraction=2.0)  # 32 x 640,000 px, of which 32 x 64 are seen
+    thin = np.zeros((1, 20_000, 3), np.uint8)
+    thin[:, 10_000:] = 255
+    shown = prepare(thin, how).shown
+    assert made == [(64, 32)]
+    assert not shown[:16].any() and not shown[48:].any()
+    assert not shown[16:48, :16].any() and (shown[16:48, 48:] == 255).all()
 
 
 def test_a_redrawn_digit_is_drawn_on_as_the_model_sees_it():

@@ -98,8 +98,9 @@ def seen_crop(
     """
     if preparation.digit:
         return prepare(image, preparation, offset).shown
-    top, left, height, width = Crop.place(image.shape[0], image.shape[1], preparation, offset).box
-    if min(top, left) < 0 or preparation.resize == "squash" and abs(height - width) > 0.5:
+    place = Crop.place(image.shape[0], image.shape[1], preparation, offset)
+    top, left, height, width = place.box
+    if place.is_padded or preparation.resize == "squash" and abs(height - width) > 0.5:
         side = max(1, min(most_px, round(max(height, width))))
         return _stretch(image, (top, left, height, width), side, preparation)
     px = max(1, round(min(height, width)))
@@ -181,7 +182,8 @@ def luminance(image: Uint8) -> Uint8:
 class Crop:
     """A square of `side` px at (top, left) of an image of `height` x `width` px that is resized to `resized` first.
 
-    Where the square is larger than the resized image, top or left is negative: the rest is padded.
+    Where the square is larger than the resized image, the rest is padded: top or left is
+    negative, or 0 where one row or column is missing.
     """
 
     height: int
@@ -208,6 +210,11 @@ class Crop:
         return Crop(height, width, resized, top, left, side)
 
     @property
+    def is_padded(self) -> bool:
+        """True if the square reaches beyond the resized image."""
+        return min(self.resized) < self.side
+
+    @property
     def box(self) -> Box:
         """(top, left, height, width) in pixels of the image, not rounded."""
         down, across = self.height / self.resized[0], self.width / self.resized[1]
@@ -219,19 +226,29 @@ class Crop:
         region = (self.left, self.top, self.left + self.side, self.top + self.side)
         if self.resized == image.shape[:2]:
             resized = Image.fromarray(image)
-        elif self.resized[0] * self.resized[1] <= MOST_RESIZED_PX or min(self.top, self.left) < 0:
+        elif self.resized[0] * self.resized[1] <= MOST_RESIZED_PX:
             if not preparation.whole_levels:
                 return self._cut_floats(image, how)
             resized = Image.fromarray(image).resize(self.resized[::-1], how)
         else:
-            top, left, height, width = self.box
-            right, bottom = min(left + width, self.width), min(top + height, self.height)  # rounding
-            box = (left, top, right, bottom)
-            return np.array(Image.fromarray(image).resize((self.side, self.side), how, box=box))
-        if min(self.top, self.left) >= 0:
+            return self._cut_part(image, how, preparation)
+        if not self.is_padded:
             return np.array(resized.crop(region))
         square = Image.new("RGB", (self.side, self.side), _fill_colour(preparation))
         square.paste(resized, (-self.left, -self.top))
+        return np.array(square)
+
+    def _cut_part(self, image: Uint8, how: Image.Resampling, preparation: Preparation) -> Uint8:
+        """Return the square after resizing the part of the image inside it alone."""
+        down, across = self.height / self.resized[0], self.width / self.resized[1]
+        top, left = max(0, self.top), max(0, self.left)
+        bottom = min(self.top + self.side, self.resized[0])
+        right = min(self.left + self.side, self.resized[1])
+        # Rounding can put the far edges a hair outside.
+        box = (left * across, top * down, min(right * across, self.width), min(bottom * down, self.height))
+        part = Image.fromarray(image).resize((right - left, bottom - top), how, box=box)
+        square = Image.new("RGB", (self.side, self.side), _fill_colour(preparation))
+        square.paste(part, (left - self.left, top - self.top))
         return np.array(square)
 
     def _cut_floats(self, image: Uint8, how: Image.Resampling) -> Float32:
