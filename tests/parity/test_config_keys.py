@@ -89,6 +89,19 @@ def test_a_value_that_contradicts_the_tensors_is_refused_by_its_key(
         open_model(tmp_path, {key: value})
 
 
+def test_a_config_of_another_kind_of_model_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    vit(tmp_path / "vit")
+    with pytest.raises(PretrainedError, match="states depths .* its tensors show none"):
+        open_model(tmp_path / "vit", {"model_type": "swin", "depths": [2, 2]})
+    with pytest.raises(PretrainedError, match="patch_size"):
+        open_model(tmp_path / "vit", {"patch_size": [[8], [8]]})
+    shape = {"embed_dim": 8, "depths": [1, 1], "num_heads": [1, 2], "window_size": 4, "image_size": 32}
+    swin = hf("SwinForImageClassification")(hf("SwinConfig")(**shape))
+    stated = {"model_type": "vit", "intermediate_size": 32}
+    with pytest.raises(PretrainedError, match="intermediate_size"):
+        open_model(swin.state_dict(), stated)
+
+
 def test_a_missing_key_has_the_publishers_default(tmp_path: Path) -> None:
     model = vit(tmp_path, hidden_size=24, num_attention_heads=12)
     config = {
@@ -271,6 +284,12 @@ def test_an_argument_that_changes_the_numbers_is_refused_by_its_name(
         "Keys of model_args that were not read: odd."
         in open_model(tmp_path, {"model_args": {"odd": 1}}).notes
     )
+
+
+def test_a_clip_has_the_activation_that_its_file_states_by_transformers_name() -> None:
+    shape = {**SMALL, "num_attention_heads": 3, "hidden_act": "gelu_pytorch_tanh"}
+    opened = vitviz.load(hf("CLIPVisionModel")(hf("CLIPVisionConfig")(**shape)))
+    assert opened.vit.config.activation == "gelu_tanh" and opened.verified is True
 
 
 def test_another_activation_of_a_swin_is_refused(tmp_path: Path) -> None:

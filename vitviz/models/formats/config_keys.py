@@ -85,7 +85,8 @@ def _check_rows(
             )
         if "checked" in row and not _agrees(value, shown := _read_field(config, row["checked"])):
             raise PretrainedError(
-                f"{place} states {key} {cut(repr(value), 40)}, but its tensors show {shown!r}, so its publisher's"
+                f"{place} states {key} {cut(repr(value), 40)}, but its tensors show"
+                f" {'none' if shown is None else repr(shown)}, so its publisher's"
                 " model is another one"
             )
 
@@ -100,14 +101,14 @@ def _find_part(values: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
 
 
 def _read_field(config: ViTConfig | SwinConfig, name: str) -> Any:
+    """Return what the tensors show; None where a model of this kind has no such value."""
     if name == "mlp_hidden":
-        assert isinstance(config, ViTConfig)
-        return mlp_width(config.embed_dim, config.mlp_ratio)
-    return getattr(config, name)
+        return mlp_width(config.embed_dim, config.mlp_ratio) if isinstance(config, ViTConfig) else None
+    return getattr(config, name, None)
 
 
 def _agrees(stated: Any, shown: Any) -> bool:
     if isinstance(stated, list | tuple):
         pair = len(stated) == 2 and not isinstance(shown, tuple)
-        return set(stated) == {shown} if pair else tuple(stated) == shown
+        return all(side == shown for side in stated) if pair else tuple(stated) == shown
     return bool(stated == shown)

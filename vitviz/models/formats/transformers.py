@@ -98,8 +98,9 @@ def describe(shapes: Shapes, settings: Settings) -> ViTConfig:
         if "head.bias" in shapes:
             raise PretrainedError("CLIP with a classifier is not supported: only its image side is")
         differences["projection"] = head[0] if head else 0
-        differences["activation"] = settings.get("hidden_act") or "quick_gelu"
-        if settings.get("hidden_act") is None:
+        stated = settings.get("hidden_act") is not None
+        differences["activation"] = read_activation(settings) if stated else "quick_gelu"
+        if not stated:
             settings.assume(
                 "The file does not state its activation: QuickGELU is assumed (LAION's weights need GELU)."
             )
