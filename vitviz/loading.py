@@ -15,7 +15,7 @@ from vitviz.models import published_weights
 from vitviz.models.file_download import NoNetworkError
 from vitviz.models.formats import open_model
 from vitviz.models.formats.checkpoint_settings import check_labels
-from vitviz.models.formats.module_check import check_module
+from vitviz.models.formats.module_check import check_module, unwrap
 from vitviz.models.formats.module_settings import read_layers, read_module
 from vitviz.models.formats.uploaded_weights import TemporaryFolder, write_upload
 from vitviz.models.hub import fetch_hub_folder, find_hub_folder, is_hub_id, list_hub_folder
@@ -175,7 +175,7 @@ def _open_module(module: nn.Module, labels: tuple[str, ...] | None, given: Mappi
             )
     weights = {name: tensor.detach().cpu().clone() for name, tensor in state.items()}
     loaded = open_model(
-        weights, _read_module_config(module), labels=labels, title=type(module).__name__, given=given
+        weights, _read_module_config(unwrap(module)), labels=labels, title=type(module).__name__, given=given
     )
     try:
         reason = check_module(module, loaded)
@@ -195,6 +195,9 @@ def _read_module_config(module: nn.Module) -> dict[str, Any]:
     tower = visual if isinstance(visual, nn.Module) else module
     stated = getattr(module, "pretrained_cfg", None)
     settings = dict(stated) if isinstance(stated, Mapping) else {}
+    names = settings.get("label_names")
+    if isinstance(names, list | tuple) and len(names) != getattr(tower, "num_classes", len(names)):
+        del settings["label_names"]  # of the published head, before this one replaced it
     if own := read_module(tower):
         return settings | own
     return settings | read_layers(tower)

@@ -181,3 +181,17 @@ def test_a_setting_of_the_caller_wins_over_the_module_and_is_not_verified() -> N
 
 def test_a_compiled_or_parallel_module_is_opened_by_its_own_module() -> None:
     assert vitviz.load(nn.DataParallel(timm_vit())).verified is True
+
+
+def test_a_wrapped_module_keeps_the_settings_of_the_module_inside() -> None:
+    model = timm_vit()
+    model.pretrained_cfg = {"mean": (0.1, 0.2, 0.3), "std": (0.5, 0.5, 0.5), "label_names": list("abcde")}
+    alone, wrapped = vitviz.load(model), vitviz.load(nn.DataParallel(model))
+    assert wrapped.preparation == alone.preparation and alone.preparation.mean == (0.1, 0.2, 0.3)
+    assert wrapped.classes == alone.classes == tuple("abcde") and wrapped.verified is True
+
+
+def test_a_new_head_does_not_keep_the_names_of_the_published_one() -> None:
+    model = timm_vit()
+    model.pretrained_cfg = {"label_names": [f"class {i}" for i in range(1000)]}
+    assert vitviz.load(model).classes == tuple("01234")

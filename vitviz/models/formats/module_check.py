@@ -65,12 +65,17 @@ def check_module(module: nn.Module, loaded: LoadedModel) -> str:
     )
 
 
-def _copy(module: nn.Module) -> nn.Module:
-    """Return an fp32 copy on the CPU in evaluation mode, without the wrappers of data parallelism and compilation."""
+def unwrap(module: nn.Module) -> nn.Module:
+    """Return a module without the wrappers of data parallelism and compilation."""
     for wrapper in ("_orig_mod", "module"):
         inner = getattr(module, wrapper, None)
         module = inner if isinstance(inner, nn.Module) else module
-    return copy.deepcopy(module).to("cpu", torch.float32).eval()
+    return module
+
+
+def _copy(module: nn.Module) -> nn.Module:
+    """Return an unwrapped fp32 copy on the CPU in evaluation mode."""
+    return copy.deepcopy(unwrap(module)).to("cpu", torch.float32).eval()
 
 
 def _run(peer: nn.Module, x: Tensor) -> Iterator[Tensor]:
