@@ -62,7 +62,7 @@ FAMILIES: dict[str, ModelConfig] = {
 }
 PAGES = [page for page in registry.PAGES if page.path.startswith("pages/lenses/") or page.slug == "home"]
 VIEWS = {
-    "attention": ("maps", "matrix", "compare", "depth", "methods", "truth", "shares", "ablate"),
+    "attention": ("look", "matrix", "compare", "depth", "methods", "truth", "shares", "ablate"),
     "positions": ("similarity", "rotary"),
     "swin": ("attention", "bias", "merge"),
     "two_images": ("match", "colours", "patching", "uses"),

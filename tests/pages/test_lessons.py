@@ -166,7 +166,8 @@ def test_every_stop_shows_what_it_says_and_can_be_done(
         if options:
             answered = next(row for row in app.get("button_group") if str(row.key).endswith(".answer"))
             icons = [option.content_icon for option in answered.proto.options]
-            assert answered.disabled and answered.value == "0" and icons.count(":material/check:") == 1
+            right = icons.count(":material/check:")  # 'No difference shown' and what leads may both be right
+            assert answered.disabled and answered.value == "0" and 1 <= right < len(icons)
             assert icons[0] in (":material/check:", ":material/close:") and not measured
         else:
             assert measured[0] not in before, "the page shows the answer in advance"

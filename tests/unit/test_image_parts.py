@@ -84,11 +84,11 @@ def test_what_is_no_arrangement_is_refused(text: str) -> None:
 
 
 def test_the_cats_parts_follow_the_crop() -> None:
-    named = parts_of("cat", (0.0, 75.5, 300.0), 32)
+    named = parts_of("cat", (0.0, 75.5, 300.0, 300.0), 32)
     assert list(named) == ["left eye", "right eye", "nose", "ear"]
     assert named["left eye"] == cut_part(6, 9, 9, 7)  # (132 - 75.5) / 9.375, 80 / 9.375, to 216 and 154
-    assert "ear" not in parts_of("cat", (0.0, 0.0, 300.0), 32)  # beyond the left crop
-    assert parts_of("coffee", (0.0, 0.0, 400.0), 32) == {}
+    assert "ear" not in parts_of("cat", (0.0, 0.0, 300.0, 300.0), 32)  # beyond the left crop
+    assert parts_of("coffee", (0.0, 0.0, 400.0, 400.0), 32) == {}
     assert from_the_middle(32) == (
         cut_part(8, 8, 8, 8),
         cut_part(16, 8, 8, 8),

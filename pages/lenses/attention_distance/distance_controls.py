@@ -20,6 +20,7 @@ from vitviz.models.loaded_model import LoadedModel
 
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 MOST_GRADIENT_IMAGES = 16  # each layer takes a backward pass
+MOST_IMAGES_LARGE = 32  # 256 images of a ViT-S at 224 px occupied a loaded server for 41 s
 SMALL_TOKENS = 100  # larger models start with few images and without their training
 DEFAULT_COUNT, DEFAULT_COUNT_LARGE = 64, 4
 MEASURES = {"distance": "distance", "entropy": "entropy", "prefix": "prefix attention"}
@@ -91,7 +92,9 @@ def _read_dataset(model: LoadedModel) -> str:
 
 
 def _read_count(model: LoadedModel, source: str, able: Abilities) -> int:
-    counts = [count for count in COUNTS if count <= MOST_GRADIENT_IMAGES or not able.receptive_field]
+    most = COUNTS[-1] if is_small(model) else MOST_IMAGES_LARGE
+    most = min(most, MOST_GRADIENT_IMAGES) if able.receptive_field else most
+    counts = [count for count in COUNTS if count <= most]
     count: int = widgets.select_slider(
         "attention_distance.count",
         "Image count",
