@@ -17,6 +17,8 @@ from streamlit.util import calc_hash
 
 from pages.frame import registry
 from pages.stores.session import UserSession
+from pages.stores.shared_results import clear_caches
+from tests.photo_model import PUT
 
 ROOT = Path(__file__).parents[2]
 # By script; the first two are pages of earlier versions, whose views are studies now.
@@ -25,6 +27,15 @@ ADDRESSES = {"pages/studies/data/page.py": "data", "pages/train/experiments/page
 }
 OpenApp = Callable[..., AppTest]
 Files = dict[str, Callable[[], str | bytes]]
+
+
+@pytest.fixture(autouse=True)
+def forget_other_weights(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Clear the process's caches after a test with published weights of its own: they are known by their name."""
+    yield
+    if PUT or "weights" in request.fixturenames:
+        clear_caches()
+        PUT.clear()
 
 
 @pytest.fixture(autouse=True)
