@@ -63,7 +63,7 @@ def _draw_hub_job() -> None:
         st.rerun()
     elif job.error:
         st.warning(plain(job.error), icon=":material/cloud_off:")
-    elif job.listed is not None and not job.agreed:
+    elif job.listed is not None and not job.agreed and not active:
         size = f"{job.listed.nbytes / 1e6:,.1f} MB"
         st.markdown(
             f"**{plain(job.hub_id)}**, commit {job.listed.commit[:8]}: {size},"
@@ -95,7 +95,8 @@ def _draw_hub_progress(job: hub_jobs.HubJob) -> None:
 
 def _download_hub_model() -> None:
     job = hub_jobs.get_job(session.get_current())
-    if job is not None and job.listed is not None and not job.active:
+    if job is not None and job.listed is not None and not job.agreed and not job.active:
+        job.agreed = True  # before its thread runs: the page is drawn at once
         job.start(hub_jobs.HubJob.download)
 
 

@@ -36,7 +36,7 @@ class HubJob:
     """A look-up of a hub id, then the download that its user agreed to; written by its thread, read by pages.
 
     Attributes:
-        listed: the files that were found; the download has not begun while `agreed` is False.
+        listed: the files that were found; the download has not begun while `agreed`, which the page sets, is False.
         opened: the model, once it is there.
         error: why it ended, as one sentence.
         polled_at: when a page last asked; a job that nobody asks about ends.
@@ -75,7 +75,7 @@ class HubJob:
         from vitviz.models.formats.uploaded_weights import TemporaryFolder
 
         assert self.listed is not None
-        self.agreed, folder = True, TemporaryFolder()
+        folder = TemporaryFolder()
         source = fetch_hub_folder(self.listed, folder.path / "hub", self._progress, self._is_stopped)
         self.opened = own_weights.open_folder(folder, source, self.hub_id)
 
