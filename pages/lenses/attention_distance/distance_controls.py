@@ -20,7 +20,7 @@ from vitviz.models.loaded_model import LoadedModel
 
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 MOST_GRADIENT_IMAGES = 16  # each layer takes a backward pass
-MOST_IMAGES_LARGE = 32  # 256 images of a ViT-S at 224 px occupied a loaded server for 41 s
+MOST_PHOTOS, PHOTO_PX = 32, 128  # 256 photos through a ViT-S at 224 px occupied a loaded server for 41 s
 SMALL_TOKENS = 100  # larger models start with few images and without their training
 DEFAULT_COUNT, DEFAULT_COUNT_LARGE = 64, 4
 MEASURES = {"distance": "distance", "entropy": "entropy", "prefix": "prefix attention"}
@@ -92,7 +92,7 @@ def _read_dataset(model: LoadedModel) -> str:
 
 
 def _read_count(model: LoadedModel, source: str, able: Abilities) -> int:
-    most = COUNTS[-1] if is_small(model) else MOST_IMAGES_LARGE
+    most = COUNTS[-1] if model.preparation.image_size < PHOTO_PX else MOST_PHOTOS
     most = min(most, MOST_GRADIENT_IMAGES) if able.receptive_field else most
     counts = [count for count in COUNTS if count <= most]
     count: int = widgets.select_slider(
