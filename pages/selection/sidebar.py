@@ -99,7 +99,7 @@ def _resolve_step(model: ModelChoice) -> int:
 
 
 def _replace_dropped_step(model: ModelChoice) -> None:
-    """Where a link names a step that a checkpoint no longer holds, request the nearest one and say so."""
+    """Request the nearest stored step, and say so, if a link names one that a checkpoint no longer holds."""
     linked = st.session_state.get(session_keys.INCOMING, {}).get("step")
     step = None if linked is None else parse_int(linked)
     if step is None or step in model.steps or not model.key.startswith("checkpoint:"):

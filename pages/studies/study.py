@@ -90,7 +90,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class View:
-    """What a study shows for some of its options; the entries of its file's `[[view]]`, which `renderer` draws.
+    """Contents of a study for some of its options: the entries of its file's `[[view]]`, which `renderer` draws.
 
     Attributes:
         when: the values for which it is shown; the first view that fits is taken.
