@@ -61,7 +61,9 @@ def _read_address() -> None:
     written = st.session_state.get(session_keys.WRITTEN, {})
     horizon = time.monotonic() - _STALE_S
     recent = [(at, link) for at, link in st.session_state.get(session_keys.SUPERSEDED, []) if at > horizon]
-    stale = not went_back() and any(linked == link for _, link in recent)
+    if went_back():  # also for the run that follows if this one is interrupted
+        recent = [(at, {} if link == linked else link) for at, link in recent]
+    stale = any(linked == link for _, link in recent)
     st.session_state[session_keys.SUPERSEDED] = recent
     session_keys.get_dict(session_keys.INCOMING).clear()
     if not stale and linked != written:
@@ -77,6 +79,16 @@ def _write_address() -> None:
     if st.query_params.to_dict() != outgoing or overtaken:
         st.query_params.from_dict(outgoing)
     _remember_link(outgoing)
+
+
+def write_early(key: str) -> None:
+    """Write the address before the page is drawn if this run changes a key that makes it another page to its reader.
+
+    Back that is pressed before the run's end then leads to what stood there, not one page further.
+    """
+    written = st.session_state.get(session_keys.WRITTEN, {})  # a click in the menu sends no query at all
+    if written.get(key, "") != session_keys.get_dict(session_keys.OUTGOING).get(key, ""):
+        _write_address()
 
 
 def went_back() -> bool:

@@ -57,6 +57,13 @@ def _request_with_clicks(session: AppSession, client_state: ClientState | None) 
             pending = requests._rerun_data if requests._state == ScriptRequestType.RERUN else None
             if pending is not None:
                 requests._state = ScriptRequestType.STOP
+        if (
+            pending is not None
+            and pending.is_history_navigation
+            and pending.query_string == client_state.query_string
+        ):
+            client_state = _copy(client_state)
+            client_state.is_history_navigation = True
         states = None if pending is None else pending.widget_states
         merged = _coalesce_widget_states(states, client_state.widget_states)
         if states is not None and merged is not None:

@@ -16,9 +16,11 @@ name = widgets.resolve_option("studies.study", ("", *studies))  # '' shows the g
 if name:
     study = studies[name]
     widgets.store_value("studies.study", name)
+    query_params.keep_pending(study.list_keys())
+query_params.write_early("studies.study")
+if name:
     with page.header("studies", study.title, study.question):
         selection.link_to("studies", "All studies", icon=":material/apps:", **{"studies.study": ""})
-    query_params.keep_pending(study.list_keys())
     renderer.draw(study)
 else:
     page.header("studies")

@@ -70,6 +70,17 @@ def test_a_click_that_waits_for_its_run_is_served_by_the_next(begun: bool) -> No
     )  # and the click is not served twice
 
 
+@pytest.mark.parametrize("query", ["study=sizes", "study="])
+def test_back_stays_back_when_a_view_requests_the_same_address_again(query: str) -> None:
+    """The run of Back had not begun when a view wanted another; without the flag, its address counts as a late one."""
+    lost_clicks.install()
+    runner = Runner(asking())
+    runner._requests.request_rerun(RerunData(query_string="study=sizes", is_history_navigation=True))
+    session = Session(runner)
+    session.request_rerun(ClientState(query_string=query))
+    assert [data.is_history_navigation for data in session.asked] == [query == "study=sizes"]
+
+
 @pytest.mark.parametrize("same_click", [True, False])
 def test_a_link_beside_an_open_popover_opens_its_page(
     same_click: bool, monkeypatch: pytest.MonkeyPatch
