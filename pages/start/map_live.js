@@ -1,6 +1,7 @@
 // The map follows the pen: the engine runs the model in the browser, without a request to the server.
 
 import { newestOnly, startEngine } from '../../vitviz/browser/engine/client.js';
+import { readWeights } from '../../vitviz/browser/engine/stored_weights.js';
 import { prepareDigit } from '../../vitviz/browser/kit/digit_input.js';
 import { decode } from '../../vitviz/browser/kit/drawing_pad.js';
 import { offscreen } from '../../vitviz/browser/kit/pixels.js';
@@ -29,12 +30,6 @@ const isPlain = ({ layer_scale: scale, positions }) => scale === null && positio
 
 const report = (error) => console.info(`The map does not follow the pen: ${error.message}`);
 
-async function download(address) {
-  const response = await fetch(address);
-  if (!response.ok) throw new Error(`${address} answered ${response.status}`);
-  return new Uint8Array(await response.arrayBuffer());
-}
-
 /** Runs the model of a map on drawings while the pen moves. */
 export class LiveMap {
   /** view: the map; isNew(): true while it shows strokes that the server has not answered. */
@@ -58,8 +53,7 @@ export class LiveMap {
     this.starting ??= startEngine(); // once, also where another model is chosen meanwhile
     this.engine = await this.starting;
     if (!this.engine) return;
-    const base = import.meta.url.replace(/\/_stcore\/.*$/, '');
-    const bytes = await download(`${base}${address}`).catch((error) => {
+    const bytes = await readWeights(address).catch((error) => {
       if (address === this.address) this.address = ''; // the next message tries again
       throw error;
     });

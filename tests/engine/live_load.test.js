@@ -5,7 +5,8 @@ import { afterEach, beforeEach, test } from 'node:test';
 import { setImmediate as settle } from 'node:timers/promises';
 
 // Modules of the map create a canvas as they load.
-globalThis.document = { createElement: () => ({ getContext: () => ({}) }) };
+globalThis.document = { createElement: () => ({ getContext: () => ({}) }), querySelector: () => null };
+globalThis.CSS = { escape: (text) => text };
 const { LiveMap } = await import('../../pages/start/map_live.js');
 
 const PARTS = ['picture', 'block', 'classes'].map((kind) => ({ kind }));

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import re
 from pathlib import Path
 
@@ -20,7 +22,9 @@ def test_the_gallery_has_pages_and_an_index(tmp_path: Path, monkeypatch: pytest.
     index = files[-1].read_text("utf-8")
     assert re.findall(r'<a href="([^"]+)">(\w+)</a>', index) == [("attention_vit_digits.html", "attention")]
     page = files[0].read_text("utf-8")
-    assert page.count("data-message>") >= 2 and "vitviz/browser/explorer_layers.js" in page
+    (modules,) = re.findall(r'id="modules">([^<]+)', page)
+    assert page.count("data-message>") >= 2
+    assert b"vitviz/browser/explorer_layers.js" in gzip.decompress(base64.b64decode(modules))
 
 
 def test_the_gallery_lists_start_every_lens_and_every_model_with_attention() -> None:

@@ -1,10 +1,14 @@
-"""Write views as one self-contained HTML file, and collect the modules and styles that they need without a server."""
+"""Write views as one self-contained HTML file, and collect the modules and styles that they need without a server.
+
+The file's content policy lets its code read nothing but the file: no request, form or frame leaves it.
+"""
 
 import base64
 import gzip
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
 from html import escape
 from pathlib import Path
 
@@ -14,6 +18,7 @@ _PAGE = """<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
 <style>
@@ -26,37 +31,56 @@ _PAGE = """<!doctype html>
 {lead}{body}
 </main>
 <footer>Made with vitviz.</footer>
-<script type="module">
-{linker}
-const urls = link({modules});
-const {{ start }} = await import(urls['vitviz/browser/view_frame.js']);
-await start(urls);
-</script>
+<script type="text/plain" id="modules">{modules}</script>
+{weights}<script type="module">{code}</script>
 </body>
 </html>
 """
+_START = """
+const modules = await inflate(document.getElementById('modules').textContent);
+const urls = link(JSON.parse(new TextDecoder().decode(modules)));
+const { start } = await import(urls['vitviz/browser/view_frame.js']);
+await start(urls);
+"""
+_POLICY = (
+    "default-src 'none'; script-src 'sha256-{digest}' blob:{scripts}; worker-src blob:; style-src 'unsafe-inline';"
+    " img-src data: blob:; connect-src 'none'; form-action 'none'; base-uri 'none'"
+)
 BROWSER = Path(__file__).parent
 ROOT = BROWSER.parents[1]  # holds vitviz, and pages in a checkout
-_IMPORT = re.compile(r"(?<=\bfrom ')(\.[^']+)(?=')")
+_IMPORT = re.compile(r"(?:(?<=\bfrom ')|(?<=\bnew URL\('))(\.[^']+\.js)(?=')")
 
 
-def render_html(title: str, messages: Sequence[bytes], lead: str = "") -> str:
+def render_html(
+    title: str, messages: Sequence[bytes], lead: str = "", weights: Mapping[str, bytes] | None = None
+) -> str:
     """Return the HTML document of some views, with a sentence before them.
+
+    Args:
+        weights: checkpoints by the address under which the messages name them; None: they lie beside the file.
 
     Raises:
         FileNotFoundError: if a view's file is missing.
     """
     files = [file for message in messages for file in read_files(message)]
     styles = ["vitviz/browser/document.css", "vitviz/browser/base.css"]
+    modules = collect_modules(
+        ["vitviz/browser/view_frame.js", *(file for file in files if file.endswith(".js"))]
+    )
+    code = read_linker() + _START
+    digest = base64.b64encode(sha256(code.encode()).digest()).decode()
     return _PAGE.format(
+        policy=_POLICY.format(digest=digest, scripts=" 'self' file:" if weights is None else ""),
         title=escape(title),
         styles=read_styles([*styles, *(file for file in files if file.endswith(".css"))]),
         lead=f"<p>{escape(lead)}</p>\n" if lead else "",
         body="\n".join(map(_embed_message, messages)),
-        linker=read_linker(),
-        modules=collect_modules(
-            ["vitviz/browser/view_frame.js", *(file for file in files if file.endswith(".js"))]
+        modules=encode(modules.encode()),
+        weights="".join(
+            f'<script type="text/plain" data-weights="{escape(name)}">{encode(raw)}</script>\n'
+            for name, raw in (weights or {}).items()
         ),
+        code=code,
     )
 
 
@@ -70,8 +94,12 @@ def render_index(title: str, links: Sequence[tuple[str, str, str]]) -> str:
 
 
 def _embed_message(message: bytes) -> str:
-    packed = base64.b64encode(gzip.compress(message, mtime=0)).decode()
-    return f'<section><div><script type="text/plain" data-message>{packed}</script></div></section>'
+    return f'<section><div><script type="text/plain" data-message>{encode(message)}</script></div></section>'
+
+
+def encode(raw: bytes) -> str:
+    """Return bytes as text that `inflate` of module_loader.js reads: gzip in base64."""
+    return base64.b64encode(gzip.compress(raw, mtime=0)).decode()
 
 
 def collect_modules(files: Iterable[str]) -> str:

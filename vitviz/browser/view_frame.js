@@ -4,6 +4,7 @@
 import { open } from './kit/blob.js';
 import { createView, el } from './kit/dom.js';
 import { theme } from './kit/colour_ramp.js';
+import { inflate } from './module_loader.js';
 
 const PAPER = 'var(--jp-layout-color0, var(--vscode-editor-background, #fff))';
 const INK = 'var(--jp-content-font-color1, var(--vscode-editor-foreground, #111))';
@@ -33,12 +34,6 @@ export async function render(model, parent, urls) {
     watched.disconnect();
     view.end();
   };
-}
-
-async function inflate(text) {
-  const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
 /** Mount the views of an HTML file, and switch its theme. */

@@ -3,6 +3,8 @@
 
 import { answer } from './answer.js';
 
+const ALONE = import.meta.url.startsWith('blob:') ? 'page' : 'none';
+
 /** Return a function that sends a request to the engine in a Worker and returns a promise of the reply. */
 function inWorker(worker) {
   const waiting = new Map();
@@ -44,9 +46,12 @@ async function startWorker(address) {
 /**
  * Start the engine; returns {load, run, end}.
  *   address: of worker.js; by default beside this module
- *   fallback: 'page' computes in the page where no Worker starts; 'none' returns null there
+ *   fallback: 'page' computes in the page where no Worker starts, as a file does, which has no server; 'none' returns null
  */
-export async function startEngine({ address = new URL('./worker.js', import.meta.url).href, fallback = 'none' } = {}) {
+export async function startEngine({
+  address = String(new URL('./worker.js', import.meta.url)),
+  fallback = ALONE,
+} = {}) {
   const started = await startWorker(address);
   if (!started && fallback === 'none') return null;
   const { ask, end } = started ?? { ask: async (request) => answer(request).reply, end() {} };

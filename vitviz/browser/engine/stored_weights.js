@@ -1,0 +1,34 @@
+// Read a model's weights: from the document that holds them, from a script beside it, or from the server.
+
+import { inflate } from '../module_loader.js';
+
+/** Run the script at an address and return the text that it leaves on its element; file: allows no other way. */
+function runScript(address) {
+  return new Promise((resolve, reject) => {
+    const script = document.createElement('script');
+    script.src = address;
+    script.onload = () => {
+      script.remove();
+      resolve(script.weights);
+    };
+    script.onerror = () => reject(new Error(`${address} could not be loaded`));
+    document.head.append(script);
+  });
+}
+
+async function fetchBytes(address) {
+  const response = await fetch(address);
+  if (!response.ok) throw new Error(`${address} answered ${response.status}`);
+  return new Uint8Array(await response.arrayBuffer());
+}
+
+/**
+ * Return the bytes of the checkpoint that a message names.
+ *   address: the name of an element of the document, a script's beside it (ends in .js), or the server's path
+ */
+export async function readWeights(address) {
+  const held = globalThis.document?.querySelector(`script[data-weights="${CSS.escape(address)}"]`);
+  if (held) return inflate(held.textContent);
+  if (address.endsWith('.js')) return inflate(await runScript(address));
+  return fetchBytes(`${import.meta.url.replace(/\/_stcore\/.*$/, '')}${address}`);
+}
