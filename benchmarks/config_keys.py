@@ -1,4 +1,4 @@
-"""Write the table of what every key of a transformers config and every image processor does in vitviz.
+"""Write the table of what every key of a publisher's configuration and every image processor does in vitviz.
 
 python benchmarks/config_keys.py [--out docs/config_keys.md]
 """
@@ -12,7 +12,8 @@ from vitviz.models.formats.preparation_settings import PROCESSORS
 _INTRODUCTION = """# Keys of config.json, and image processors
 
 Written by `benchmarks/config_keys.py`; `tests/parity/test_config_keys.py` and `test_image_processors.py` hold it to the
-classes of transformers 5.24.0, timm 1.0.31 (`model_args`) and open_clip 3.3.0 (`vision_cfg`).
+classes of transformers 5.24.0, timm 1.0.31 (`timm`, `pretrained_cfg`, `model_args`) and open_clip 3.3.0 (`model_cfg`,
+`vision_cfg`, `preprocess_cfg`).
 
 A *read* key sets a value, a *checked* one must equal what the tensors show, a
 *refused* one stops the model unless it has one of the values named, an *ignored* one changes no number. Other keys are

@@ -17,7 +17,18 @@ if TYPE_CHECKING:
     from vitviz.models.loaded_model import LoadedModel
     from vitviz.view import View
 
-SETTINGS = ("num_heads", "img_size", "mean", "std", "crop_pct", "interpolation", "global_pool", "act_layer")
+SETTINGS: dict[str, tuple[type, str]] = {  # of `vitviz.load`
+    "num_heads": (int, "attention heads"),
+    "img_size": (int, "side of the images in px"),
+    "mean": (float, "mean of each channel"),
+    "std": (float, "standard deviation of each channel"),
+    "crop_pct": (float, "side of the crop over the resized side"),
+    "interpolation": (str, "nearest, box, bilinear, hamming, bicubic or lanczos"),
+    "global_pool": (str, "token or avg"),
+    "act_layer": (str, "gelu, gelu_tanh, quick_gelu, relu or silu"),
+    "rope_type": (str, "none, if the model has no rotary positions"),
+    "architecture": (str, "timm's name of the model, if its file does not state it"),
+}
 # Subcommands that are modules of their own, `python -m vitviz.NAME`.
 FORWARDED = {
     "train": "train",
@@ -96,17 +107,9 @@ def _build_parser() -> argparse.ArgumentParser:
 def _add_settings(command: argparse.ArgumentParser) -> None:
     """Add the settings of `vitviz.load`, under the same names."""
     group = command.add_argument_group("settings of the model, over those of its files")
-    for name, kind, words in (
-        ("num_heads", int, "attention heads"),
-        ("img_size", int, "side of the images in px"),
-        ("crop_pct", float, "side of the crop over the resized side"),
-        ("interpolation", str, "nearest, box, bilinear, hamming, bicubic or lanczos"),
-        ("global_pool", str, "token or avg"),
-        ("act_layer", str, "gelu, gelu_tanh, quick_gelu, relu or silu"),
-    ):
-        group.add_argument(f"--{name.replace('_', '-')}", type=kind, help=words)
-    for name in ("mean", "std"):
-        group.add_argument(f"--{name}", type=float, nargs="+", help=f"{name} of each channel")
+    for name, (kind, words) in SETTINGS.items():
+        count = "+" if name in ("mean", "std") else None
+        group.add_argument(f"--{name.replace('_', '-')}", type=kind, nargs=count, help=words)
 
 
 def _load(options: argparse.Namespace) -> "LoadedModel":

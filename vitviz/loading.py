@@ -1,7 +1,7 @@
 """Open any Vision Transformer: a shipped or published name, a file, a folder, or a live module."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from vitviz import checkpoints
 from vitviz.checkpoint_header import CheckpointError, read_header
 from vitviz.models import published_weights
 from vitviz.models.file_download import NoNetworkError
-from vitviz.models.formats import open_model
+from vitviz.models.formats import apply_given, open_model
 from vitviz.models.formats.checkpoint_settings import check_labels
 from vitviz.models.formats.module_check import check_module, unwrap
 from vitviz.models.formats.module_settings import read_layers, read_module
@@ -54,9 +54,9 @@ def load(
             downloaded into the hub's own cache; a state dict; or a live module, whose weights are copied.
         labels: class names, one per output; None: those of the files.
         step: of a vitviz checkpoint with several moments of its training; None: the last.
-        settings: by timm's names, over what the files state: num_heads, img_size, mean, std, crop_pct,
-            interpolation, global_pool, act_layer; architecture, a name of timm's; rope_type='none' where
-            there are no rotary positions.
+        settings: by timm's names, over what the files state, for every source: num_heads, img_size, mean, std,
+            crop_pct, interpolation, global_pool, act_layer; and where the files state neither: architecture, a name
+            of timm's, or rope_type='none' if there are no rotary positions.
 
     Raises:
         TypeError: if the source is none of these, or a setting is unknown or fixed by the weights.
@@ -69,10 +69,13 @@ def load(
         >>> model.config.depth, model.config.num_heads, model.classes[:3]
         (4, 4, ('0', '1', '2'))
     """
+    if isinstance(labels, str) or not isinstance(labels, Iterable | None):
+        raise TypeError(f"labels must be a sequence of class names, received {labels!r:.60}")
     names = None if labels is None else tuple(labels)
-    _check_settings(settings, _SETTINGS)
+    if unknown := sorted(settings.keys() - set(_SETTINGS)):
+        raise TypeError(f"load() takes no setting {unknown[0]!r}; known are: {', '.join(_SETTINGS)}")
     if isinstance(source, LoadedModel):
-        return _name_classes(source, names)
+        return _name_classes(apply_given(source, settings), names)
     if isinstance(source, Mapping):
         return open_model(source, labels=names, given=settings)
     if isinstance(source, nn.Module):
@@ -83,10 +86,8 @@ def load(
     if path is None and is_hub_id(str(source)) and str(source).removeprefix("timm/") not in PRETRAINED:
         return open_model(_fetch_from_hub(str(source)), labels=names, title=str(source), given=settings)
     if path is None:
-        _check_settings(settings, ("img_size",))
-        return _name_classes(
-            _load_published(str(source).removeprefix("timm/"), settings.get("img_size")), names
-        )
+        published = _load_published(str(source).removeprefix("timm/"), settings.pop("img_size", None))
+        return _name_classes(apply_given(published, settings), names)
     if path.is_file() and path.suffix.lower() == ".zip":
         folder = TemporaryFolder()
         unpacked = write_upload(path.read_bytes(), folder.path, WEIGHTS_BYTES, is_zip=True)
@@ -97,15 +98,8 @@ def load(
         except CheckpointError:
             pass  # another project's file
         else:
-            _check_settings(settings, ())
-            return _name_classes(checkpoints.open_model(path, step), names)
+            return _name_classes(apply_given(checkpoints.open_model(path, step), settings), names)
     return open_model(path, labels=names, given=settings)
-
-
-def _check_settings(settings: Mapping[str, Any], known: Sequence[str]) -> None:
-    if unknown := sorted(settings.keys() - set(known)):
-        names = ", ".join(known) or "none, for its file states them"
-        raise TypeError(f"load() takes no setting {unknown[0]!r} for this model; known are: {names}")
 
 
 def _name_classes(model: LoadedModel, labels: tuple[str, ...] | None) -> LoadedModel:

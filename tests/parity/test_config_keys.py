@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import json
 import runpy
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,9 @@ from torch import nn
 
 import vitviz
 from vitviz.models.formats import open_model
+from vitviz.models.formats.checkpoint_settings import Settings
 from vitviz.models.formats.config_keys import MODEL_TYPES, PARTS, list_keys
+from vitviz.models.formats.timm import is_natively_quick_gelu
 from vitviz.models.pretrained_list import PretrainedError
 
 CLASSES = {
@@ -245,24 +248,87 @@ def test_what_a_swins_weights_fix_is_a_type_error(tmp_path: Path) -> None:
             vitviz.load(tmp_path, **{name: value})
 
 
-def test_every_argument_of_timm_and_open_clip_has_one_row() -> None:
+def list_timm_keys(folder: Path) -> set[str]:
+    """Return the top-level keys that timm writes for a model with labels, and the one that it reads in older files."""
+    hub = importlib.import_module("timm.models._hub")
+    model = peers.timm.create_model("vit_tiny_patch16_224", num_classes=2)
+    labels = {"label_names": ["a", "b"], "label_descriptions": {"a": "A", "b": "B"}}
+    hub.save_config_for_hf(model, str(folder / "config.json"), labels, {"depth": 12})
+    return {*json.loads((folder / "config.json").read_text()), "labels"}
+
+
+def list_open_clip_keys() -> set[str]:
+    """Return the arguments of open_clip's models and the keys of its own configurations."""
+    home = Path(importlib.import_module("open_clip").__file__ or "").parent / "model_configs"
+    keys = {key for file in home.glob("*.json") for key in json.loads(file.read_text())}
+    for module, name in (("model", "CLIP"), ("model", "CustomTextCLIP"), ("coca_model", "CoCa")):
+        keys |= inspect.signature(
+            getattr(importlib.import_module(f"open_clip.{module}"), name)
+        ).parameters.keys()
+    return keys
+
+
+def test_every_key_of_timm_and_open_clip_has_one_row(tmp_path: Path) -> None:
     hf("ViTConfig")  # imports torchvision first
-    arguments: dict[str, set[str]] = {"model_args": set(), "vision_cfg": set()}
+    keys = {"timm": list_timm_keys(tmp_path), "model_cfg": list_open_clip_keys()}
     for part, home, name in (
         ("model_args", "timm.models.vision_transformer", "VisionTransformer"),
         ("model_args", "timm.models.eva", "Eva"),
         ("model_args", "timm.models.swin_transformer", "SwinTransformer"),
         ("model_args", "timm.models.swin_transformer_v2", "SwinTransformerV2"),
+        ("pretrained_cfg", "timm.models", "PretrainedCfg"),
         ("vision_cfg", "open_clip.model", "CLIPVisionCfg"),
+        ("preprocess_cfg", "open_clip.transform", "PreprocessCfg"),
     ):
         for key, argument in inspect.signature(
             getattr(importlib.import_module(home), name)
         ).parameters.items():
-            arguments[part].add(key)
+            keys.setdefault(part, set()).add(key)
             row = PARTS[part][key]
             plain = argument.default is None or isinstance(argument.default, bool | str)
             assert "refused" not in row or not plain or argument.default in (None, *row["unless"]), key
-    assert arguments == {part: set(rows) for part, rows in PARTS.items()}
+    assert keys == {part: set(rows) for part, rows in PARTS.items()}
+
+
+@pytest.mark.parametrize("tag", ["openai", "laion400m_e32", "laion2b_e16", "metaclip_400m"])
+@pytest.mark.parametrize("where", ["tag", "architecture"])
+def test_a_tag_that_is_natively_quick_gelu_is_noted(tag: str, where: str) -> None:
+    state = peers.TimmViT(img_size=16, patch_size=8, embed_dim=8, depth=1, num_heads=2).state_dict()
+    name = "vit_base_patch32_clip_224"
+    stated: dict[str, Any] = {"architecture": name, "num_heads": 2, "img_size": 16}
+    stated |= {"pretrained_cfg": {"tag": tag}} if where == "tag" else {"architecture": f"{name}.{tag}"}
+    opened = open_model(state, stated)
+    assert any("natively QuickGELU" in note for note in opened.notes) == (tag != "laion2b_e16")
+    assert opened.vit.config.activation == "gelu"  # as timm's class of this name
+    by_hand = open_model(state, stated, given={"act_layer": "quick_gelu"})
+    assert by_hand.vit.config.activation == "quick_gelu" and not any("natively" in n for n in by_hand.notes)
+
+
+def test_the_tags_that_are_natively_quick_gelu_are_those_of_timms_notes() -> None:
+    timm = peers.timm
+    for name in timm.list_pretrained("vit_*"):
+        noted = "natively QuickGELU" in str(timm.get_pretrained_cfg(name).notes)
+        own = is_natively_quick_gelu(Settings({"architecture": name.replace("_quickgelu", "")}))
+        assert own == noted, name
+
+
+def test_a_model_of_timm_with_other_images_than_its_own_size_is_opened_at_theirs() -> None:
+    model = peers.TimmViT(img_size=16, patch_size=8, embed_dim=8, depth=1, num_heads=2, dynamic_img_size=True)
+    stated = {"architecture": "vit_tiny_patch16_224", "model_args": {"img_size": 16, "num_heads": 2}}
+    stated["model_args"] |= {"dynamic_img_size": True}
+    stated["pretrained_cfg"] = {"input_size": [3, 32, 32]}
+    opened = open_model(model.state_dict(), stated)
+    assert opened.preparation.image_size == opened.config.image_size == 32
+    x = torch.randn(1, 3, 32, 32)
+    torch.testing.assert_close(opened.model(x), model.eval()(x).detach(), rtol=0, atol=1e-5)
+
+
+def test_classes_that_are_named_by_their_number_keep_their_order() -> None:
+    state = peers.TimmViT(
+        img_size=16, patch_size=8, embed_dim=8, depth=1, num_heads=2, num_classes=2
+    ).state_dict()
+    stated = {"num_heads": 2, "pretrained_cfg": {"label_names": {"1": "dog", "0": "cat"}}}
+    assert open_model(state, stated).classes == ("cat", "dog")
 
 
 @pytest.mark.parametrize(
@@ -272,6 +338,8 @@ def test_every_argument_of_timm_and_open_clip_has_one_row() -> None:
         ("vision_cfg", "act_kwargs", {"approximate": "tanh"}),
         ("vision_cfg", "norm_kwargs", {"eps": 1e-3}),
         ("model_args", "dynamic_img_pad", True),
+        ("pretrained_cfg", "label_offset", 1),
+        ("preprocess_cfg", "mode", "L"),
     ],
 )
 def test_an_argument_that_changes_the_numbers_is_refused_by_its_name(
@@ -280,10 +348,18 @@ def test_an_argument_that_changes_the_numbers_is_refused_by_its_name(
     vit(tmp_path)
     with pytest.raises(PretrainedError, match=f"{part} states {key}"):
         open_model(tmp_path, {part: {key: value}})
-    assert (
-        "Keys of model_args that were not read: odd."
-        in open_model(tmp_path, {"model_args": {"odd": 1}}).notes
-    )
+    assert f"Keys of {part} that were not read: odd." in open_model(tmp_path, {part: {"odd": 1}}).notes
+
+
+def test_a_key_beside_timms_or_open_clips_is_noted() -> None:
+    state = peers.TimmViT(img_size=16, patch_size=8, embed_dim=8, depth=1, num_heads=2).state_dict()
+    stated = {"architecture": "vit_tiny_patch16_224", "model_args": {"num_heads": 2, "img_size": 16}}
+    stated["twice"] = 1
+    assert "Keys of the configuration that were not read: twice." in open_model(state, stated).notes
+    with pytest.raises(
+        PretrainedError, match="config.json states label_offset 1: a head whose first outputs"
+    ):
+        open_model(state, {"architecture": "x", "num_heads": 2, "label_offset": 1})
 
 
 def test_a_clip_has_the_activation_that_its_file_states_by_transformers_name() -> None:

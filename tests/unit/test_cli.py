@@ -47,6 +47,31 @@ def test_attention_of_a_folder_is_drawn_and_told(
     assert all((out / name).is_file() for name in ("a.png", "b.png"))
 
 
+def test_settings_of_the_command_line_are_those_of_load(
+    photos: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = {
+        "num_heads": 2,
+        "img_size": 64,
+        "mean": (0.1, 0.2, 0.3),
+        "std": (0.5, 0.5, 0.5),
+        "crop_pct": 0.5,
+        "interpolation": "nearest",
+        "global_pool": "avg",
+        "act_layer": "relu",
+    }
+    words = []
+    for name, value in given.items():
+        values = value if isinstance(value, tuple) else (value,)
+        words += [f"--{name.replace('_', '-')}", *map(str, values)]
+    assert main(["distance", str(photos / "a.png"), "--json", "--model", "cifar10_vit", *words]) == 0
+    out = json.loads(capsys.readouterr().out)
+    view = vitviz.inspect(vitviz.load("cifar10_vit", **given), photos / "a.png")
+    assert np.array(out["distance"]) == pytest.approx(view.distances()) and len(out["distance"][0]) == 2
+    assert main(["distance", str(photos / "a.png"), "--rope-type", "none"]) == 1
+    assert "states rope_type" in capsys.readouterr().err
+
+
 def test_distances_are_the_mean_over_images(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["distance", str(photos), "--model", "cifar10_vit", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)

@@ -202,11 +202,36 @@ def test_labels_and_settings_are_used_or_refused() -> None:
     with pytest.raises(PretrainedError, match="expected 10 labels, one per class, received 2"):
         vitviz.load("digits_vit", labels=["odd", "even"])
     for settings, message in (
-        ({"num_head": 3}, "no setting 'num_head' for this model; known are: num_heads, img_size"),
-        ({"num_heads": 3}, "known are: none, for its file states them"),
+        ({"num_head": 3}, "no setting 'num_head'; known are: num_heads, img_size"),
+        ({"architecture": "vit_tiny_patch16_224"}, "the file of this model states architecture"),
+        ({"labels": "abcdefghij"}, "labels must be a sequence of class names, received 'abcdefghij'"),
+        ({"labels": 10}, "labels must be a sequence of class names, received 10"),
     ):
         with pytest.raises(TypeError, match=message):
             vitviz.load("digits_vit", **settings)
+
+
+@pytest.mark.parametrize("name", ["digits_vit", "digits_swin", "digits_cnn"])
+def test_the_settings_of_the_caller_win_over_an_own_checkpoint(name: str) -> None:
+    plain, image = vitviz.load(name), np.zeros((40, 60), np.uint8)
+    given = {"mean": (0.25,), "std": (0.5,), "interpolation": "nearest", "crop_pct": 0.5}
+    opened = vitviz.load(name, **given)
+    preparation = opened.preparation
+    chans = plain.config.in_chans
+    assert (preparation.mean, preparation.std) == ((0.25,) * chans, (0.5,) * chans)
+    assert (preparation.interpolation, preparation.crop_fraction) == ("nearest", 0.5)
+    assert opened.digest != plain.digest and vitviz.load(plain, **given).preparation == preparation
+    assert vitviz.inspect(opened, image).prediction != vitviz.inspect(plain, image).prediction
+    if name == "digits_vit":
+        other = vitviz.load(name, num_heads=2, act_layer="relu", global_pool="avg", img_size=48)
+        config = other.vit.config
+        assert (config.num_heads, config.activation, config.readout) == (2, "relu", "mean")
+        assert config.image_size == other.preparation.image_size == 48
+        assert vitviz.inspect(other, image).attention(query=(0, 0)).shape == config.grid
+        assert "resized to images of 48 px" in " ".join(other.notes)
+    else:
+        with pytest.raises(TypeError, match="num_heads"):
+            vitviz.load(name, num_heads=5)
 
 
 def test_a_name_that_is_nothing_is_said() -> None:

@@ -134,11 +134,15 @@ class Settings:
         Raises:
             PretrainedError: if they are not one text per class.
         """
-        names = self.get("label_names")
-        if names is None and (table := self.get("id2label")) is not None:
-            if not isinstance(table, dict) or {str(key) for key in table} != set(map(str, range(len(table)))):
-                raise PretrainedError("the configuration's id2label must name the classes 0, 1, 2, …")
-            names = [table.get(str(index), table.get(index)) for index in range(len(table))]
+        names, key = self.get("label_names", "labels"), "label_names"
+        if names is None and (names := self.get("id2label")) is not None:
+            key = "id2label"
+        if isinstance(names, dict) or key == "id2label":
+            if not isinstance(names, dict) or {str(index) for index in names} != set(
+                map(str, range(len(names)))
+            ):
+                raise PretrainedError(f"the configuration's {key} must name the classes 0, 1, 2, …")
+            names = [names.get(str(index), names.get(index)) for index in range(len(names))]
         if names is None or classes == 0:
             return None
         described = self.get("label_descriptions")

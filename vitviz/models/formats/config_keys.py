@@ -1,4 +1,4 @@
-"""Say what every key of a transformers model's config.json does here, and check the keys that tensors show too.
+"""Say what every key of a publisher's configuration does here, and check the keys that tensors show too.
 
 `config_keys.toml` has one row a key and model type.
 """
@@ -49,27 +49,37 @@ def complete(settings: Settings) -> Settings:
 
 
 def check_keys(settings: Settings, config: ViTConfig | SwinConfig) -> None:
-    """Check a transformers config against the tensors, and note the keys that have no row.
+    """Check the files' keys against the tensors, and note those that have no row.
 
     Raises:
         PretrainedError: if a value contradicts the tensors, or is not computed here.
     """
     model_cfg = settings.values.get("model_cfg")
+    has_parts = False
     for name, rows in PARTS.items():
         for values in (settings.values, model_cfg):
             part = values.get(name) if isinstance(values, Mapping) else None
-            if isinstance(part, Mapping) and isinstance(config, SwinConfig):
-                rows = {**rows, "act_layer": {"refused": "a Swin's activation", "unless": ["gelu"]}}
             if isinstance(part, Mapping):
+                if isinstance(config, SwinConfig):
+                    rows = {**rows, "act_layer": {"refused": "a Swin's activation", "unless": ["gelu"]}}
+                has_parts = True
                 _check_rows(part, rows, config, name)
-                if unread := sorted(part.keys() - rows.keys()):
-                    settings.assume(f"Keys of {name} that were not read: {cut(', '.join(unread), 120)}.")
+                _note_unread(settings, name, part, rows)
     model_type, stated = _find_part(settings.values)
     if rows := list_keys(model_type):
         _check_rows(stated, rows, config, "config.json")
-    unknown = sorted(key for key, value in stated.items() if rows and key not in rows and value is not None)
-    if unknown:
-        settings.assume(f"Keys of config.json that were not read: {cut(', '.join(unknown), 120)}.")
+        _note_unread(settings, "config.json", stated, rows)
+    elif "architecture" in settings.values:  # timm's, in older files without pretrained_cfg
+        _check_rows(settings.values, PARTS["pretrained_cfg"], config, "config.json")
+    if not rows and has_parts:  # of timm or open_clip, whose values may stand at the top level, too
+        known = {key: row for part in PARTS.values() for key, row in part.items()}
+        _note_unread(settings, "the configuration", settings.values, {**known, **PARTS, **_TABLE["shared"]})
+
+
+def _note_unread(settings: Settings, place: str, stated: Mapping[str, Any], rows: Mapping[str, Row]) -> None:
+    unread = sorted(key for key, value in stated.items() if key not in rows and value is not None)
+    if unread:
+        settings.assume(f"Keys of {place} that were not read: {cut(', '.join(unread), 120)}.")
 
 
 def _check_rows(

@@ -20,7 +20,7 @@ from vitviz.config import ModelConfig, Preparation, SwinConfig, ViTConfig
 from vitviz.models.formats.checkpoint_settings import Settings, check_labels
 from vitviz.models.formats.config_keys import check_keys, complete
 from vitviz.models.formats.name_cleaning import check_heads, clean_names
-from vitviz.models.formats.preparation_settings import read_preparation
+from vitviz.models.formats.preparation_settings import override_preparation, read_preparation
 from vitviz.models.formats.safetensors_header import COMPUTED, Shapes
 from vitviz.models.formats.source import find_source
 from vitviz.models.formats.state_loading import check_shapes, fit_positions, load_into
@@ -125,6 +125,34 @@ def open_model(
         notes=tuple(settings.notes),
         not_verified="Only a file was opened, so there is no module to compare its outputs with.",
     )
+
+
+def apply_given(loaded: LoadedModel, given: Mapping[str, Any]) -> LoadedModel:
+    """Return a model of this project's own or published weights with the caller's settings, by timm's names.
+
+    Raises:
+        TypeError: if the weights fix what the caller gives otherwise.
+        PretrainedError: if the settings make no model or no preparation.
+    """
+    if not given:
+        return loaded
+    settings, native = Settings(given=dict(given)), loaded.config
+    for name in given.keys() & {"architecture", "rope_type"}:
+        raise TypeError(f"the file of this model states {name}, received {given[name]!r}")
+    preparation = override_preparation(loaded.preparation, settings, native.in_chans)
+    digest = f"{loaded.digest}:{_digest(*sorted(given.items()))}"
+    changed = replace(loaded, preparation=preparation, digest=digest)
+    if not given.keys() & {"num_heads", "act_layer", "global_pool", "img_size"}:
+        return changed
+    if not isinstance(native, ViTConfig | SwinConfig):
+        raise TypeError(f"the weights of a {native.kind} fix its settings, received {', '.join(given)}")
+    config = _resize(_override(native, settings), preparation.image_size, settings)
+    state = loaded.model.state_dict()
+    if isinstance(native, ViTConfig) and isinstance(config, ViTConfig):
+        state = fit_positions(state, native, config.grid)
+    model = empty_model(config)
+    load_into(model, state, loaded.title)
+    return replace(changed, model=model, config=config, notes=(*loaded.notes, *settings.notes))
 
 
 def _override(config: ViTConfig | SwinConfig, settings: Settings) -> ViTConfig | SwinConfig:

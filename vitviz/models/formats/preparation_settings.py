@@ -3,6 +3,7 @@
 import re
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -78,9 +79,25 @@ def read_preparation(settings: Settings, image_size: int, chans: int) -> Prepara
     except PretrainedError:
         raise
     except (ValueError, TypeError, ZeroDivisionError, OverflowError) as error:
-        raise PretrainedError(
-            f"the stated preparation of images cannot be used: {cut(str(error), 200)}"
-        ) from error
+        raise _unusable(error) from error
+
+
+def override_preparation(preparation: Preparation, settings: Settings, chans: int) -> Preparation:
+    """Return a preparation with what the caller gives.
+
+    Raises:
+        PretrainedError: if the values make none.
+    """
+    try:
+        fields = _given(settings)
+        fields |= {name: _for_channels(fields[name], chans) for name in ("mean", "std") if name in fields}
+        return replace(preparation, **fields)
+    except (ValueError, TypeError, ZeroDivisionError, OverflowError) as error:
+        raise _unusable(error) from error
+
+
+def _unusable(error: Exception) -> PretrainedError:
+    return PretrainedError(f"the stated preparation of images cannot be used: {cut(str(error), 200)}")
 
 
 def name_processor(processor: Mapping[str, Any]) -> str:
@@ -212,8 +229,6 @@ def _read_open_clip(settings: Settings, image_size: int) -> dict[str, Any]:
         raise PretrainedError(f"its resize_mode {cut(repr(mode), 40)} is not one of {', '.join(modes)}")
     if fill != 0 and mode == "longest":
         raise PretrainedError(f"its fill_color {cut(repr(fill), 40)} is not supported: only 0 is")
-    if stated.get("mode") not in (None, "RGB"):
-        raise PretrainedError(f"its images' mode {cut(repr(stated.get('mode')), 40)} is not supported")
     interpolation = stated.get("interpolation") or "bicubic"
     return {
         "image_size": image_size,
@@ -237,8 +252,11 @@ def _read_timm(settings: Settings, image_size: int) -> dict[str, Any]:
     interpolation = settings.get("interpolation", "resample") or "bicubic"
     if interpolation == "random":
         raise PretrainedError("its interpolation 'random' is another one for every image")
+    dynamic = (
+        settings.get("dynamic_img_size") is True
+    )  # of timm's model: images have another size than its own
     return {
-        "image_size": image_size,
+        "image_size": dynamic and settings.integer("input_size") or image_size,
         "mean": IMAGENET_MEAN if mean is None else mean,
         "std": IMAGENET_STD if std is None else std,
         "resize": modes[mode],

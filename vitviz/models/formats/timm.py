@@ -34,7 +34,10 @@ _RENAMED = (
     (r"^storage_tokens$", "reg_token"),  # the authors' DINOv3
 )
 _DINOV3_PERIODS = "rope_embed.periods"
-_QUICK_GELU = re.compile(r"quickgelu|clip.*openai")
+_NATIVELY_QUICK_GELU = re.compile(  # by timm's notes on tags; its architecture computes GELU
+    r"_clip_\d+\.(?:openai|dfn5b|metaclip_(?:400m|2pt5b))$|large_patch14_clip_224\.dfn2b$"
+    r"|huge_patch14_clip_224\.metaclip2_worldwide$|base_patch32_clip_224\.laion400m_e32$"
+)
 _POOLS = {None: None, "token": "cls", "avg": "mean", "map": "map", "": None}
 _SHARED = ("patch_size", "in_chans", "num_classes", "embed_dim", "num_heads", "mlp_ratio", "qkv_bias")
 _GIVEN = ("depth", "readout", "distilled", "num_registers", "final_norm", "layer_scale", "positions")
@@ -150,7 +153,7 @@ def describe_dinov3(shapes: Shapes, settings: Settings) -> ViTConfig:
 
 
 def _describe(shapes: Shapes, settings: Settings) -> ViTConfig:
-    pool = settings.get("global_pool")
+    pool = settings.of_files.get("global_pool")  # the caller's is applied to the whole config
     has_pool = "attn_pool.latent" in shapes
     if not isinstance(pool, str | None) or pool not in _POOLS or (pool == "map") > has_pool:
         raise PretrainedError(
@@ -168,14 +171,14 @@ def _describe(shapes: Shapes, settings: Settings) -> ViTConfig:
     differences["readout"] = "map" if has_pool else readout
     if has_pool:
         differences |= _describe_pool(shapes, settings)
-    if _QUICK_GELU.search(str(settings.get("architecture"))):
+    if "quickgelu" in str(settings.get("architecture")):
         differences["activation"] = "quick_gelu"
     elif settings.get("act_layer") is not None:
         differences["activation"] = read_activation(settings)
-    notes = str(settings.get("notes"))
-    if "natively QuickGELU" in notes and differences.get("activation") != "quick_gelu":
+    if differences.get("activation") != "quick_gelu" and is_natively_quick_gelu(settings):
         settings.assume(
-            "Its notes say 'natively QuickGELU', but its architecture states GELU, which is computed."
+            "Its weights are natively QuickGELU, but its architecture states GELU, which is computed as timm does it;"
+            " act_layer='quick_gelu' gives the original results."
         )
     differences["norm"] = settings.get("norm_place") or "pre"
     # timm's CLIP towers, BEiT-3 and AIMv2
@@ -189,6 +192,13 @@ def _describe(shapes: Shapes, settings: Settings) -> ViTConfig:
         differences["projection"] = shapes["head.weight"][0]
         shapes = {name: shape for name, shape in shapes.items() if name != "head.weight"}
     return describe_vit(shapes, settings, **differences, **_describe_rotary(shapes, settings))
+
+
+def is_natively_quick_gelu(settings: Settings) -> bool:
+    """Return True if timm's notes or tag say that the weights were trained with QuickGELU."""
+    name, tag = str(settings.get("architecture")).removeprefix("timm/"), settings.get("tag")
+    whole = name if "." in name or not tag else f"{name}.{tag}"
+    return "natively QuickGELU" in str(settings.get("notes")) or bool(_NATIVELY_QUICK_GELU.search(whole))
 
 
 def _describe_pool(shapes: Shapes, settings: Settings) -> dict[str, object]:
