@@ -212,42 +212,6 @@ def test_resized_positions_equal_the_publishers(model_type: str, side: int, tmp_
     torch.testing.assert_close(ours, expected, rtol=0, atol=1e-5 * float(expected.abs().max()))
 
 
-def test_settings_of_the_caller_win_over_the_files(tmp_path: Path) -> None:
-    vit(tmp_path)
-    hf("ViTImageProcessor")(size={"height": 16, "width": 16}).save_pretrained(tmp_path)
-    opened = vitviz.load(
-        tmp_path,
-        num_heads=4,
-        act_layer="relu",
-        img_size=32,
-        global_pool="avg",
-        mean=(0.1, 0.2, 0.3),
-        std=(1.0, 1.0, 1.0),
-        interpolation="nearest",
-        crop_pct=0.5,
-    )
-    config, preparation = opened.vit.config, opened.preparation
-    assert (config.num_heads, config.activation, config.image_size, config.readout) == (4, "relu", 32, "mean")
-    assert (preparation.mean, preparation.std) == ((0.1, 0.2, 0.3), (1.0, 1.0, 1.0))
-    assert (preparation.image_size, preparation.interpolation, preparation.crop_fraction) == (
-        32,
-        "nearest",
-        0.5,
-    )
-    with pytest.raises(PretrainedError, match="num_heads 5"):
-        vitviz.load(tmp_path, num_heads=5)
-    with pytest.raises(TypeError, match="global_pool must be"):
-        vitviz.load(tmp_path, global_pool="max")
-
-
-def test_what_a_swins_weights_fix_is_a_type_error(tmp_path: Path) -> None:
-    shape = {"embed_dim": 8, "depths": [1, 1], "num_heads": [1, 2], "window_size": 4, "image_size": 32}
-    hf("SwinForImageClassification")(hf("SwinConfig")(**shape)).save_pretrained(tmp_path)
-    for name, value in (("num_heads", 4), ("act_layer", "relu"), ("global_pool", "token")):
-        with pytest.raises(TypeError, match=name):
-            vitviz.load(tmp_path, **{name: value})
-
-
 def list_timm_keys(folder: Path) -> set[str]:
     """Return the top-level keys that timm writes for a model with labels, and the one that it reads in older files."""
     hub = importlib.import_module("timm.models._hub")

@@ -21,7 +21,6 @@ from parity_compare import attention_of, shake
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-import vitviz
 from vitviz.models.formats import open_model
 from vitviz.models.formats.module_settings import read_module
 from vitviz.models.parameter_count import parameters
@@ -483,34 +482,6 @@ def test_a_live_transformers_model_opens_by_its_state_dict(family: str, tmp_path
     opened = open_model(peer.model.state_dict(), peer.model.config.to_dict())
     x = torch.randn(1, 3, peer.side, peer.side)
     close(opened.model(x), peer.features(x).detach())
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_every_setting_of_the_caller_wins_over_the_file_or_is_a_type_error(
-    family: str, tmp_path: Path
-) -> None:
-    peer = FAMILIES[family](Draw(f"{family}given"), tmp_path)
-    plain = vitviz.load(peer.folder)
-    given = {"mean": (0.25,), "std": (0.5,), "interpolation": "nearest", "crop_pct": 0.5}
-    opened = vitviz.load(peer.folder, **given)
-    preparation, chans = opened.preparation, plain.config.in_chans
-    assert (preparation.mean, preparation.std) == ((0.25,) * chans, (0.5,) * chans)
-    assert (preparation.interpolation, preparation.crop_fraction) == ("nearest", 0.5)
-    side = 2 * peer.side
-    larger = vitviz.load(peer.folder, img_size=side)
-    assert larger.config.image_size == larger.preparation.image_size == side
-    assert larger.model(torch.zeros(1, chans, side, side)).isfinite().all()
-    for name, field, value, native in (
-        ("num_heads", "num_heads", 1, 1),
-        ("act_layer", "activation", "relu", "relu"),
-        ("global_pool", "readout", "avg", "mean"),
-    ):
-        try:
-            changed = vitviz.load(peer.folder, **{name: value})
-        except TypeError as error:
-            assert name in str(error)
-        else:
-            assert getattr(changed.config, field, native) == native
 
 
 def test_timms_own_folder_states_the_preparation(tmp_path: Path) -> None:
