@@ -91,9 +91,8 @@ def test_every_number_of_a_study_is_in_its_file(name: str) -> None:
 
 def check_sentences(name: str, built: Built, numbers: Numbers) -> None:
     """Check shares and differences against means over the seeds of the numbers, which the file holds."""
-    text = f"{built.caption} {built.notes}".replace("\N{NO-BREAK SPACE}", " ").replace(
-        "95 % interval", "interval"
-    )
+    text = f"{built.caption} {built.notes}".replace("\N{NO-BREAK SPACE}", " ")
+    text = re.sub(r"[\d.]+ % interval", "interval", text)
     means = {
         (series, place): 100 * mean(seeds.values())
         for series, by_place in numbers.values.items()

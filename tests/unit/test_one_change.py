@@ -98,7 +98,7 @@ def test_a_hyperparameter_s_ends_are_compared_with_the_base() -> None:
     assert text.startswith("Highest mean of 3 options: '4' with 96.00 %; lowest: '1' with 90.50 %.")
     assert "'4' compared with '2': no difference shown, +0.5 points (95 % interval −" in text
     assert (
-        "'1' compared with '2': lower, −5.0 points (95 % interval −6.8 to −3.2; 2 seeds, 2,000 images)."
+        "'1' compared with '2': lower, −5.0 points (97.5 % interval −6.8 to −3.2; 2 seeds, 2,000 images)."
         in text
     )
     assert text.endswith("Diverged: 8.")

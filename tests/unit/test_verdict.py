@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import sqrt
 
 import numpy as np
@@ -13,6 +14,7 @@ from vitviz.analysis.verdict import (
     FEW_IMAGES,
     ONE_SEED,
     UNEQUAL,
+    Verdict,
     compare,
     compare_family,
     find_leaders,
@@ -64,6 +66,15 @@ def test_seeds_are_paired_and_unpaired_ones_left_out() -> None:
         compare({0: 0.5}, {1: 0.5}, images=1000)
 
 
+def test_the_ends_of_an_interval_agree_with_its_verdict() -> None:
+    verdict = Verdict(1.0, "", 2, 1000, (0.0, 0.0, 0.0), 0.031, 2.0, "higher")
+    assert (
+        verdict.describe()
+        == "higher, +1.0 points (95\N{NO-BREAK SPACE}% interval +0.03 to +2.00; 2 seeds, 1,000 images)"
+    )
+    assert replace(verdict, low=-0.031, outcome="no difference shown").interval.endswith("0.0 to +2.0")
+
+
 def test_one_seed_has_no_interval() -> None:
     verdict = compare({0: 0.9}, {0: 0.5}, images=10_000)
     assert (verdict.low, verdict.high, verdict.outcome, verdict.reason) == (None, None, None, ONE_SEED)
@@ -109,6 +120,9 @@ def test_a_family_is_tested_after_holm() -> None:
         quantile * error for quantile, error in zip((2.4984, 2.3946, 2.3946, 2.3946), errors, strict=True)
     ]
     assert widths == pytest.approx(expected, rel=1e-3)
+    assert [verdict.rate for verdict in family] == pytest.approx([0.05 / 4, *[0.05 / 3] * 3])
+    assert [verdict.interval.split("\N{NO-BREAK SPACE}")[0] for verdict in family] == ["98.8", *["98.3"] * 3]
+    assert alone[0].interval.startswith("95\N{NO-BREAK SPACE}% interval +")
     assert compare_family([alone[0]]) == [alone[0]]
     one_seed = compare({0: 0.9}, {0: 0.5}, images=1000)
     assert compare_family([alone[0], one_seed]) == [alone[0], one_seed], "no test, so it costs nothing"

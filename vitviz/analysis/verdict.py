@@ -1,4 +1,4 @@
-"""Compare two recipes or models: estimate, 95 % interval and a verdict that is as strong as the measurements."""
+"""Compare two recipes or models: estimate, interval and a verdict that is as strong as the measurements."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +17,7 @@ FloatArray = NDArray[np.float64]
 Row = Mapping[str, Any]
 Outcome = Literal["higher", "lower", "no difference shown"]
 ERROR_RATE = 0.05  # of false verdicts, over all comparisons that one figure names
+MOST_DIGITS = 4  # of an interval's ends
 LEAST_IMAGES = 30
 LEAST_ERRORS = 5  # test images, at the least, that one of the two must misclassify on average
 FLOOR_ERRORS = 3.0  # standard errors above chance up to which an accuracy is at the floor
@@ -37,8 +38,9 @@ class Verdict:
         seeds: pairs of trainings; 0 where two models are compared as they are, over images alone.
         images: on which both were measured.
         variances: of the estimate by seeds, by images, and the least of both together.
-        low, high: its 95 % interval; None where none can be given.
+        low, high: its interval; None where none can be given.
         outcome: None where nothing can be concluded.
+        rate: how often such an interval misses the true difference; less than 5 % in a family of comparisons.
     """
 
     estimate: float
@@ -49,6 +51,7 @@ class Verdict:
     low: float | None = None
     high: float | None = None
     outcome: Outcome | None = None
+    rate: float = ERROR_RATE
 
     @property
     def shown(self) -> bool:
@@ -69,18 +72,29 @@ class Verdict:
     @property
     def interval(self) -> str:
         """'95 % interval +0.3 to +2.1'; '' where there is none."""
+        return self.format_interval()
+
+    def format_interval(self, digits: int = 1) -> str:
+        """Return the interval with its confidence, and more digits where its ends would not agree with the outcome."""
         if self.low is None or self.high is None:
             return ""
-        return f"95\N{NO-BREAK SPACE}% interval {gained(self.low)} to {gained(self.high)}"
+        while (
+            digits < MOST_DIGITS and self.shown and 0.0 in (round(self.low, digits), round(self.high, digits))
+        ):
+            digits += 1
+        ends = " to ".join(gained(end, digits) for end in (self.low, self.high))
+        return f"{format_confidence(self.rate)} interval {ends}"
 
     def describe(self, unit: str = "points", digits: int = 1) -> str:
         """Return 'higher, +1.2 points (95 % interval +0.3 to +2.1; 10 seeds, 359 images)'."""
         outcome = self.outcome or f"no verdict ({self.reason})"
-        inside = self.sample
-        if self.low is not None and self.high is not None:
-            ends = " to ".join(gained(end, digits) for end in (self.low, self.high))
-            inside = f"95\N{NO-BREAK SPACE}% interval {ends}; {self.sample}"
+        inside = "; ".join(filter(None, (self.format_interval(digits), self.sample)))
         return f"{outcome}, {gained(self.estimate, digits)} {unit} ({inside})"
+
+
+def format_confidence(rate: float) -> str:
+    """Return the confidence of an interval that misses at this rate: '95 %', or '98.3 %' in a family of three."""
+    return f"{100 * (1 - rate):.3g}\N{NO-BREAK SPACE}%"
 
 
 def compare(
@@ -255,7 +269,7 @@ def _decide(verdict: Verdict, rate: float) -> Verdict:
     half = _half_width(verdict, rate)
     low, high = verdict.estimate - half, verdict.estimate + half
     outcome: Outcome = "higher" if low > 0 else "lower" if high < 0 else "no difference shown"
-    return replace(verdict, low=low, high=high, outcome=None if verdict.reason else outcome)
+    return replace(verdict, low=low, high=high, outcome=None if verdict.reason else outcome, rate=rate)
 
 
 def _p_value(verdict: Verdict) -> float:
