@@ -62,7 +62,7 @@ def normalise(images: np.ndarray[Any, Any]) -> Tensor:
 
 @torch.no_grad()
 def look(model: VisionTransformer, inputs: Tensor) -> dict[str, Any]:
-    """Return per layer: norms' ratio and share beyond 3 medians, distance in px, effective tokens, the strongest key."""
+    """Return per layer: norms' ratio and share beyond 3 medians, distance in px, effective tokens, strongest key."""
     depth, patches = CONTROL.depth, CONTROL.grid[0] * CONTROL.grid[1]
     names = [f"blocks.{layer}{part}" for layer in range(depth) for part in ("", ".attn")]
     _, records = model.eval()(inputs, record=tuple(names))
