@@ -86,7 +86,10 @@ def look(model: VisionTransformer, inputs: Tensor) -> dict[str, Any]:
 def train(name: str, seed: int, epochs: float, count: int) -> dict[str, Any]:
     """Train one variant with AdamW and a one-cycle schedule; crops of 4 px and mirrored images."""
     dataset = load_dataset("cifar10")
-    images, labels = normalise(dataset.train_images[:count]), torch.from_numpy(dataset.labels_of("train")[:count])
+    images, labels = (
+        normalise(dataset.train_images[:count]),
+        torch.from_numpy(dataset.labels_of("train")[:count]),
+    )
     test = normalise(dataset.test_images)
     torch.manual_seed(seed)
     model = VisionTransformer(VARIANTS[name])
