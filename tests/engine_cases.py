@@ -17,9 +17,13 @@ from vitviz.checkpoints import Checkpoint, checkpoint_bytes, load_checkpoint, op
 from vitviz.config import CNNConfig, ModelConfig, Preparation, SwinConfig, ViTConfig, to_dict
 from vitviz.data import drawings
 from vitviz.data.image_preprocessing import prepare
+from vitviz.models.abilities import abilities
+from vitviz.models.loaded_model import read_outputs
 from vitviz.models.parameter_count import multiply_adds, parameters
+from vitviz.models.vit import VisionTransformer
 from vitviz.models.zoo import create_model
 from vitviz.plots.blob import pack
+from vitviz.probe.embedding import without_positions
 from vitviz.probe.forward_pass import record_journey
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -163,6 +167,9 @@ def expected_record(raw: bytes, seed: int, masked: bool) -> bytes:
         arrays["head_mask"] = options["head_mask"].numpy()
     with torch.no_grad():
         _, record = loaded.model(image, record=True, **options)
+        if isinstance(loaded.model, VisionTransformer) and abilities(config).positions and not options:
+            logits = without_positions(loaded.model)(image)
+            arrays["without_positions"] = read_outputs(config, logits[0].numpy()).astype(np.float32)
     whole = getattr(loaded.model, "unbatched_records", ())
     named = {
         name: tensor.numpy() if name.endswith((".window_index", ".mask")) and whole else tensor[0].numpy()

@@ -1,5 +1,7 @@
 """Publish a model's weights for the engine in the browser (vitviz/browser/engine)."""
 
+import gzip
+
 import streamlit as st
 from streamlit import runtime
 
@@ -10,9 +12,8 @@ from vitviz.config import CNNConfig, SwinConfig, ViTConfig
 from vitviz.models.parameter_count import parameters
 
 MOST_PARAMETERS = 3_000_000  # the engine's own limit; it also checks operations and options
-_PUBLISHED = (
-    "_model_weights"  # session key: the last model's digest and bytes, held by no cache that others share
-)
+MOST_PRIVATE = 4  # weights that a session holds of its own models
+_PRIVATE = "_model_weights"  # session key: identity -> weights, in no cache that others share
 
 
 def publish(choice: ModelChoice, step: int) -> str:
@@ -24,16 +25,29 @@ def publish(choice: ModelChoice, step: int) -> str:
     if not runs or sum(parameters(choice.config).values()) > MOST_PARAMETERS or not runtime.exists():
         return ""
     raw = _encode(choice, step)
-    return runtime.get_instance().media_file_mgr.add(raw, "application/octet-stream", f"weights.{choice.key}")
+    place = f"weights.{choice.key}.{step}"
+    return runtime.get_instance().media_file_mgr.add(raw, "application/gzip", place)
 
 
 def _encode(choice: ModelChoice, step: int) -> bytes:
     identity = shared_cache.identify_weights(choice, step)
-    held, raw = st.session_state.get(_PUBLISHED, ("", b""))
-    if held != identity:
-        raw = _read(choice, step)
-        st.session_state[_PUBLISHED] = (identity, raw)
-    return bytes(raw)
+    if not catalogue.is_private(choice):
+        return _encode_public(identity, choice, step)
+    held: dict[str, bytes] = st.session_state.setdefault(_PRIVATE, {})
+    held[identity] = held.pop(identity, b"") or _compress(choice, step)
+    while len(held) > MOST_PRIVATE:
+        del held[next(iter(held))]
+    return held[identity]
+
+
+@shared_cache.shared(max_entries=48)
+def _encode_public(identity: str, _choice: ModelChoice, step: int) -> bytes:
+    return _compress(_choice, step)
+
+
+def _compress(choice: ModelChoice, step: int) -> bytes:
+    """Return weights as gzip, because Streamlit sends files uncompressed."""
+    return gzip.compress(_read(choice, step), 6, mtime=0)
 
 
 def _read(choice: ModelChoice, step: int) -> bytes:

@@ -1,7 +1,6 @@
 // The map follows the pen: the engine runs the model in the browser, without a request to the server.
 
-import { newestOnly, startEngine } from '../../vitviz/browser/engine/client.js';
-import { readWeights } from '../../vitviz/browser/engine/stored_weights.js';
+import { computeNewest, openModel } from '../../vitviz/browser/engine/live_model.js';
 import { prepareDigit } from '../../vitviz/browser/kit/digit_input.js';
 import { decode } from '../../vitviz/browser/kit/drawing_pad.js';
 import { offscreen } from '../../vitviz/browser/kit/pixels.js';
@@ -28,14 +27,12 @@ function canFollow({ header, arrays }) {
 /** Return true if the engine's record gives the arrays of this model's map: nothing else scales or adds vectors. */
 const isPlain = ({ layer_scale: scale, positions }) => scale === null && positions !== 'pixels';
 
-const report = (error) => console.info(`The map does not follow the pen: ${error.message}`);
-
 /** Runs the model of a map on drawings while the pen moves. */
 export class LiveMap {
   /** view: the map; isNew(): true while it shows strokes that the server has not answered. */
   constructor(view, isNew) {
     Object.assign(this, { view, isNew, address: '', model: null });
-    this.follow = newestOnly((text) => this.compute(text).catch(report));
+    this.follow = computeNewest((text) => this.compute(text));
   }
 
   /** Take a message of the server, whose `weights` is the address of the model's checkpoint. */
@@ -43,24 +40,17 @@ export class LiveMap {
     this.message = message;
     const { weights } = message.header;
     if (!weights || weights === this.address || !canFollow(message)) return;
-    if (this.model) this.engine.drop(this.address);
     this.address = weights;
     this.model = null;
-    this.load(weights).catch(report);
+    this.load(weights);
   }
 
   async load(address) {
-    this.starting ??= startEngine(); // once, also where another model is chosen meanwhile
-    this.engine = await this.starting;
-    if (!this.engine) return;
-    const bytes = await readWeights(address).catch((error) => {
+    const model = await openModel(address).catch((error) => {
+      console.info(`The map does not follow the pen: ${error.message}`);
       if (address === this.address) this.address = ''; // the next message tries again
-      throw error;
     });
-    if (address !== this.address) return; // another model or step was chosen meanwhile
-    const model = await this.engine.load(address, bytes);
-    if (address === this.address && isPlain(model.config)) this.model = model;
-    else this.engine.drop(address);
+    if (model && address === this.address && isPlain(model.config)) this.model = model; // no other was chosen meanwhile
   }
 
   get ready() {
@@ -78,7 +68,7 @@ export class LiveMap {
       ...PARTS.map((part) => `blocks.${i}.${part}`),
     ]);
     const names = ['patch_embed', 'embedded', 'norm', 'logits', ...blocks.flat()];
-    const { tensors } = await this.engine.run(address, prepared.pixels, { record: names, lens: true });
+    const { tensors } = await model.run(prepared.pixels, { record: names, lens: true });
     if (!this.ready || this.address !== address) return;
     const image = new ImageData(side, side);
     prepared.shown.forEach((value, i) => image.data.set([value, value, value, 255], 4 * i));
@@ -105,9 +95,5 @@ export class LiveMap {
     view.drawnScene = '';
     view.draw();
     view.root.dataset.live = strokes;
-  }
-
-  end() {
-    this.starting?.then((engine) => engine?.end());
   }
 }

@@ -147,7 +147,6 @@ export class MapPad {
   }
 
   end() {
-    this.live.end();
     clearTimeout(this.resting);
     this.turning();
   }

@@ -33,7 +33,7 @@ def draw_bars(
     arrays = {"now": probabilities.astype(np.float32)}
     if before is not None:
         arrays["before"] = before.astype(np.float32)
-    _bars(pack({"names": list(names), "strong": strong}, **arrays), key=key)
+    _bars(pack({"names": list(names), "strong": strong, "key": key}, **arrays), key=key)
 
 
 def draw_maps(message: bytes, *, key: str, on_pin: Callable[[], None] | None = None) -> None:

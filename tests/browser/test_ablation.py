@@ -15,6 +15,11 @@ Visit = Callable[..., Page]
 ADDRESS = "attention?model=preset:vit_digits&image=digits:0&attention.view=ablate"
 
 
+LIVE_VALUES = """(root) => new MutationObserver(() => {
+  if (root.dataset.live) window.live = root.dataset.live;
+}).observe(root, { attributes: true, attributeFilter: ['data-live'] })"""
+
+
 def left_out(page: Page, patches: int, heads: int) -> None:
     """Expect these counts in the view and in the caption."""
     view = page.locator("[data-component=ablation_view]")
@@ -60,3 +65,47 @@ def test_what_is_left_out_survives_a_reload_a_change_of_view_and_a_link(visit: V
     address = page.url.partition("/attention?")[2]
     somebody = visit(f"attention?{address}", locale="en-GB")
     left_out(somebody, 8, 4)
+
+
+def rows(page: Page) -> list[tuple[str, float]]:
+    """Return the classes of the bars after the ablation with their probabilities in percent."""
+    bars = page.locator("[data-component=bars]")
+    names = bars.locator("[role=rowheader]").all_inner_texts()
+    values = bars.locator(".ab-row > .ab-value:nth-child(3)").all_inner_texts()
+    return [(name, float(value.split()[0])) for name, value in zip(names, values, strict=True)]
+
+
+@pytest.mark.parametrize("hiding", ["hidden", "blanked"])
+def test_the_probabilities_follow_the_pointer_and_equal_the_server_s(visit: Visit, hiding: str) -> None:
+    page = visit(f"{ADDRESS}&attention.hiding={hiding}")
+    bars = page.locator("[data-component=bars]")
+    stage = page.locator("[data-component=ablation_view] .aa-stage")
+    stage.scroll_into_view_if_needed()
+    complete = rows(page)
+    bars.evaluate(LIVE_VALUES)
+    box = stage.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + 0.3 * box["height"])
+    page.mouse.down()
+    expect(bars).to_have_attribute("data-live", re.compile("."))
+    first = bars.get_attribute("data-live")
+    page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 0.3 * box["height"], steps=8)
+    page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 0.7 * box["height"], steps=8)
+    assert first is not None
+    expect(bars).not_to_have_attribute(
+        "data-live", first
+    )  # the pointer is still down: the server knows nothing
+    expect(page.locator('[data-testid="stMain"]')).to_have_attribute("data-behind", "")
+    page.mouse.up()
+    expect(page.locator('[data-testid="stMain"]')).to_contain_text(re.compile(r"Without \d+ of 64 patches"))
+    expect(page.locator('[data-testid="stMain"]')).not_to_have_attribute("data-behind", "")
+    settle(page)
+    server = rows(page)
+    live = page.evaluate("window.live").split("; ")
+    assert [name for name, _ in server] == [each.rpartition(" ")[0] for each in live]
+    for (_, percent), each in zip(server, live, strict=True):
+        assert percent == pytest.approx(100 * float(each.rpartition(" ")[2]), abs=0.06)
+    page.locator("[data-component=ablation_view]").get_by_role("button", name="Undo").click()
+    expect(bars).to_contain_text(complete[0][0])
+    settle(page)
+    assert rows(page) == complete != server

@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
-import { setImmediate as settle } from 'node:timers/promises';
+import { setTimeout as wait } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
 
 // Modules of the map create a canvas as they load.
 globalThis.document = { createElement: () => ({ getContext: () => ({}) }), querySelector: () => null };
@@ -31,13 +32,10 @@ beforeEach(() => {
     postMessage({ id, drop }) {
       setImmediate(() => this.onmessage({ data: { id, reply: drop === undefined ? model : false } }));
     }
-    terminate() {
-      this.ended = true;
-    }
   };
   globalThis.fetch = async (address) => {
     fetched.push(address);
-    return { ok: status === 200, status, arrayBuffer: async () => new ArrayBuffer(8) };
+    return { ok: status === 200, status, body: new Blob([gzipSync(new Uint8Array(8))]).stream() };
   };
 });
 
@@ -47,31 +45,34 @@ afterEach(() => {
   console.info = original.info;
 });
 
-async function settled() {
-  for (let i = 0; i < 10; i++) await settle();
+/** Wait until `done` is true, or for a while where nothing is to happen. */
+async function settled(done) {
+  for (let i = 0; i < 400 && !done(); i++) await wait(5);
 }
 
-test('one engine starts although the model changes meanwhile, and it ends with the map', async () => {
-  const live = new LiveMap({}, () => true);
-  live.take(message('/media/a'));
-  live.take(message('/media/b'));
-  await settled();
+test('all maps of a page share one engine and the weights of one address', async () => {
+  const [first, second] = [new LiveMap({}, () => true), new LiveMap({}, () => true)];
+  first.take(message('/media/a'));
+  first.take(message('/media/b'));
+  second.take(message('/media/b'));
+  await settled(() => first.ready && second.ready);
+  assert.ok(first.ready && second.ready);
   assert.equal(workers.length, 1);
-  assert.ok(live.ready);
-  live.end();
-  await settled();
-  assert.ok(workers[0].ended);
+  assert.deepEqual(
+    fetched.map((address) => address.slice(-8)),
+    ['/media/a', '/media/b'],
+  );
 });
 
 test('weights whose download failed are loaded with the next message', async () => {
   const live = new LiveMap({}, () => true);
   status = 404;
-  live.take(message('/media/a'));
-  await settled();
+  live.take(message('/media/c'));
+  await settled(() => live.address === '');
   assert.ok(!live.ready);
   status = 200;
-  live.take(message('/media/a'));
-  await settled();
+  live.take(message('/media/c'));
+  await settled(() => live.ready);
   assert.ok(live.ready);
   assert.equal(fetched.length, 2);
 });

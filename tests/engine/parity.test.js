@@ -5,7 +5,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { unpack } from '../../vitviz/browser/kit/blob.js';
-import { forward } from '../../vitviz/browser/engine/forward.js';
+import { forward, probabilitiesOf } from '../../vitviz/browser/engine/forward.js';
 import { costs, supports } from '../../vitviz/browser/engine/limits.js';
 import { openModel } from '../../vitviz/browser/engine/weights.js';
 
@@ -29,7 +29,7 @@ for (const file of readdirSync(CASES).filter((name) => name.endsWith('.safetenso
     const name = file.replace('.safetensors', '');
     const model = openModel(readFileSync(join(CASES, file)));
     const { arrays } = unpack(readFileSync(join(CASES, `${name}.record`)));
-    const { image, head_mask: headMask, token_mask: tokenMask, ...expected } = arrays;
+    const { image, head_mask: headMask, token_mask: tokenMask, without_positions: unplaced, ...expected } = arrays;
     const options = { record: true, headMask: headMask?.data, tokenMask: tokenMask?.data };
     const { tensors, logits } = forward(model, image.data, options);
     const names = Object.keys(expected).map((key) => key.replace('record/', ''));
@@ -40,6 +40,11 @@ for (const file of readdirSync(CASES).filter((name) => name.endsWith('.safetenso
       assert.deepEqual(tensors[key].shape, shape, key);
       const off = difference(tensors[key].data, data);
       assert.ok(off <= TOLERANCE, `${key}: ${off}`);
+    }
+    if (unplaced) {
+      const changed = forward(model, image.data, { record: 'logits', positions: false });
+      const off = difference(probabilitiesOf(model.config, changed.tensors.logits), unplaced.data);
+      assert.ok(off <= TOLERANCE, `without positions: ${off}`);
     }
     const values = Object.values(tensors).reduce((sum, { data }) => sum + data.length, 0);
     const { record } = costs(model.config);

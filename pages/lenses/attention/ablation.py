@@ -23,7 +23,7 @@ from pages.frame import page
 from pages.lenses.attention.captions import describe_ablation
 from pages.lenses.attention.map_controls import read_background
 from pages.lessons import open_lesson
-from pages.selection import selection
+from pages.selection import model_weights, selection
 from pages.selection.subject import CapturedSubject
 from pages.views.event_values import read_index, read_index_pair, read_list
 from pages.views.figures import draw_bars
@@ -111,7 +111,7 @@ def draw(subject: CapturedSubject) -> None:
             background = subject.ground(read_background(subject, maps=False).seen)
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        ablation = draw_view(subject, background)
+        ablation = draw_view(subject, background, blanked=blanked)
     if not blanked and len(ablation.patches) == subject.layout.num_tokens:
         right.info(ALL_MASKED)
         return
@@ -132,7 +132,7 @@ def draw(subject: CapturedSubject) -> None:
     )
 
 
-def draw_view(subject: CapturedSubject, background: Photo) -> Ablation:
+def draw_view(subject: CapturedSubject, background: Photo, *, blanked: bool) -> Ablation:
     """Draw the image and the heads of every layer; return the ablated parts and write them into the link."""
     parts = AblatableParts(subject.layout.grid, tuple(token_layout.heads_by_layer(subject.model.config)))
     link_key = "attention.left_out"
@@ -155,8 +155,11 @@ def draw_view(subject: CapturedSubject, background: Photo) -> Ablation:
         "start": selection.get_current().pin.cell(parts.grid),  # where arrow keys start
         "mark": state.mark,
         "ablated": {"patches": list(ablation.patches), "heads": list(ablation.heads)},
+        "prefix": subject.layout.num_prefix_tokens,
+        "blanked": blanked,
+        "weights": model_weights.publish(subject.choice, subject.step),
     }
-    message = pack(header | background.header, photo=background.array)
+    message = pack(header | background.header, photo=background.array, input=subject.prepared.input)
     _ablation_view(message, key=VIEW_KEY, states=("ablation",))
     return ablation
 

@@ -1,5 +1,7 @@
 // Ablate patches by painting and heads by clicking; the ablation is the component's state, with undo.
 
+import { computeNewest, openModel, words } from '../../../vitviz/browser/engine/live_model.js';
+import { tell } from '../../../vitviz/browser/kit/bus.js';
 import { mark } from '../../../vitviz/browser/kit/pin.js';
 import { button, disable, el, live, tooltip } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
@@ -7,9 +9,27 @@ import { coverOnce, photo, cover, offscreen } from '../../../vitviz/browser/kit/
 import { headColor } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { nameCell, patchName } from '../../../vitviz/browser/kit/text.js';
 
+const BARS = 'attention.after'; // the view of the probabilities
+const MOST = 8; // classes in it
+
+/** Return an image (C, H, W) with its `hidden` patches set to 0. */
+function blank({ data, shape: [channels, height, width] }, [rows, cols], hidden) {
+  const pixels = data.slice();
+  const [high, wide] = [height / rows, width / cols];
+  for (const patch of hidden)
+    for (let c = 0; c < channels; c++)
+      for (let y = 0; y < high; y++) {
+        const from = (c * height + Math.floor(patch / cols) * high + y) * width + (patch % cols) * wide;
+        pixels.fill(0, from, from + wide);
+      }
+  return pixels;
+}
+
 export default class AblationView {
-  constructor({ root, send }) {
-    Object.assign(this, { root, send, photo: photo(root) });
+  constructor({ root, send, onUnmount }) {
+    Object.assign(this, { root, send, photo: photo(root), words: words(root) });
+    this.predict = computeNewest(() => this.compute());
+    onUnmount(() => this.words.end());
     this.page = el(this.root, 'div', { class: 'aa' });
     this.left = el(this.page, 'div');
     this.right = el(this.page, 'div');
@@ -56,7 +76,7 @@ export default class AblationView {
         this.tip.show(this.marker.offsetLeft, this.marker.offsetTop, nameCell(index, this.message.header.grid[1]));
         if (this.painting !== null) {
           this.toggle(this.patches, index, this.painting);
-          this.draw();
+          this.drawChange();
         }
         if (event?.type === 'keydown')
           this.announce(
@@ -77,7 +97,7 @@ export default class AblationView {
       this.history.push(this.snapshot());
       this.painting = !this.patches.has(this.grid.index);
       this.toggle(this.patches, this.grid.index, this.painting);
-      this.draw();
+      this.drawChange();
     };
     this.stage.onpointerup = this.stage.onpointercancel = () => {
       if (this.painting !== null) {
@@ -96,7 +116,7 @@ export default class AblationView {
   restore(state) {
     this.patches = new Set(state.patches);
     this.heads = new Set(state.heads);
-    this.draw();
+    this.drawChange();
     this.sendState();
   }
 
@@ -108,11 +128,50 @@ export default class AblationView {
     });
   }
 
+  /** Show the probabilities of the current ablation, which the engine computes; the server's follow. */
+  async compute() {
+    const { header, arrays } = this.message;
+    const { grid, heads, prefix, blanked, weights } = header;
+    const hidden = [...this.patches];
+    if (!weights || (!blanked && !prefix && hidden.length === grid[0] * grid[1])) return;
+    const model = await openModel(weights);
+    const widest = Math.max(...heads);
+    const headMask = new Float32Array(heads.length * widest).fill(1);
+    for (const key of this.heads) {
+      const [layer, head] = key.split(',').map(Number);
+      headMask[layer * widest + head] = 0;
+    }
+    const changes = { headMask };
+    if (!blanked && hidden.length) {
+      changes.tokenMask = new Float32Array(grid[0] * grid[1]).fill(1);
+      for (const patch of hidden) changes.tokenMask[patch] = 0;
+    }
+    const before = await model.predict(arrays.input.data, {});
+    const after = await model.predict(blanked ? blank(arrays.input, grid, hidden) : arrays.input.data, changes);
+    if (weights !== this.message.header.weights) return;
+    const top = before.indexOf(Math.max(...before));
+    const most = (k) => Math.max(before[k], after[k]);
+    const order = [...before.keys()].sort((a, b) => most(b) - most(a)).slice(0, MOST);
+    if (!order.includes(top)) order[order.length - 1] = top;
+    const of = (values) => order.map((k) => values[k]);
+    const names = of(model.classes);
+    tell('bars', this.root, { key: BARS, names, now: of(after), before: of(before), strong: order.indexOf(top) });
+  }
+
+  /** Draw a change at once, and its probabilities; the server's sentences are about the state before. */
+  drawChange() {
+    this.draw();
+    const { patches, heads } = this.message.header.ablated;
+    const server = JSON.stringify([[...patches].sort(), heads.map(String).sort()]);
+    this.words.behind(JSON.stringify([[...this.patches].sort(), [...this.heads].sort()]) !== server);
+    this.predict();
+  }
+
   change(action) {
     this.history.push(this.snapshot());
     if (this.history.length > 200) this.history.shift();
     action();
-    this.draw();
+    this.drawChange();
     this.sendState();
   }
 
@@ -165,9 +224,10 @@ export default class AblationView {
     this.root.dataset.heads = String(this.heads.size);
   }
 
-  update(message) {
+  update(message, fresh) {
     this.message = message;
     const { header, width } = message;
+    if (fresh && this.painting === null) this.words.behind(false);
     this.root.classList.toggle('aa-narrow', width < 560);
     this.stage.style.aspectRatio = `${header.grid[1]} / ${header.grid[0]}`;
     this.photo.show(message, (bitmap) => coverOnce(this.base, bitmap));

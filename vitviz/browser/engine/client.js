@@ -61,10 +61,9 @@ export async function startEngine({
     load: (key, bytes, step) => ask({ load: key, bytes, step }),
     drop: (key) => ask({ drop: key }),
     /** Run a loaded model on an image: a record with the intermediates in `record` at hand, all others on request. */
-    async run(key, pixels, { record = 'logits', headMask, tokenMask, lens = false } = {}) {
-      const masks = { headMask, tokenMask };
-      const tensors = await ask({ run: key, pixels, record, lens, ...masks });
-      return createRecord((name) => ask({ run: key, pixels, record: name, ...masks }), tensors);
+    async run(key, pixels, { record = 'logits', lens = false, ...changes } = {}) {
+      const tensors = await ask({ run: key, pixels, record, lens, ...changes });
+      return createRecord((name) => ask({ run: key, pixels, record: name, ...changes }), tensors);
     },
     end,
   };

@@ -1,6 +1,7 @@
 // Run a model on one image. See README.md of this folder for the names of the intermediates.
 
 import { FAMILIES } from './limits.js';
+import { softmax } from './tensor.js';
 
 /** Return a test of names for a record request: true, or names with * and ?. */
 function wanted(record) {
@@ -23,8 +24,10 @@ const sum = (values) => values.reduce((total, value) => total + value, 0);
  *   record: true, or names with * and ?
  *   headMask: factors on the heads' outputs, (depth, heads) in one array; 0 ablates a head
  *   tokenMask: one value per patch; 0 hides it from the others (ViT)
+ *   positions: false removes the position embeddings of a ViT
  */
-export function forward(model, pixels, { record = false, headMask, tokenMask } = {}) {
+export function forward(trained, pixels, { record = false, headMask, tokenMask, positions = true } = {}) {
+  const model = positions ? trained : { ...trained, config: { ...trained.config, positions: 'none' } };
   const { config } = model;
   const { in_chans: channels, image_size: side, kind } = config;
   if (pixels.length !== channels * side * side) throw new Error('The image has not the size of the model.');
@@ -41,3 +44,6 @@ export function forward(model, pixels, { record = false, headMask, tokenMask } =
   const logits = keep('logits', FAMILIES[kind].run(model, { shape, data: pixels }, keep, { headMask, tokenMask }));
   return { logits: logits.data, tensors };
 }
+
+/** Return the class probabilities of logits (classes). */
+export const probabilitiesOf = ({ softmax_output: done }, logits) => (done ? logits : softmax(logits)).data;

@@ -16,10 +16,12 @@ function runScript(address) {
   });
 }
 
+/** Fetch a file that the server keeps as gzip (pages/selection/model_weights.py). */
 async function fetchBytes(address) {
   const response = await fetch(address);
   if (!response.ok) throw new Error(`${address} answered ${response.status}`);
-  return new Uint8Array(await response.arrayBuffer());
+  const stream = response.body.pipeThrough(new DecompressionStream('gzip'));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
 /**
