@@ -18,7 +18,7 @@ from pages.studies.renderer import build, build_columns, draw_card_sketch
 from pages.studies.study import Choice, list_studies
 from tests.messages import message
 from tests.pages.conftest import OpenApp
-from vitviz.experiments.lecture_results import ACCURACIES
+from vitviz.experiments.lecture_results import TRAINED
 from vitviz.experiments.result_file import RESULTS
 from vitviz.papers import cite, find_findings, list_links
 from vitviz.plots.chart import Chart
@@ -197,9 +197,9 @@ def test_a_text_is_split_after_its_first_sentence() -> None:
 def test_each_recipe_of_the_lectures_is_one_click_from_its_live_training(open_app: OpenApp) -> None:
     app = open_study(open_app, "lecture_results", **{"studies.lecture_guess": "shown"})
     linked = " ".join(link.proto.query_string for link in app.main.get("page_link"))
-    for printed in ACCURACIES:
-        for preset in (printed.written, *printed.improved):
-            assert f"live_lab.recipe={preset}&" in f"{linked.replace(' ', '&')}&"
+    written = ("recipe_a", "recipe_b", "recipe_d", "recipe_f_poor", "recipe_f_good")
+    for preset in (*TRAINED, *written, "recipe_a_corrected", "recipe_d_corrected"):
+        assert f"live_lab.recipe={preset}&" in f"{linked.replace(' ', '&')}&"
 
 
 def test_papers_are_cited_by_key() -> None:

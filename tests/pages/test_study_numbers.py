@@ -24,8 +24,6 @@ from vitviz.experiment import EXPERIMENTS
 from vitviz.experiments import result_file
 from vitviz.experiments.bugs import BUGS
 from vitviz.experiments.hyperparameters import HYPERPARAMETERS
-from vitviz.experiments.lecture_results import ACCURACIES
-from vitviz.experiments.position_errors import POOR
 from vitviz.experiments.result_file import RESULTS
 from vitviz.plots.study_charts import Race
 
@@ -146,7 +144,8 @@ def check_picture(built: Built, numbers: Numbers) -> None:
     if kind in ("sizes", "rows", "shares"):
         every = [100 * v for by in numbers.values.values() for seeds in by.values() for v in seeds.values()]
         every += [100 * mean(seeds.values()) for by in numbers.values.values() for seeds in by.values()]
-        every += [100 * printed.accuracy for printed in ACCURACIES]
+        printed = (built.view.chart or {}).get("printed", {})
+        every += [100 * share for share in (printed.values() if isinstance(printed, dict) else printed)]
         known = {round(value, 4) for value in every}
         for trace in picture.traces:  # type: ignore[union-attr]
             heights = trace["x"] if trace.get("orientation") == "h" else trace["y"]
@@ -175,16 +174,12 @@ def test_every_study_is_complete_for_its_question(name: str) -> None:
             assert [*numbers.titles] == [*declared]
 
 
-@pytest.mark.parametrize(
-    "name", ["one_knob_digits", "one_slip_digits", "one_slip_shapes", "tuning", "transfer"]
-)
-def test_every_cell_of_a_design_is_stored(name: str) -> None:
-    """All values or methods, each with all seeds."""
-    rows = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))["rows"]
-    missing = [
-        cell for cell in EXPERIMENTS[name]().cells if not any(cell.items() <= row.items() for row in rows)
-    ]
-    assert not missing
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_a_file_holds_all_cells_of_its_design_and_no_other(name: str) -> None:
+    stored = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
+    cells = EXPERIMENTS[name]().cells
+    assert not [cell for cell in cells if not any(cell.items() <= row.items() for row in stored["rows"])]
+    assert len(stored["rows"]) == len(cells) and stored["missing"] == 0
 
 
 def test_sentences_written_by_hand_hold() -> None:
@@ -194,15 +189,12 @@ def test_sentences_written_by_hand_hold() -> None:
     def rows(name: str) -> list[dict[str, Any]]:
         return json.loads((RESULTS / f"{name}.json").read_text("utf-8"))["rows"]
 
-    first = [row["curve"][0] for row in rows("position_errors") if row["model"] == "small"]
+    first = [row["curve"][0] for row in rows("position_errors")]
     assert f"after {first[0][0]} updates" in text["position_errors"]
     assert f"all tables is {100 * min(point[2] for point in first):.1f} %" in text["position_errors"]
-    assert min(row["test"] for row in rows("position_errors")) > POOR
+    assert min(row["test"] for row in rows("position_errors")) > 0.68
     cost = json.loads((RESULTS / "conv_attention.json").read_text("utf-8"))["settings"]["multiply_adds"]
     assert f"For {cost['corrected'] / cost['control']:.0f} times" in text["attention_over_convolutions"]
-    printed = {preset: p.accuracy for p in ACCURACIES for preset in (p.written, *p.improved)}
-    chart = STUDIES["lecture_results"].views[0].chart
-    assert chart is not None and {**printed, **chart["printed"]} == printed | {"mnist_fast": 0.9704}
     assert {row["of"] for row in rows("faces")} == {30} and "30 test faces" in text["faces"]
     cited = STUDIES["published_sizes"].views[0].published
     assert cited is not None

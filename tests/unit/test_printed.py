@@ -53,7 +53,7 @@ def test_a_wrong_table_replaces_the_learned_one_and_is_not_trained(monkeypatch: 
 
     monkeypatch.setattr(lecture_training, "prepare_data", lambda *_: None)
     monkeypatch.setattr(lecture_training, "trained", keep)
-    cell = {"model": "small", "positions": "row", "epochs": 2.0, "seed": 3}
+    cell = {"positions": "row", "epochs": 2.0, "seed": 3}
     lecture_training.measure_positions(cell, Path())
     table = seen["start"]["pos_embed"][0]
     assert table.shape == (16, 64) and torch.equal(table[0], table[3]) and not torch.equal(table[0], table[4])

@@ -1,6 +1,6 @@
 """The cells of 'How much data?': trained one by one, a DeiT with the CNN that saw the very same images."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,15 +18,6 @@ from vitviz.models.zoo import create_model
 from vitviz.training.batches import TrainingData
 
 Train = Callable[..., Trained]  # `trained` or `train_until_best`
-# Models, sizes and seeds of the early stopping experiment, most wanted first.
-_MAIN = ("cnn", "vit", "hybrid")
-_SIZES = EARLY_STOPPING["cifar10"].sizes
-PHASES = (
-    (_MAIN, (250, 4_000, 48_000), (0,)),
-    (_MAIN, (1_000, 16_000), (0,)),
-    (_MAIN, _SIZES, (1, 2)),
-    (("deit", "swin"), _SIZES, SEEDS),
-)
 
 
 def experiment(dataset: str) -> Experiment:
@@ -62,28 +53,21 @@ def experiment(dataset: str) -> Experiment:
 
 def early_stopping() -> Experiment:
     """Return the experiment that trains every size of CIFAR-10 until validation accuracy stops improving."""
-    cells: list[Cell] = [
-        {"model": model, "pictures": pictures, "augmented": True, "seed": seed}
-        for models, sizes, seeds in PHASES
-        for seed in seeds
-        for pictures in sizes
-        for model in models
-    ]
     title = "How much data? Trained until validation accuracy stops improving (cifar10)"
-    return _stop_early("early_stopping_cifar10", title, EARLY_STOPPING["cifar10"], cells)
+    return _stop_early("early_stopping_cifar10", title, EARLY_STOPPING)
 
 
 def patch_sizes() -> Experiment:
-    """Return ViTs with patches of 8 and 2 px on growing numbers of images, trained like `early_stopping`."""
+    """Return a ViT with patches of 8 px on growing numbers of images, trained like `early_stopping`."""
+    return _stop_early("patch_size_cifar10", "Patch size and number of images (cifar10)", PATCH_SIZES)
+
+
+def _stop_early(name: str, title: str, grid: Grid) -> Experiment:
     cells: list[Cell] = [
         {"model": model, "pictures": pictures, "augmented": True, "seed": 0}
-        for model, sizes in (("patch_8", (250, 4_000, 48_000, 1_000, 16_000)), ("patch_2", _SIZES))
-        for pictures in sizes
+        for pictures in grid.sizes
+        for model in grid.models
     ]
-    return _stop_early("patch_size_cifar10", "Patch size and number of images (cifar10)", PATCH_SIZES, cells)
-
-
-def _stop_early(name: str, title: str, grid: Grid, cells: Sequence[Cell]) -> Experiment:
     settings = {
         "dataset": "cifar10",
         "most_updates": grid.updates,
@@ -106,7 +90,7 @@ def measure(grid: Grid, train_model: Train, cell: Cell, folder: Path) -> dict[st
     splits = prepare_data(grid.preparation, train)
     if len(splits.train) != cell["pictures"]:
         raise ValueError(f"expected {cell['pictures']} training images, received {len(splits.train)}")
-    teacher = teacher_for(grid, cell, splits, folder, train_model) if cell["model"] == "deit" else None
+    teacher = teacher_for(grid, cell, splits, folder) if cell["model"] == "deit" else None
     taught = train if teacher is None else replace(train, distill_from="this cell's CNN")
     fit = train_model(grid.models[cell["model"]], taught, splits, teacher)
     if cell["model"] == "cnn":
@@ -114,22 +98,19 @@ def measure(grid: Grid, train_model: Train, cell: Cell, folder: Path) -> dict[st
     return fit.row | (measure_heads(fit, splits) if teacher is not None and fit.test_logits else {})
 
 
-def teacher_for(
-    grid: Grid, cell: Cell, splits: TrainingData, folder: Path, train: Train = trained
-) -> nn.Module:
+def teacher_for(grid: Grid, cell: Cell, splits: TrainingData, folder: Path) -> nn.Module:
     """Return the CNN trained on a student's images; trained now if `folder` has none.
 
     Args:
         grid: whose CNN it is.
-        cell: 'images', 'augmented' and 'seed' of the student.
-        data: its images.
+        cell: 'pictures', 'augmented' and 'seed' of the student.
+        splits: its images.
         folder: keeps the weights of teachers.
-        train: how a missing teacher is trained.
     """
     teacher_cell = {**cell, "model": "cnn"}
     if not _weights_file(teacher_cell, folder).is_file():
         recipe = grid.trained_on(cell["pictures"], cell["seed"], cell["augmented"])
-        save_file(train(grid.models["cnn"], recipe, splits).weights, _weights_file(teacher_cell, folder))
+        save_file(trained(grid.models["cnn"], recipe, splits).weights, _weights_file(teacher_cell, folder))
     teacher = create_model(grid.models["cnn"])
     teacher.load_state_dict(load_file(_weights_file(teacher_cell, folder)))
     return teacher

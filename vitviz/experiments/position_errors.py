@@ -7,52 +7,23 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.config import TrainConfig, ViTConfig
-from vitviz.models.presets import GREY_28, PRESETS
+from vitviz.models.presets import GREY_28
 from vitviz.sinusoids import sincos_1d, sincos_1d_slip, sincos_2d_concat, sincos_2d_sum
 from vitviz.training.position_race import RACES
 
 NAME = "position_errors"
 PREPARATION = GREY_28
-POOR, GOOD = 0.68, 0.95  # printed for two tables after ten epochs on MNIST (recipe F)
-_C = PRESETS["recipe_c"]
-assert isinstance(_C.config, ViTConfig) and _C.train is not None
-_TRAIN = replace(RACES["mnist"].train, precision="fp32", threads=1, snapshots=1)
+MODEL, TRAIN = RACES["mnist"].model, replace(RACES["mnist"].train, precision="fp32", threads=1, snapshots=1)
+EPOCHS = 2.0
 Table = Callable[[int, int, int], NDArray[np.float64]]  # (rows, columns, D) -> (rows * columns, D)
 
 
 @dataclass(frozen=True)
-class PositionModel:
-    """A model whose positions are replaced, and its recipe."""
-
-    title: str
-    config: ViTConfig
-    train: TrainConfig
-
-
-@dataclass(frozen=True)
 class PositionError:
-    """A position table, or none; a mistake where `wrong`."""
+    """A position table, or none."""
 
     title: str
     table: Table | None
-    wrong: bool = True
-
-
-MODELS = {
-    "small": PositionModel("D = 64, patch 7", RACES["mnist"].model, _TRAIN),
-    "recipe_c": PositionModel(
-        "lecture C, D = 8, softmax before the loss",
-        _C.config,
-        replace(
-            _TRAIN,
-            **{name: getattr(_C.train, name) for name in ("optimizer", "schedule")},
-            weight_decay=0.0,
-            batch_size=_C.train.batch_size,
-            learning_rate=_C.train.learning_rate,
-        ),
-    ),
-}
 
 
 def _random(scale: float, rows: int, cols: int, dim: int) -> NDArray[np.float64]:
@@ -67,9 +38,9 @@ def _one_d(
 
 ERRORS = {
     "none": PositionError("No positions", None),
-    "sincos_2d": PositionError("2-D, concatenated", sincos_2d_concat, wrong=False),
-    "sincos_1d": PositionError("1-D", partial(_one_d, sincos_1d), wrong=False),
-    "sum": PositionError("2-D, summed", sincos_2d_sum, wrong=False),
+    "sincos_2d": PositionError("2-D, concatenated", sincos_2d_concat),
+    "sincos_1d": PositionError("1-D", partial(_one_d, sincos_1d)),
+    "sum": PositionError("2-D, summed", sincos_2d_sum),
     "exponent": PositionError("1-D, exponent k/D", partial(_one_d, sincos_1d_slip)),
     "multiplied": PositionError(  # p * 10000^(2i/D), not divided
         "1-D, multiplied by the base", lambda r, c, d: sincos_1d(r * c, d, base=1e-4)
