@@ -16,7 +16,9 @@ from vitviz.models.file_download import NoNetworkError
 from vitviz.models.formats import apply_given, open_model
 from vitviz.models.formats.checkpoint_settings import check_labels
 from vitviz.models.formats.module_check import check_module, unwrap
-from vitviz.models.formats.module_settings import read_layers, read_module
+from vitviz.models.formats.module_settings import read_layers, read_module, read_open_clip
+from vitviz.models.formats.safetensors_header import check_quantised
+from vitviz.models.formats.source import check_plain
 from vitviz.models.formats.uploaded_weights import TemporaryFolder, write_upload
 from vitviz.models.hub import fetch_hub_folder, find_hub_folder, is_hub_id, list_hub_folder
 from vitviz.models.loaded_model import LoadedModel
@@ -162,12 +164,9 @@ def _load_published(name: str, image_size: int | None) -> LoadedModel:
 def _open_module(module: nn.Module, labels: tuple[str, ...] | None, given: Mapping[str, Any]) -> LoadedModel:
     """Open a live module, run a copy of it once, and refuse it if the outputs differ."""
     state = module.state_dict()
-    for name, tensor in state.items():
-        if type(tensor) not in (Tensor, nn.Parameter) or tensor.is_quantized:
-            raise PretrainedError(
-                f"the module is quantised or sharded: {name} is no plain tensor; pass the module that it was made from"
-            )
-    weights = {name: tensor.detach().cpu().clone() for name, tensor in state.items()}
+    check_quantised(state)
+    check_plain(state)
+    weights = {n: tensor.detach().cpu().clone() for n, tensor in state.items() if isinstance(tensor, Tensor)}
     loaded = open_model(
         weights, _read_module_config(unwrap(module)), labels=labels, title=type(module).__name__, given=given
     )
@@ -181,12 +180,14 @@ def _open_module(module: nn.Module, labels: tuple[str, ...] | None, given: Mappi
 
 
 def _read_module_config(module: nn.Module) -> dict[str, Any]:
-    """Return what a module's tensors do not show: its heads, and the settings that transformers and timm keep."""
+    """Return what a module's tensors do not show: its heads, and the settings that its publisher keeps in it."""
     config = getattr(module, "config", None)
     if config is not None and hasattr(config, "to_dict"):
         return dict(config.to_dict())
     visual = getattr(module, "visual", None)  # open_clip's
     tower = visual if isinstance(visual, nn.Module) else module
+    if type(tower).__module__.startswith("open_clip."):
+        return read_open_clip(tower)
     stated = getattr(module, "pretrained_cfg", None)
     settings = dict(stated) if isinstance(stated, Mapping) else {}
     names = settings.get("label_names")

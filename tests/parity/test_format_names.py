@@ -196,6 +196,29 @@ def test_an_open_clip_model_with_a_timm_tower_gives_its_projected_features() -> 
     assert "Not read: token_embedding (1 tensor)." in opened.notes
 
 
+def test_a_timm_tower_that_open_clip_projects_by_an_mlp_is_refused() -> None:
+    state = {f"visual.trunk.{name}": t for name, t in timm_vit(num_classes=0).state_dict().items()}
+    state |= {
+        "visual.head.mlp.fc1.weight": torch.zeros(8, 64),
+        "visual.head.mlp.fc2.weight": torch.zeros(8, 8),
+    }
+    with pytest.raises(PretrainedError, match="features are projected by an MLP"):
+        open_model(state, HEADS)
+
+
+def test_the_first_odd_tensor_has_its_name_in_the_file() -> None:
+    model = peers.TorchvisionViT(16, 8, 3, 1, 64, 64, num_classes=3)
+    block = "encoder.layers.encoder_layer_1"
+    state = model.state_dict() | {f"{block}.ln_2.weight": torch.zeros(5)}
+    state[f"{block}.ln_2.scale"] = torch.zeros(7)
+    with pytest.raises(PretrainedError) as refused:
+        open_model(state, HEADS)
+    assert str(refused.value) == (
+        f"a torchvision ViT was recognised: 2 of its 3 blocks fit, but {block}.ln_2.scale of shape (7,) has no place in"
+        " it; 1 more tensor does not fit; nothing was loaded"
+    )
+
+
 def test_an_index_that_names_a_lost_tensor_is_refused(tmp_path: Path) -> None:
     save_file(timm_vit().state_dict(), tmp_path / "a.safetensors")
     shards = dict.fromkeys([*timm_vit().state_dict(), "head.extra"], "a.safetensors")
@@ -246,5 +269,54 @@ def test_a_quantised_module_gets_its_one_sentence() -> None:
         warnings.simplefilter("ignore")  # torch moves its quantised tensors to another package
         quantised = torch.quantize_per_tensor(proj.weight.detach(), 0.1, 0, torch.qint8)
         proj.weight = nn.Parameter(quantised, requires_grad=False)
-    with pytest.raises(PretrainedError, match=r"quantised or sharded: blocks\.0\.attn\.proj"):
-        vitviz.load(model)
+    for source in (model, model.state_dict()):
+        with pytest.raises(PretrainedError, match=r"quantised or sharded: blocks\.0\.attn\.proj"):
+            vitviz.load(source)
+
+
+def test_a_dynamically_quantised_model_of_torch_gets_its_one_sentence() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = torch.ao.quantization.quantize_dynamic(timm_vit().eval(), {nn.Linear})
+        state = model.state_dict()
+    for source in (model, state):
+        with pytest.raises(PretrainedError, match=r"^this is a model quantised by torch\.ao \(blocks\.0"):
+            vitviz.load(source)
+
+
+def test_a_module_without_values_gets_its_one_sentence() -> None:
+    model = timm_vit()
+    model.blocks[1].to("meta")
+    for source in (model, model.state_dict()):
+        with pytest.raises(
+            PretrainedError, match=r"no values: blocks\.1\.norm1\.weight is on the meta device"
+        ):
+            vitviz.load(source)
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_an_open_clip_module_keeps_its_preparation(quick: bool) -> None:
+    kind = importlib.import_module("open_clip.model").CLIP
+    vision = {"layers": 2, "width": 64, "head_width": 32, "patch_size": 8, "image_size": 32}
+    text = {"context_length": 8, "vocab_size": 20, "width": 32, "heads": 2, "layers": 1}
+    model = kind(16, vision, text, quick_gelu=quick)
+    default = vitviz.load(model).preparation
+    assert default.mean == (0.48145466, 0.4578275, 0.40821073) and default.interpolation == "bicubic"
+    model.visual.image_mean, model.visual.image_std = (0.1, 0.2, 0.3), (0.4, 0.5, 0.6)
+    for module in (model, model.visual):
+        opened = vitviz.load(module)
+        assert opened.verified is True
+        assert (opened.preparation.mean, opened.preparation.std) == ((0.1, 0.2, 0.3), (0.4, 0.5, 0.6))
+        assert not any("assumed" in note or "Keys of" in note for note in opened.notes)
+    model.visual.preprocess_cfg = {
+        "mean": (0.5,),
+        "std": (0.5,),
+        "resize_mode": "squash",
+        "interpolation": "bilinear",
+    }
+    preparation = vitviz.load(model).preparation
+    assert (preparation.mean, preparation.resize, preparation.interpolation) == (
+        (0.5,) * 3,
+        "squash",
+        "bilinear",
+    )

@@ -7,6 +7,7 @@ import warnings
 
 import pytest
 import torch
+from safetensors.torch import save
 from torch import Tensor
 
 from vitviz.models.formats import open_model
@@ -79,15 +80,25 @@ def test_an_architecture_is_refused_by_its_name(name: str) -> None:
     ("name", "why"),
     [
         ("_flat_param", "this is an FSDP checkpoint: "),
-        ("blocks.0.attn.qkv.weight_scale", "this is a quantised model: "),
+        # as torchao 0.18 (flatten_tensor_state_dict), bitsandbytes, GPTQ, quanto and compressed-tensors name them
+        (
+            "blocks.0.attn.qkv._weight_qdata",
+            "this is a model quantised by torchao (blocks.0.attn.qkv._weight_qdata)",
+        ),
+        ("blocks.0.attn.qkv.SCB", "this is a model quantised by bitsandbytes "),
+        ("blocks.0.attn.qkv.qweight", "this is a model quantised by GPTQ or AWQ "),
+        ("blocks.0.attn.qkv.weight._data", "this is a model quantised by quanto "),
+        ("blocks.0.attn.qkv.weight_scale", "this is a model quantised by compressed-tensors "),
         ("base_model.model.blocks.0.attn.qkv.lora_A.weight", "this is a file of PEFT adapters (LoRA): "),
         ("beit3.encoder.layers.0.self_attn.k_proj.A.weight", "this is a BEiT-3 in its authors' names: "),
     ],
 )
 def test_a_wrapping_is_refused_by_its_name(name: str, why: str) -> None:
-    with pytest.raises(PretrainedError) as refused:
-        open_model({name: torch.zeros(2, 2)})
-    assert str(refused.value).startswith(why)
+    for source in ({name: torch.zeros(2, 2)}, save({name: torch.zeros(2, 2, dtype=torch.int8)})):
+        if isinstance(source, dict) or "quantised" in why:  # its integers are a file's first fault
+            with pytest.raises(PretrainedError) as refused:
+                open_model(source)
+            assert str(refused.value).startswith(why)
 
 
 @pytest.mark.parametrize(

@@ -110,8 +110,8 @@ BROKEN: dict[str, tuple[Source, dict[str, object], str]] = {
     "quantised": (
         lambda: save(VIT | {"norm.weight": torch.zeros(64, dtype=torch.int8)}),
         {},
-        "the weights must be BF16, F16, F32, F64, received I8; a quantised model's weights are not read:"
-        " save those that it was made from",
+        "the weights must be BF16, F16, F32, F64, received I8; if the model is quantised, save the weights that it was"
+        " made from, in fp32, fp16 or bf16",
     ),
     "language model": (
         lambda: {"model.embed_tokens.weight": torch.zeros(9, 4)},
@@ -182,18 +182,20 @@ BROKEN: dict[str, tuple[Source, dict[str, object], str]] = {
     "a missing tensor": (
         lambda: without("blocks.1.norm2.bias"),
         {},
-        "these are not the weights of a timm ViT, nothing was loaded: 1 missing (blocks.1.norm2.bias)",
+        "a timm ViT was recognised: 1 of its 2 blocks fit, but blocks.1.norm2.bias of shape (64,) is missing;"
+        " nothing was loaded",
     ),
     "an unknown tensor": (
         lambda: VIT | {"blocks.0.attn.gate.weight": torch.zeros(2, 2)},
         {},
-        "these are not the weights of a timm ViT, nothing was loaded: 1 unexpected (blocks.0.attn.gate.weight)",
+        "a timm ViT was recognised: 1 of its 2 blocks fit, but blocks.0.attn.gate.weight of shape (2, 2) has no place"
+        " in it; nothing was loaded",
     ),
     "a misshapen tensor": (
         lambda: VIT | {"norm.bias": torch.zeros(3)},
         {},
-        "these are not the weights of a timm ViT, nothing was loaded: 1 misshapen (norm.bias: expected (64,),"
-        " received (3,))",
+        "a timm ViT was recognised: 2 of its 2 blocks fit, but norm.bias has the shape (3,), expected (64,);"
+        " nothing was loaded",
     ),
     "no MLP": (
         lambda: {name: t for name, t in VIT.items() if ".mlp." not in name},

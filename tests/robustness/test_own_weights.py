@@ -87,13 +87,16 @@ def test_a_swin_with_another_head() -> None:
 
 
 def test_wrong_names_are_named() -> None:
-    assert "1 missing (norm.bias); 1 unexpected (extra)" in refusal(
-        save({("extra" if name == "norm.bias" else name): t for name, t in GOOD.items()})
+    assert (
+        "12 of its 12 blocks fit, but extra of shape (192,) has no place in it; 1 more tensor does"
+        in refusal(save({("extra" if name == "norm.bias" else name): t for name, t in GOOD.items()}))
     )
 
 
 def test_wrong_shapes_are_named() -> None:
-    assert "expected (192,), received (3,)" in refusal(save(GOOD | {"norm.weight": torch.zeros(3)}))
+    assert "norm.weight has the shape (3,), expected (192,)" in refusal(
+        save(GOOD | {"norm.weight": torch.zeros(3)})
+    )
     assert "the head must have the shape" in refusal(save(GOOD | {"head.weight": torch.zeros(4)}))
     assert "head.bias: expected (7,), received (8,)" in refusal(save(GOOD | {"head.bias": torch.zeros(8)}))
 

@@ -20,6 +20,9 @@ Row = Mapping[str, Any]
 _TABLE: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 _PARTS = {"clip": "vision_config", "siglip": "vision_config", "vision-encoder-decoder": "encoder"}
 _PART_TYPES = {"clip": "clip_vision_model", "siglip": "siglip_vision_model"}
+_MODULE: Mapping[str, Row] = dict.fromkeys(
+    ("layer_norm_eps", "norm_place", "attn_pool_act_layer"), {}
+)  # live ones
 MODEL_TYPES = tuple(name for name in _TABLE if name not in ("shared", "parts"))
 PARTS: Mapping[str, Mapping[str, Row]] = _TABLE["parts"]
 
@@ -73,7 +76,9 @@ def check_keys(settings: Settings, config: ViTConfig | SwinConfig) -> None:
         _check_rows(settings.values, PARTS["pretrained_cfg"], config, "config.json")
     if not rows and has_parts:  # of timm or open_clip, whose values may stand at the top level, too
         known = {key: row for part in PARTS.values() for key, row in part.items()}
-        _note_unread(settings, "the configuration", settings.values, {**known, **PARTS, **_TABLE["shared"]})
+        _note_unread(
+            settings, "the configuration", settings.values, {**known, **PARTS, **_TABLE["shared"], **_MODULE}
+        )
 
 
 def _note_unread(settings: Settings, place: str, stated: Mapping[str, Any], rows: Mapping[str, Row]) -> None:

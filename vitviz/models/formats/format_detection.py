@@ -23,7 +23,13 @@ from vitviz.models.formats.name_cleaning import check_heads, clean_names
 from vitviz.models.formats.preparation_settings import override_preparation, read_preparation
 from vitviz.models.formats.safetensors_header import COMPUTED, Shapes
 from vitviz.models.formats.source import find_source
-from vitviz.models.formats.state_loading import check_shapes, fit_positions, load_into
+from vitviz.models.formats.state_loading import (
+    WeightsMismatchError,
+    check_shapes,
+    explain_mismatch,
+    fit_positions,
+    load_into,
+)
 from vitviz.models.formats.tensor_names import UNSUPPORTED, Format, read_activation
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.pretrained_list import PretrainedError
@@ -94,12 +100,12 @@ def open_model(
     settings = complete(tensor_source.settings.complete())
     recognised = recognise(tensor_source.shapes, settings)
     layout = recognised.format
-    native, shapes = _describe(recognised, tensor_source.shapes, settings)
+    native, shapes, origins = _describe(recognised, tensor_source.shapes, settings)
     check_keys(tensor_source.settings, native)
     native = _override(native, settings)
     if native.num_classes:
         native = replace(native, class_output=settings.class_output(native.num_classes))  # type: ignore[arg-type]
-    check_shapes(empty_model(native).state_dict(), shapes, layout.title)
+    _check_fit(native, shapes, recognised, origins)
     # Everything that can be wrong with the settings is known before a tensor is read.
     own_format = (
         read_preparation(settings, native.image_size, native.in_chans) if preparation is None else preparation
@@ -125,6 +131,24 @@ def open_model(
         notes=tuple(settings.notes),
         not_verified="Only a file was opened, so there is no module to compare its outputs with.",
     )
+
+
+def _check_fit(
+    native: ViTConfig | SwinConfig, shapes: Shapes, recognised: Recognised, origins: Mapping[str, str]
+) -> None:
+    """Check that a file has the tensors of the model that they describe.
+
+    Raises:
+        PretrainedError: naming the blocks that fit and the first tensor that does not.
+    """
+    wanted = empty_model(native).state_dict()
+    try:
+        check_shapes(wanted, shapes, recognised.format.title)
+    except WeightsMismatchError as error:
+        reason = explain_mismatch(error, wanted, shapes, origins)
+        raise PretrainedError(
+            f"{recognised.format.title} was recognised: {reason}; nothing was loaded"
+        ) from error
 
 
 def apply_given(loaded: LoadedModel, given: Mapping[str, Any]) -> LoadedModel:
@@ -304,6 +328,12 @@ def _strip(layout: Format, prefix: str, shapes: Shapes, settings: Settings) -> R
         proj = f"{prefix.removesuffix('trunk.')}head.proj.weight"  # open_clip's projection of a timm tower
         names["projection.weight"] = proj
         outside.remove(proj)
+    if _TOWER.search(prefix) and any(
+        name.startswith(f"{prefix.removesuffix('trunk.')}head.mlp.") for name in outside
+    ):
+        raise PretrainedError(
+            "its timm tower's features are projected by an MLP (timm_proj 'mlp'), which is not computed here"
+        )
     heads = [name for name in outside if _HEAD.fullmatch(name)]
     target = "classifier" if layout in (transformers.VIT, transformers.SWIN) else "head"
     target = "head.fc" if layout is timm.SWIN else "heads.head" if layout is torchvision.VIT else target
@@ -331,13 +361,17 @@ def _list_parts(names: list[str]) -> str:
 
 def _describe(
     recognised: Recognised, shapes: Shapes, settings: Settings
-) -> tuple[ViTConfig | SwinConfig, Shapes]:
-    """Return the config and the shapes in this project's names, by translating tensors without storage."""
+) -> tuple[ViTConfig | SwinConfig, Shapes, dict[str, str]]:
+    """Return the config, the shapes in this project's names, by translating tensors without storage, and their origins.
+
+    Tensors that are only renamed have an origin: this project's name -> the file's.
+    """
     layout = recognised.format
     try:
         with torch.device("meta"):
             state = {name: torch.empty(shapes[full]) for name, full in recognised.names.items()}
-        translated = {name: tuple(tensor.shape) for name, tensor in layout.translate(state).items()}
+            moved = layout.translate(state)
+        translated = {name: tuple(tensor.shape) for name, tensor in moved.items()}
         config = layout.describe(translated, settings)
         _check_size(config, len(shapes))
     except PretrainedError as error:
@@ -355,7 +389,8 @@ def _describe(
             f"{layout.title} was recognised, but its tensors and configuration make no model: {cut(str(error), 200)}"
         ) from error
     assert isinstance(config, ViTConfig | SwinConfig)
-    return config, translated
+    files = {id(tensor): recognised.names[name] for name, tensor in state.items()}
+    return config, translated, {name: files[id(t)] for name, t in moved.items() if id(t) in files}
 
 
 def _check_size(config: ModelConfig, tensors: int) -> None:

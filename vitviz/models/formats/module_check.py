@@ -49,18 +49,22 @@ def check_module(module: nn.Module, loaded: LoadedModel) -> str:
     with torch.no_grad():
         logits, records = loaded.model(x, record=("logits", "norm", "embedded", "blocks.*", "layers.*"))
     theirs = [output for output in outputs if output.shape in (logits.shape, records["norm"].shape)]
-    if not theirs:
+    place = _first_difference(streams, records, loaded)
+    if not theirs and not place:
         return f"{type(module).__name__} gives no output of the shape {tuple(logits.shape)} to compare"
     distances = [_distance(logits if t.shape == logits.shape else records["norm"], t) for t in theirs]
-    difference, place = min(distances), _first_difference(streams, records, loaded)
-    degenerate = all(float(output.float().std(correction=0)) < _NO_SPREAD for output in theirs)
+    difference = min(distances, default=float("inf"))
+    degenerate = bool(theirs) and all(
+        float(output.float().std(correction=0)) < _NO_SPREAD for output in theirs
+    )
     if degenerate and not streams and logits.numel() > 1:
         return f"all outputs of {type(module).__name__} are equal, and its blocks were not seen"
     if difference <= TOLERANCE and not (degenerate and place):
         return ""
+    amount = f" by {difference:.2g} of the largest" if theirs else ""
     raise PretrainedError(
         f"{type(module).__name__} computes something else than the {type(loaded.model).__name__} that its tensors"
-        f" describe: on one random image the outputs differ by {difference:.2g} of the largest,"
+        f" describe: on one random image the outputs differ{amount},"
         f" first {place or 'after the last block, in its pooling or head'}"
     )
 

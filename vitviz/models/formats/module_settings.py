@@ -72,6 +72,19 @@ def read_layers(module: nn.Module) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
+def read_open_clip(tower: nn.Module) -> dict[str, Any]:
+    """Return the settings of open_clip's image tower, and its preparation of images, or open_clip's default."""
+    trunk: Any = getattr(tower, "trunk", tower)
+    values = read_module(trunk) or read_layers(trunk)
+    stated = getattr(tower, "preprocess_cfg", None) or {
+        "mean": getattr(tower, "image_mean", None),
+        "std": getattr(tower, "image_std", None),
+    }
+    if (pool := getattr(tower, "pool_type", None)) is not None:
+        values["pool_type"] = pool
+    return values | {"vision_cfg": {}, "preprocess_cfg": dict(stated)}
+
+
 def _computed_side(module: nn.Module) -> int | None:
     """Return the image's side of vit-pytorch's SimpleViT, whose positions are no parameter."""
     table, patch = getattr(module, "pos_embedding", None), getattr(module, "patch_size", None)

@@ -3,6 +3,7 @@
 import json
 import re
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ COMPUTED = (  # nothing to load
 START_BYTES = 2**16  # of a file that is not safetensors: enough to tell what it is
 _PICKLES = re.compile(rb"PK\x03\x04|\x80(?!.{7}\{)", re.DOTALL)  # a header of 128 bytes more begins so, too
 _LIGHTNING = b"pytorch-lightning_version"
+_QUANTISED = "save the weights that it was made from, in fp32, fp16 or bf16"
 _FLOATS = ("BF16", "F16", "F32", "F64")
 _STATED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 
@@ -68,6 +70,7 @@ def check_header(raw: bytes, size: int | None = None) -> Shapes:
         table.pop("__metadata__", None)
         shapes = {name: _shape(name, entry["shape"]) for name, entry in table.items()}
         kinds = {cut(str(entry["dtype"]), 20) for name, entry in table.items() if not name.endswith(COMPUTED)}
+        check_quantised(shapes)
     except PretrainedError:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -76,10 +79,25 @@ def check_header(raw: bytes, size: int | None = None) -> Shapes:
         raise PretrainedError("the file holds no weights")
     if kinds - set(_FLOATS):
         unfit = cut(", ".join(sorted(kinds - set(_FLOATS))))
-        advice = "; a quantised model's weights are not read: save those that it was made from"
+        advice = f"; if the model is quantised, {_QUANTISED}"
         advice = advice if any(kind.startswith(("I8", "U8", "I4", "U4", "F8")) for kind in kinds) else ""
         raise PretrainedError(f"the weights must be {', '.join(_FLOATS)}, received {unfit}{advice}")
     return shapes
+
+
+def check_quantised(names: Iterable[str]) -> None:
+    """Refuse quantised models by the tool that made them, as the names of their tensors tell.
+
+    Raises:
+        PretrainedError: naming the tool.
+    """
+    listed = list(names)
+    for quantiser in _STATED["quantisers"]:
+        if name := next((name for name in listed if re.search(quantiser["pattern"], name)), None):
+            raise PretrainedError(
+                f"this is a model quantised {quantiser['by']} ({cut(name)}), whose weights are integers or short floats"
+                f" with scales: {_QUANTISED}"
+            )
 
 
 def header_bytes(raw: bytes) -> int:

@@ -10,7 +10,8 @@ from typing import Any
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load as parse_tensors
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.parameter import UninitializedTensorMixin
 
 from vitviz.models.formats.checkpoint_settings import Settings
 from vitviz.models.formats.safetensors_header import (
@@ -18,6 +19,7 @@ from vitviz.models.formats.safetensors_header import (
     START_BYTES,
     Shapes,
     check_header,
+    check_quantised,
     header_bytes,
 )
 from vitviz.models.formats.tensor_names import State
@@ -90,8 +92,10 @@ def _read_processor(folder: Path) -> Mapping[str, Any]:
 
 
 def _from_tensors(state: Mapping[str, Tensor], settings: Settings) -> Source:
+    check_quantised(map(str, state))
+    check_plain(state)
     tensors = {
-        name: tensor.detach().cpu() for name, tensor in state.items() if isinstance(tensor, torch.Tensor)
+        str(name): tensor.detach().cpu() for name, tensor in state.items() if isinstance(tensor, Tensor)
     }
     if not tensors:
         raise PretrainedError("the mapping holds no tensors")
@@ -103,6 +107,28 @@ def _from_tensors(state: Mapping[str, Tensor], settings: Settings) -> Source:
         )
     shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     return Source(shapes, lambda: tensors, settings, digest.hexdigest())
+
+
+def check_plain(state: Mapping[str, Any]) -> None:
+    """Check that tensors hold their values.
+
+    Raises:
+        PretrainedError: if one is quantised, sharded, on the meta device or not initialised.
+    """
+    for name, tensor in state.items():
+        if not isinstance(tensor, Tensor):
+            continue
+        if isinstance(tensor, UninitializedTensorMixin):
+            raise PretrainedError(f"{cut(str(name))} has no shape before the module's first run: run it once")
+        if type(tensor) not in (Tensor, nn.Parameter) or tensor.is_quantized:
+            kind = "a quantised tensor" if tensor.is_quantized else f"of type {type(tensor).__name__}"
+            raise PretrainedError(
+                f"its weights are quantised or sharded: {cut(str(name))} is {kind}; pass those that they were made from"
+            )
+        if tensor.is_meta:
+            raise PretrainedError(
+                f"its weights have no values: {cut(str(name))} is on the meta device; load the weights first"
+            )
 
 
 def _from_files(files: list[Path], settings: Settings, indexed: frozenset[str]) -> Source:

@@ -1,6 +1,8 @@
 """Load tensors into a model completely, or name what does not fit and change nothing."""
 
 import math
+import re
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
@@ -10,6 +12,9 @@ from vitviz.models.formats.safetensors_header import Shapes
 from vitviz.models.formats.tensor_names import State
 from vitviz.models.pretrained_list import PretrainedError
 from vitviz.models.vit import resize_positions
+from vitviz.text import cut, plural
+
+_BLOCK = re.compile(r"(?:layers\.(\d+)\.)?blocks\.(\d+)\.")
 
 
 class WeightsMismatchError(PretrainedError):
@@ -40,6 +45,39 @@ def check_shapes(wanted: dict[str, Tensor], shapes: Shapes, name: str) -> None:
     ]
     if missing or unexpected or misshapen:
         raise WeightsMismatchError(name, missing, unexpected, misshapen)
+
+
+def explain_mismatch(
+    error: WeightsMismatchError, wanted: dict[str, Tensor], shapes: Shapes, origins: Mapping[str, str]
+) -> str:
+    """Return which blocks of a file fit a model and which tensor is the first that does not.
+
+    Args:
+        error: of `check_shapes`.
+        wanted: parameters of the model.
+        shapes: of the file's tensors in this project's names.
+        origins: this project's name -> the file's.
+    """
+    blocks = sorted({_place(name) for name in wanted if _BLOCK.match(name)})
+    odd = {name.partition(":")[0] for name in error.misshapen} | {*error.missing, *error.unexpected}
+    whole = len(blocks) - len({_place(name) for name in odd} & set(blocks))
+    first = min(odd, key=lambda name: (_place(name), name in error.missing, name))
+    named = cut(origins.get(first, first))
+    if first in error.missing:
+        what = f"{named} of shape {tuple(wanted[first].shape)} is missing"
+    elif first in error.unexpected:
+        what = f"{named} of shape {shapes[first]} has no place in it"
+    else:
+        what = f"{named} has the shape {shapes[first]}, expected {tuple(wanted[first].shape)}"
+    others = len(odd) - 1
+    more = f"; {plural(others, 'more tensor')} {'does' if others == 1 else 'do'} not fit" if others else ""
+    return f"{whole} of its {plural(len(blocks), 'block')} fit, but {what}{more}"
+
+
+def _place(name: str) -> tuple[int, int]:
+    """Return stage and block of a tensor; those outside the blocks stand before them."""
+    match = _BLOCK.match(name)
+    return (int(match[1] or 0), int(match[2])) if match else (-1, 0)
 
 
 def load_into(model: nn.Module, state: State, name: str) -> None:
