@@ -98,7 +98,9 @@ def test_wrong_shapes_are_named() -> None:
         save(GOOD | {"norm.weight": torch.zeros(3)})
     )
     assert "the head must have the shape" in refusal(save(GOOD | {"head.weight": torch.zeros(4)}))
-    assert "head.bias: expected (7,), received (8,)" in refusal(save(GOOD | {"head.bias": torch.zeros(8)}))
+    assert "head.bias has the shape (8,), expected (7,)" in refusal(
+        save(GOOD | {"head.bias": torch.zeros(8)})
+    )
 
 
 def test_no_numbers_and_no_floats_are_refused() -> None:

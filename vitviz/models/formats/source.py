@@ -11,7 +11,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load as parse_tensors
 from torch import Tensor, nn
-from torch.nn.parameter import UninitializedTensorMixin
+from torch.nn.parameter import is_lazy
 
 from vitviz.models.formats.checkpoint_settings import Settings
 from vitviz.models.formats.safetensors_header import (
@@ -118,7 +118,7 @@ def check_plain(state: Mapping[str, Any]) -> None:
     for name, tensor in state.items():
         if not isinstance(tensor, Tensor):
             continue
-        if isinstance(tensor, UninitializedTensorMixin):
+        if is_lazy(tensor):
             raise PretrainedError(f"{cut(str(name))} has no shape before the module's first run: run it once")
         if type(tensor) not in (Tensor, nn.Parameter) or tensor.is_quantized:
             kind = "a quantised tensor" if tensor.is_quantized else f"of type {type(tensor).__name__}"
