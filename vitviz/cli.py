@@ -5,21 +5,27 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import vitviz
+from vitviz.config_fields import Size, join_size
 from vitviz.malloc import keep_freed
 
 if TYPE_CHECKING:
     from vitviz.models.loaded_model import LoadedModel
     from vitviz.view import View
 
-SETTINGS: dict[str, tuple[type, str]] = {  # of `vitviz.load`
+
+def _parse_size(text: str) -> Size:
+    return join_size([int(side) for side in text.split(",")])
+
+
+SETTINGS: dict[str, tuple[Callable[[str], Any], str]] = {  # of `vitviz.load`
     "num_heads": (int, "attention heads"),
-    "img_size": (int, "side of the images in px"),
+    "img_size": (_parse_size, "side of the images in px, or HEIGHT,WIDTH"),
     "mean": (float, "mean of each channel"),
     "std": (float, "standard deviation of each channel"),
     "crop_pct": (float, "side of the crop over the resized side"),

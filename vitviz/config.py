@@ -9,7 +9,16 @@ from dataclasses import dataclass, fields
 from math import floor
 from typing import Any, ClassVar, Literal
 
-from vitviz.config_fields import Condition, Setting, as_fields, check_fields, declare, later, list_settings
+from vitviz.config_fields import (
+    Condition,
+    Setting,
+    Size,
+    as_fields,
+    check_fields,
+    declare,
+    later,
+    list_settings,
+)
 from vitviz.config_models import (
     Activation,
     AttentionScale,
@@ -17,6 +26,7 @@ from vitviz.config_models import (
     ConvAttentionConfig,
     Embed,
     FlatAttentionConfig,
+    ImageShape,
     ModelConfig,
     Positions,
     Readout,
@@ -50,12 +60,12 @@ Interpolation = Literal["nearest", "box", "bilinear", "hamming", "bicubic", "lan
 
 
 @dataclass(frozen=True)
-class Preparation:
+class Preparation(ImageShape):
     """Preprocessing of an image as its model's publisher does it: resize, crop, channels, mean and std."""
 
     kind: ClassVar[str] = "preparation"
 
-    image_size: int = declare(32, "Image size", unit="px")
+    image_size: Size = declare(32, "Image size", unit="px")  # (height, width) where it is not square
     mean: tuple[float, ...] = declare((0.5, 0.5, 0.5), "Mean")
     std: tuple[float, ...] = declare((0.5, 0.5, 0.5), "Standard deviation")
     # timm's crop_pct: the crop's side over the resized side; above 1 the image is padded.
@@ -63,7 +73,8 @@ class Preparation:
     interpolation: Interpolation = declare("bicubic", "Interpolation")
     # A drawn digit: light on dark, centred by its mass, as MNIST's were.
     digit: bool = declare(False, "Drawn digit")
-    # The side that becomes `resized_px`: 'squash' both, 'none' neither.
+    # The side that becomes `resized_shape`: 'squash' both, 'none' neither. Of images that are not square, the side
+    # that then covers them ('shorter') or fits into them ('longer').
     resize: Literal["shorter", "longer", "squash", "none"] = later("shorter", "Resized side")
     fill: Literal["black", "mean"] = later("black", "Colour of padding")
     # Of the left edge of a centre crop: timm and torchvision half to even, transformers down.
@@ -79,6 +90,8 @@ class Preparation:
                 "mean and std must both have 1 (grey) or 3 (RGB) values,"
                 f" received {self.mean!r} and {self.std!r}"
             )
+        if self.digit and isinstance(self.image_size, tuple):
+            raise ValueError(f"a drawn digit needs a square image_size, received {self.image_size!r}")
         if any(s <= 0 for s in self.std):
             raise ValueError(f"std must be positive, received {self.std!r}")
 
@@ -88,9 +101,11 @@ class Preparation:
         return len(self.mean)
 
     @property
-    def resized_px(self) -> int:
-        """The resized side before the crop: timm rounds down, so 224 px at 0.9 are cut from 248 px."""
-        return floor(self.image_size / self.crop_fraction + 1e-6)  # 224 / (224 / 256) must be 256
+    def resized_shape(self) -> tuple[int, int]:
+        """(height, width) before the crop: timm rounds down, so 224 px at 0.9 are cut from 248 px."""
+        height, width = self.image_shape
+        # 224 / (224 / 256) must be 256
+        return floor(height / self.crop_fraction + 1e-6), floor(width / self.crop_fraction + 1e-6)
 
 
 _SOFT = Condition("distillation", ("soft",), "hard distillation has weight 0.5 and no temperature")

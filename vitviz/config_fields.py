@@ -1,12 +1,13 @@
 """Declare a config's fields once: label, help, options, range, and when a field has no effect."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from math import isfinite
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+Size = int | tuple[int, int]  # side of a square, or (height, width)
 OFF, NONE = "off", "none"  # texts of None and of an empty tuple
 ANY = "(-inf, inf)"
 _ITEMS = {int: "integers of at least {}", float: "finite numbers", str: "texts"}
@@ -60,8 +61,15 @@ class Setting:
         """True if the field holds a tuple."""
         return get_origin(self.type) is tuple
 
+    @property
+    def is_size(self) -> bool:
+        """True if the field holds a `Size`."""
+        return bool(self.type == Size)
+
     def format(self, value: Any) -> str:
         """Return a value as a form shows it."""
+        if self.is_size:
+            return format_size(value)
         if value is None:
             return OFF
         if isinstance(value, bool):
@@ -74,7 +82,10 @@ class Setting:
         """Raise ValueError if a value has the wrong type or lies outside the range."""
         if value is None and self.optional:
             return
-        if self.is_list:
+        if self.is_size:
+            pair = isinstance(value, tuple) and len(value) == 2
+            expected = self._explain_size(value if pair else (value,))
+        elif self.is_list:
             expected = self._explain_items(value)
         elif get_origin(self.type) is Literal:
             choices = get_args(self.type)
@@ -89,6 +100,11 @@ class Setting:
         if all(is_a(part, kind) and (kind is not int or _is_within(part, self.within)) for part in items):
             return ""
         return f"hold {_ITEMS[kind].format(self.within[1:2])}"
+
+    def _explain_size(self, sides: tuple[Any, ...]) -> str:
+        if all(is_a(side, int) and _is_within(side, self.within) for side in sides):
+            return ""
+        return f"be an integer of at least {self.within[1:2]}, or two (height, width)"
 
     def _explain_scalar(self, scalar: Any) -> str:
         typed = is_a(scalar, self.type)
@@ -141,7 +157,7 @@ def _read_settings(config_class: Any) -> dict[str, Setting]:
         hint, optional = hints[config_field.name], NoneType in get_args(hints[config_field.name])
         if optional:
             hint = next(part for part in get_args(hint) if part is not NoneType)
-        is_integer = hint is int or get_args(hint)[:1] == (int,)
+        is_integer = hint is int or get_args(hint)[:1] == (int,)  # a size too
         settings[config_field.name] = replace(
             setting,
             within=setting.within or ("[1, inf)" if is_integer else ANY),
@@ -157,14 +173,31 @@ list_settings: Callable[[Any], dict[str, Setting]] = cache(_read_settings)
 
 
 def check_fields(config: Any) -> None:
-    """Make lists tuples, as JSON has lists, and check all fields of a frozen config."""
+    """Make lists tuples, as JSON has lists, a square's two sides one, and check all fields of a frozen config."""
     for name, setting in list_settings(type(config)).items():
         value = getattr(config, name)
+        if setting.is_size and isinstance(value, list | tuple):
+            object.__setattr__(config, name, value := join_size(value))
         if setting.is_list:
             if not isinstance(value, list | tuple):
                 raise ValueError(f"{name} must be a list, received {value!r}")
             object.__setattr__(config, name, value := tuple(value))
         setting.check(value)
+
+
+def as_shape(size: Size) -> tuple[int, int]:
+    """Return a size as (height, width)."""
+    return size if isinstance(size, tuple) else (size, size)
+
+
+def join_size(shape: Sequence[int]) -> Size:
+    """Return (height, width) as a size: one number for a square, so that squares are stored as they always were."""
+    return shape[0] if len(shape) == 2 and shape[0] == shape[1] else tuple(shape)  # type: ignore[return-value]
+
+
+def format_size(size: Size) -> str:
+    """Return '224' for a square, '224 × 160' for height and width."""
+    return " × ".join(map(str, size)) if isinstance(size, tuple) else str(size)
 
 
 def is_a(value: object, kind: type) -> bool:

@@ -6,9 +6,9 @@ Every config is hashable (it can key a cache) and checked once when it is made; 
 from dataclasses import dataclass
 from functools import partial
 from math import inf
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from vitviz.config_fields import Condition, check_fields, declare, describe, later
+from vitviz.config_fields import Condition, Size, as_shape, check_fields, declare, describe, later
 
 Positions = Literal["none", "sincos_1d", "sincos_2d_sum", "sincos_2d_concat", "learned", "pixels", "rotary"]
 Readout = Literal["cls", "mean", "first_patch", "cls_mean", "map"]
@@ -39,6 +39,17 @@ _class_output = partial(later, "softmax", "Function of the outputs")
 _norm_eps = partial(declare, label="ε of LayerNorm", within="(0, 1)")
 
 
+class ImageShape:
+    """Images of a config with an `image_size`."""
+
+    image_size: Any
+
+    @property
+    def image_shape(self) -> tuple[int, int]:
+        """(height, width) of the images in px."""
+        return as_shape(self.image_size)
+
+
 BIAS_UNITS = 512  # of the network that gives a Swin V2 its bias
 
 
@@ -48,12 +59,12 @@ def mlp_width(dim: int, ratio: float) -> int:
 
 
 @dataclass(frozen=True, repr=False)
-class ViTConfig:
+class ViTConfig(ImageShape):
     """Shape of a Vision Transformer (Dosovitskiy et al. 2021) or a DeiT (Touvron et al. 2021); in pixels."""
 
     kind: ClassVar[str] = "vit"
 
-    image_size: int = _image_size(32)
+    image_size: Size = _image_size(32)  # (height, width) where it is not square
     patch_size: int = declare(  # an 8 x 8 grid of a 32 px image: coarse enough to label each patch
         4, "Patch size", "Side of a patch; must divide the image size.", unit="px", top=64
     )
@@ -194,7 +205,7 @@ class ViTConfig:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if self.image_size % self.patch_size:
+        if any(side % self.patch_size for side in self.image_shape):
             raise ValueError(f"patch_size {self.patch_size} does not divide image_size {self.image_size}")
         if self.embed_dim % self.num_heads and not self.head_dim:
             raise ValueError(f"num_heads {self.num_heads} does not divide embed_dim {self.embed_dim}")
@@ -250,8 +261,8 @@ class ViTConfig:
     @property
     def grid(self) -> tuple[int, int]:
         """(rows, cols) of patches at the native image size."""
-        side = self.image_size // self.patch_size
-        return side, side
+        height, width = self.image_shape
+        return height // self.patch_size, width // self.patch_size
 
     @property
     def rotary(self) -> bool:
@@ -287,7 +298,7 @@ class ViTConfig:
 
 
 @dataclass(frozen=True, repr=False)
-class SwinConfig:
+class SwinConfig(ImageShape):
     """Shape of a Swin Transformer (Liu et al. 2021); lengths in pixels, window sizes in tokens."""
 
     kind: ClassVar[str] = "swin"
@@ -350,7 +361,7 @@ class SwinConfig:
 
 
 @dataclass(frozen=True)
-class CNNConfig:
+class CNNConfig(ImageShape):
     """A small convolutional network: the baseline, and DeiT's teacher; lengths in pixels."""
 
     kind: ClassVar[str] = "cnn"
@@ -397,7 +408,7 @@ class CNNConfig:
 
 
 @dataclass(frozen=True)
-class ConvAttentionConfig:
+class ConvAttentionConfig(ImageShape):
     """Attention over convolutions: 3 x 3 convolutions give queries, keys and values (recipe G)."""
 
     kind: ClassVar[str] = "conv_attention"
@@ -416,7 +427,7 @@ class ConvAttentionConfig:
 
 
 @dataclass(frozen=True)
-class FlatAttentionConfig:
+class FlatAttentionConfig(ImageShape):
     """'Attention' over the flat image (recipe E): one token, so its attention is the constant 1."""
 
     kind: ClassVar[str] = "flat_attention"

@@ -60,6 +60,8 @@ def _check(loaded: LoadedModel, dataset: Dataset) -> None:
     """Check that the recipe fits the model and the dataset."""
     if not isinstance(loaded.config, ViTConfig):
         raise ValueError(f"expected a ViT, received a {loaded.config.kind}")
+    if isinstance(loaded.config.image_size, tuple):
+        raise ValueError(f"expected a model of square images, received {loaded.config.image_size}")
     channels = dataset.test_images.shape[3]
     if channels != loaded.config.in_chans:
         raise ValueError(
@@ -76,7 +78,7 @@ def _check(loaded: LoadedModel, dataset: Dataset) -> None:
 def _train(options: argparse.Namespace, loaded: LoadedModel, dataset: Dataset) -> Checkpoint:
     """Return the fine-tuned model with a card, tested on all or the first test images."""
     config = replace(loaded.config, num_classes=len(dataset.classes))
-    side = loaded.vit.config.image_size
+    side = max(loaded.vit.config.image_shape)
     learned = _tensors(dataset.train_images, dataset.labels_of("train"), options.pictures)
     tested = _tensors(dataset.test_images, dataset.labels_of("test"), options.pictures)
     model = lesson.replace_head(loaded.model, loaded.vit.config, len(dataset.classes), options.seed)

@@ -11,6 +11,7 @@ from tqdm import tqdm
 
 from vitviz import checkpoints
 from vitviz.checkpoint_header import CheckpointError, read_header
+from vitviz.config_fields import Size
 from vitviz.models import published_weights
 from vitviz.models.file_download import NoNetworkError
 from vitviz.models.formats import apply_given, open_model
@@ -56,8 +57,8 @@ def load(
             downloaded into the hub's own cache; a state dict; or a live module, whose weights are copied.
         labels: class names, one per output; None: those of the files.
         step: of a vitviz checkpoint with several moments of its training; None: the last.
-        settings: by timm's names, over what the files state, for every source: num_heads, img_size, mean, std,
-            crop_pct, interpolation, global_pool, act_layer; and where the files state neither: architecture, a name
+        settings: by timm's names, over what the files state, for every source: num_heads, img_size (a number or
+            (height, width)), mean, std, crop_pct, interpolation, global_pool, act_layer; and where the files state neither: architecture, a name
             of timm's, or rope_type='none' if there are no rotary positions.
 
     Raises:
@@ -143,7 +144,7 @@ def _fetch_from_hub(hub_id: str) -> Path:
         return cached
 
 
-def _load_published(name: str, image_size: int | None) -> LoadedModel:
+def _load_published(name: str, image_size: Size | None) -> LoadedModel:
     try:
         return load_pretrained(name, image_size=image_size)
     except UnknownArchitectureError as error:

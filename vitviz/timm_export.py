@@ -46,7 +46,6 @@ def export(model: str | Path | nn.Module | LoadedModel, folder: str | Path) -> P
     loaded, folder = load(model), Path(folder)
     architecture, arguments = describe_timm_model(loaded.config)
     preparation = loaded.preparation
-    side = preparation.image_size
     settings = {
         "architecture": architecture,
         "num_classes": loaded.config.num_classes,
@@ -55,7 +54,7 @@ def export(model: str | Path | nn.Module | LoadedModel, folder: str | Path) -> P
         "model_args": {name: argument for name, argument in arguments.items() if name != "num_classes"},
         "label_names": list(loaded.classes),
         "pretrained_cfg": {
-            "input_size": [preparation.in_chans, side, side],
+            "input_size": [preparation.in_chans, *preparation.image_shape],
             "mean": list(preparation.mean),
             "std": list(preparation.std),
             "crop_pct": preparation.crop_fraction,

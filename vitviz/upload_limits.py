@@ -95,9 +95,9 @@ def check_buildable(config: ModelConfig, most_layers: int) -> None:
         ValueError: stating what is out of proportion.
     """
     layers, own_width = _layers_and_widths(config)
-    widths = [config.image_size, config.in_chans, config.num_classes, *own_width]
-    if config.image_size > MAX_IMAGE_PX:
-        raise ValueError(f"image_size must be at most {MAX_IMAGE_PX}, received {config.image_size}")
+    widths = [max(config.image_shape), config.in_chans, config.num_classes, *own_width]
+    if max(config.image_shape) > MAX_IMAGE_PX:
+        raise ValueError(f"image_size must be at most {MAX_IMAGE_PX}, received {max(config.image_shape)}")
     if max(widths) > MAX_WIDTH:
         raise ValueError(f"expected widths of at most {MAX_WIDTH}, received {max(widths)}")
     most_layers = min(most_layers, MAX_LAYERS)

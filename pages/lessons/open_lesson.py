@@ -180,7 +180,8 @@ def _get_grid(config: ModelConfig) -> tuple[int, int] | None:
     patch: int | None = getattr(config, "patch_size", None)
     if not patch:
         return None
-    return config.image_size // patch, config.image_size // patch
+    height, width = config.image_shape
+    return height // patch, width // patch
 
 
 def draw_class_lessons(by_name: Mapping[str, Lesson | str]) -> None:

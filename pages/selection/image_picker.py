@@ -176,21 +176,28 @@ def describe_crop(
         redrawn: True if the image is redrawn as a digit.
         preparation: of the model.
     """
-    side = prepared.shown.shape[0]
-    original, resized = _format_size(size[1], size[0]), _format_size(side, side)
+    height, width = prepared.shown.shape[:2]
+    original, resized = _format_size(size[1], size[0]), _format_size(width, height)
     if redrawn:
         return f"{original}, redrawn as a digit of {resized}"
-    short = unbroken(f"{preparation.resized_px} px")
+    resized_height, resized_width = preparation.resized_shape
+    square = resized_height == resized_width
+    short = unbroken(f"{resized_height} px") if square else _format_size(resized_width, resized_height)
     if preparation.resize == "squash":
-        resizing = f"both sides resized to {short}"
+        resizing = f"{'both sides ' if square else ''}resized to {short}"
         if preparation.crop_fraction != 1:
             resizing += f", then cropped to {resized}"
     elif preparation.resize != "shorter":
-        resizing = f"longer side resized to {short}" if preparation.resize == "longer" else "not resized"
+        fit = f"longer side resized to {short}" if square else f"resized to fit into {short}"
+        resizing = fit if preparation.resize == "longer" else "not resized"
         resizing += f", then cropped or padded to {resized}"
-    elif min(prepared.box[2:]) < max(stored) - 0.5:
-        resizing = f"shorter side resized to {short}, then cropped to {resized} (the bright square)"
-    elif tuple(size) == (side, side):
+    elif prepared.box[2] < stored[0] - 0.5 or prepared.box[3] < stored[1] - 0.5:
+        resizing = (
+            f"shorter side resized to {short}, then cropped to {resized} (the bright square)"
+            if square
+            else f"resized to cover {short}, then cropped to {resized} (the bright part)"
+        )
+    elif tuple(size) == (height, width):
         return f"{original} (original size)"
     else:
         resizing = f"resized to {resized}"
@@ -206,17 +213,19 @@ def _format_size(width: int, height: int) -> str:
 
 
 def _draw_crop_slider(pixels: np.ndarray, model: ModelChoice) -> None:
-    if model.preparation.digit or pixels.shape[0] == pixels.shape[1]:
+    rows, cols = model.preparation.image_shape
+    overhang = pixels.shape[1] * rows - pixels.shape[0] * cols  # above 0: the crop moves to the right
+    if model.preparation.digit or not overhang:
         return
     st.session_state["nouns.crop"] = selection.get_current().crop  # a link or an image may have changed it
     st.slider(
-        "Crop, left to right" if pixels.shape[1] > pixels.shape[0] else "Crop, top to bottom",
+        "Crop, left to right" if overhang > 0 else "Crop, top to bottom",
         0.0,
         1.0,
         step=0.05,
         key="nouns.crop",
         format="%.2f",
-        help="Position of the square that the model sees.",
+        help="Position of the part that the model sees.",
         on_change=lambda: session_keys.get_control_values().update(crop=st.session_state["nouns.crop"]),
     )
 

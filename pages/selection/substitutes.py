@@ -53,7 +53,7 @@ def find_nearest_model(
             -choice.curve[-1][1] if choice.curve else 0.0,  # the best of several equals
         )
 
-    candidates = (c for c in choices.values() if fits(c.config) and c.config.image_size <= LARGEST_PX)
+    candidates = (c for c in choices.values() if fits(c.config) and max(c.config.image_shape) <= LARGEST_PX)
     return min(candidates, key=distance)
 
 

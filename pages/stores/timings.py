@@ -33,7 +33,7 @@ def time_model(shape: Shape, make: Callable[[], nn.Module], *, random: bool) -> 
     """Time one image through a model of this shape, or return an earlier measurement.
 
     Args:
-        shape: the config and the image's side in px.
+        shape: the config and the image's size in px.
         make: returns the model when the measurement starts.
         random: True if its weights are random.
     """
@@ -41,8 +41,8 @@ def time_model(shape: Shape, make: Callable[[], nn.Module], *, random: bool) -> 
     def measure() -> Timing:
         from vitviz.probe import stopwatch
 
-        config, side = shape
-        return stopwatch.time_model(make(), config.in_chans, side, random=random)
+        config, size = shape
+        return stopwatch.time_model(make(), config.in_chans, size, random=random)
 
     return _measure_once(_models, shape, measure)
 

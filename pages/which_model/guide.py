@@ -19,6 +19,7 @@ from vitviz.analysis.scoreboard import Entry
 from vitviz.analysis.study_numbers import Numbers, read_numbers
 from vitviz.analysis.verdict import Verdict, compare, compare_family
 from vitviz.config import ModelConfig
+from vitviz.config_fields import join_size
 from vitviz.experiments.data_size import GRIDS, TITLES
 from vitviz.experiments.result_file import ResultError, describe_provenance
 from vitviz.models import parameter_count, published_results
@@ -120,11 +121,12 @@ def collect_words() -> dict[str, str]:
 
 
 def _describe_config(config: ModelConfig) -> dict[str, str]:
-    side = config.image_size
-    once, twice = (parameter_count.multiply_adds(config, side * factor) for factor in (1, 2))
+    height, width = config.image_shape
+    sizes = [join_size((factor * height, factor * width)) for factor in (1, 2)]
+    once, twice = (parameter_count.multiply_adds(config, size) for size in sizes)
     adds = [sum(counts.values()) for counts in (once, twice)]
     words = {
-        "pixels": f"{side**2:,}",
+        "pixels": f"{height * width:,}",
         "growth": f"{adds[1] / adds[0]:.2f} times ({adds[0] / 1e6:,.0f} to {adds[1] / 1e6:,.0f} million)",
         "attention": percent(twice.get(parameter_count.ATTENTION, 0) / adds[1], 0),
     }
@@ -139,7 +141,7 @@ def _describe_config(config: ModelConfig) -> dict[str, str]:
     return words | {
         "stem": f"{len(vit.stem)}",
         "positions": f"{positions:,}",
-        "tokens": f"{parameter_count.tokens(config, side)}",
+        "tokens": f"{parameter_count.tokens(config, config.image_size)}",
         "maps": f"{vit.depth * vit.num_heads}",
         "filters": f"{vit.embed_dim}",
     }

@@ -82,7 +82,7 @@ def _load_shipped(choice: ModelChoice) -> Entry | None:
         title=choice.title,
         family=family_of(choice.config, dataset),
         config=choice.config,
-        side_px=choice.preparation.image_size,
+        size_px=choice.preparation.image_size,
         test_set=choice.trained_on,
         accuracy=choice.accuracy,
         pictures=images,
@@ -117,7 +117,7 @@ def _build_pretrained(name: str) -> Entry:
         title=weights.title,
         family="DeiT" if name.startswith("deit") else family_of(weights.config, weights.trained_on),
         config=weights.config,
-        side_px=weights.opens_at_px,
+        size_px=weights.opens_at_px,
         test_set=IMAGENET,
         accuracy=None if top1 is None else top1 / 100,
         pictures=0,
@@ -135,7 +135,7 @@ def _list_paper_models() -> list[Entry]:
             title=f"{transfer.name}, {transfer.side_px} px, {transfer.data}",
             family=transfer.family,
             config=replace(presets.PRESETS[transfer.preset].config, image_size=transfer.side_px),
-            side_px=transfer.side_px,
+            size_px=transfer.side_px,
             test_set=IMAGENET,
             accuracy=transfer.accuracy["ImageNet"] / 100,
             pictures=0,
@@ -243,11 +243,11 @@ def _draw_points(
 
 def draw_model(entry: Entry, known: Timings) -> None:
     weights = parameter_count.parameters(entry.config)
-    adds = parameter_count.multiply_adds(entry.config, entry.side_px)
-    length = parameter_count.tokens(entry.config, entry.side_px)
+    adds = parameter_count.multiply_adds(entry.config, entry.size_px)
+    length = parameter_count.tokens(entry.config, entry.size_px)
     lines = [
         f"**{entry.parameters:,}** parameters",
-        f"**{entry.multiply_adds / 1e6:,.1f} million** multiply-adds at {entry.side_px} px"
+        f"**{entry.multiply_adds / 1e6:,.1f} million** multiply-adds at {entry.size_px} px"
         + ("" if length is None else f", {plural(length, 'token')}"),
         describe_timing(entry, known),
         "no accuracy: the model has no classifier head"
@@ -305,7 +305,7 @@ def build_columns(entries: Sequence[Entry], known: Timings) -> Columns:
         "ms per image": [QUANTITIES["ms"].value(entry, known) for entry in entries],
         "ms, range": [format_range(entry, known.get(entry.shape)) for entry in entries],
         "Memory, MB": [QUANTITIES["memory"].value(entry, known) for entry in entries],
-        "px": [entry.side_px for entry in entries],
+        "px": [entry.size_px for entry in entries],
         "Trained on": [entry.trained_on for entry in entries],
         "Training images": [entry.training_pictures for entry in entries],
         "Training, s": [entry.training_s for entry in entries],

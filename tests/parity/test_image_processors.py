@@ -160,8 +160,10 @@ def test_keys_that_a_file_lacks_have_the_defaults_of_the_class(name: str) -> Non
     [
         ({"size": {"longest_edge": 224}}, "size with longest_edge"),
         ({"size": {"shortest_edge": 224, "longest_edge": 400}}, "size with shortest_edge, longest_edge"),
-        ({"size": {"height": 224, "width": 192}}, "not square"),
-        ({"size": 224, "do_center_crop": True, "crop_size": {"height": 224, "width": 192}}, "not square"),
+        (
+            {"size": 224, "do_center_crop": True, "crop_size": {"height": 224, "width": 192}},
+            "crop of 224 × 192 px",
+        ),
         ({"do_pad": True, "pad_size": {"height": 256, "width": 256}}, "do_pad"),
         ({"resample": 9}, "interpolation 9"),
         ({"resample": True}, "interpolation True"),
@@ -228,7 +230,7 @@ def test_the_resized_size_equals_timms_for_all_its_published_settings() -> None:
         if cfg.input_size[1] == cfg.input_size[2]:
             stated = {"pretrained_cfg": {"crop_pct": cfg.crop_pct, "mean": cfg.mean, "std": cfg.std}}
             preparation = read_preparation(Settings(stated), cfg.input_size[1], cfg.input_size[0])
-            assert preparation.resized_px == int(cfg.input_size[1] / cfg.crop_pct), name
+            assert preparation.resized_shape == (int(cfg.input_size[1] / cfg.crop_pct),) * 2, name
 
 
 @pytest.mark.parametrize("interpolation", ["bicubic", "bilinear", "random", None])

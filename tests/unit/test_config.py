@@ -197,7 +197,9 @@ def test_invalid_configs_state_expected_and_received(cls: type, values: dict[str
 )
 @FAST
 def test_whatever_is_no_positive_integer_is_refused(name: str, value: Any) -> None:
-    with pytest.raises(ValueError, match=f"{name} must be an integer of at least 1, received"):
+    with pytest.raises(
+        ValueError, match=f"{name} must be an integer of at least 1(, or two .height, width.)?, received"
+    ):
         ViTConfig(**{name: value})
 
 

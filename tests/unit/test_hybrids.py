@@ -25,8 +25,8 @@ STEM = ViTConfig(stem=(4, 4, 4), patch_size=4, readout="mean")
 def test_the_fields_by_hand() -> None:
     """3; 3 + 2; 5 + 2 * 2."""
     assert stem_fields_px(STEM) == [3, 5, 9]
-    assert stem_field_box((0, 0), (8, 8), 9, 32) == (0, 0, 5, 5)
-    assert stem_field_box((2, 3), (8, 8), 9, 32) == (8, 4, 17, 13)
+    assert stem_field_box((0, 0), (8, 8), 9, (32, 32)) == (0, 0, 5, 5)
+    assert stem_field_box((2, 3), (8, 8), 9, (32, 32)) == (8, 4, 17, 13)
 
 
 @pytest.mark.parametrize("cell", [(0, 0), (2, 3), (7, 5)])
@@ -40,7 +40,7 @@ def test_a_place_reads_its_square_and_no_more(cell: tuple[int, int]) -> None:
     stem.maps(x)[-1][0, :, cell[0], cell[1]].sum().backward()
     assert x.grad is not None
     rows, cols = torch.nonzero(x.grad.abs().sum(dim=(0, 1)), as_tuple=True)
-    left, top, right, bottom = stem_field_box(cell, (8, 8), stem_fields_px(STEM)[-1], 32)
+    left, top, right, bottom = stem_field_box(cell, (8, 8), stem_fields_px(STEM)[-1], (32, 32))
     assert (cols.min(), rows.min(), cols.max() + 1, rows.max() + 1) == (left, top, right, bottom)
 
 
@@ -61,7 +61,7 @@ def test_a_picture_that_is_enlarged_first_is_read_in_its_own_px() -> None:
     rows, cols = torch.nonzero(x.grad.abs().sum(dim=(0, 1)), as_tuple=True)
     read = (cols.min(), rows.min(), cols.max() + 1, rows.max() + 1)
     # The enlarging mixes two neighbours: less than one px more at each edge.
-    np.testing.assert_allclose(stem_field_box((2, 1), (4, 4), fields[-1], 28, 32 / 28), read, atol=1)
+    np.testing.assert_allclose(stem_field_box((2, 1), (4, 4), fields[-1], (28, 28), 32 / 28), read, atol=1)
 
 
 def test_a_sheet_keeps_every_map_in_its_place() -> None:

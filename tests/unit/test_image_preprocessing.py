@@ -78,7 +78,7 @@ def test_any_shape_and_offset_stays_inside(height, width, fraction, x, y):
     top, left, tall, wide = prepared.box
     assert prepared.shown.shape == (8, 8, 3) and (prepared.shown == 90).all()
     assert top >= 0 and left >= 0 and top + tall <= height + 1e-9 and left + wide <= width + 1e-9
-    assert min(tall, wide) == pytest.approx(8 / preparation.resized_px * min(height, width))
+    assert min(tall, wide) == pytest.approx(8 / preparation.resized_shape[0] * min(height, width))
 
 
 @pytest.mark.parametrize(

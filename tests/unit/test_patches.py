@@ -53,8 +53,10 @@ def test_the_slip_cuts_runs_of_pixels() -> None:
     assert np.array_equal(slip[1].reshape(16, 3), shown[0, 16:32])  # half a row, not a square
     assert patches.slip_rows(32, 4) == 1
     assert patches.slip_rows(32, 8) == 2
-    assert patches.slip_share(2, 1) == patches.slip_share(4, 4) == 1
-    assert patches.slip_share(4, 2) == 0.5  # runs of a whole row: half of it is right, twice; below the same
+    assert patches.slip_share((2, 2), 1) == patches.slip_share((4, 4), 4) == 1
+    assert (
+        patches.slip_share((4, 4), 2) == 0.5
+    )  # runs of a whole row: half of it is right, twice; below the same
     assert patches.slip_rows(28, 7) == 3  # 49 pixels from column 21 on: rows 0, 1 and 2 of 28
 
 
@@ -102,12 +104,14 @@ def test_a_larger_share_moves_more_and_never_leaves_one_behind() -> None:
 
 
 def test_sizes_that_do_not_fit_say_why() -> None:
-    reasons = {s.patch_px: s.reason for s in patches.patch_sizes(28, (8, 4, 7, 32))}
+    reasons = {s.patch_px: s.reason for s in patches.patch_sizes((28, 28), (8, 4, 7, 32))}
     assert list(reasons) == [4, 7, 8, 32]
     assert reasons[4] is None and reasons[7] is None
     assert reasons[8] == "28 = 3 × 8 + 4, so 4 px would be left over"
     assert reasons[32] == "32 px is larger than the 28 px image"
-    assert patches.patch_sizes(224, (2,))[0].reason == "112 × 112 = 12,544 patches are too many to show"
+    assert (
+        patches.patch_sizes((224, 224), (2,))[0].reason == "112 × 112 = 12,544 patches are too many to show"
+    )
 
 
 def test_positions_that_skip_the_prefix_start_with_zeros() -> None:

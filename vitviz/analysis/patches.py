@@ -18,18 +18,20 @@ class PatchSize:
     reason: str | None
 
 
-def patch_sizes(image_px: int, candidates: tuple[int, ...]) -> list[PatchSize]:
-    """Return the candidates in rising order, each with the reason why it does not fit, or None."""
+def patch_sizes(image_shape: tuple[int, int], candidates: tuple[int, ...]) -> list[PatchSize]:
+    """Return the candidates in rising order, each with the reason why it does not fit (height, width), or None."""
     sizes = []
     for patch in sorted(set(candidates)):
-        whole, rest = divmod(image_px, patch)
+        rows, cols = (side // patch for side in image_shape)
+        left_over = next((side for side in image_shape if side % patch), None)
         reason = None
-        if patch > image_px:
-            reason = f"{patch} px is larger than the {image_px} px image"
-        elif rest:
-            reason = f"{image_px} = {whole} × {patch} + {rest}, so {rest} px would be left over"
-        elif whole * whole > MAX_PATCHES:
-            reason = f"{whole} × {whole} = {whole * whole:,} patches are too many to show"
+        if patch > min(image_shape):
+            reason = f"{patch} px is larger than the {min(image_shape)} px image"
+        elif left_over is not None:
+            whole, rest = divmod(left_over, patch)
+            reason = f"{left_over} = {whole} × {patch} + {rest}, so {rest} px would be left over"
+        elif rows * cols > MAX_PATCHES:
+            reason = f"{rows} × {cols} = {rows * cols:,} patches are too many to show"
         sizes.append(PatchSize(patch, reason))
     return sizes
 
@@ -85,14 +87,16 @@ def slip_rows(width_px: int, patch_px: int) -> int:
     return int(((start + patch_px**2 - 1) // width_px - start // width_px).max()) + 1
 
 
-def slip_share(width_px: int, patch_px: int) -> float:
-    """Return the mean share of a reshaped 'patch' that lies in the correct patch, on a square image.
+def slip_share(image_shape: tuple[int, int], patch_px: int) -> float:
+    """Return the mean share of a reshaped 'patch' that lies in the correct patch of an image (height, width).
 
     Raises:
-        ValueError: if patch_px does not divide width_px.
+        ValueError: if patch_px does not divide the image.
     """
-    true_patches = np.arange((width_px // patch_px) ** 2).repeat(patch_px**2).reshape(-1, patch_px**2)
-    places = np.arange(width_px**2).reshape(1, width_px, width_px)
+    height, width = image_shape
+    pixels = np.arange(height * width)
+    true_patches = (pixels // patch_px**2).reshape(-1, patch_px**2)
+    places = pixels.reshape(1, height, width)
     return float(np.mean(patchify(places, patch_px) // patch_px**2 == true_patches))
 
 

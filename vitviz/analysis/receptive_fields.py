@@ -73,7 +73,11 @@ def stem_fields_px(config: ViTConfig) -> list[float]:
 
 
 def stem_field_box(
-    cell: tuple[int, int], grid: tuple[int, int], field_px: float, side_px: int, enlarged: float = 1.0
+    cell: tuple[int, int],
+    grid: tuple[int, int],
+    field_px: float,
+    image_shape: tuple[int, int],
+    enlarged: float = 1.0,
 ) -> tuple[float, float, float, float]:
     """Return (left, top, right, bottom) of the field of a place (row, col) of a map, cut at the image's edges, in px.
 
@@ -81,8 +85,8 @@ def stem_field_box(
     over s px reads c s - (f - 1) / 2 to c s + (f - 1) / 2 of what enters the stem, `enlarged` times the image.
     """
     edges = []
-    for at, count in ((cell[1], grid[1]), (cell[0], grid[0])):
+    for at, count, side_px in zip(cell, grid, image_shape, strict=True):
         first = at * side_px / count - (field_px - 1 / enlarged) / 2
         edges.append((max(0.0, first), min(float(side_px), first + field_px)))
-    (left, right), (top, bottom) = edges
+    (top, bottom), (left, right) = edges
     return left, top, right, bottom

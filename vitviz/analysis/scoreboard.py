@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from statistics import median
 
 from vitviz.config import ModelConfig
+from vitviz.config_fields import Size
 from vitviz.models import parameter_count
 from vitviz.models.parameter_count import MOST_MILLIONS
 
-Shape = tuple[ModelConfig, int]  # timed: a config and the side of the image in px
+Shape = tuple[ModelConfig, Size]  # timed: a config and the size of the image in px
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Entry:
     title: str
     family: str
     config: ModelConfig
-    side_px: int
+    size_px: Size
     test_set: str
     accuracy: float | None
     pictures: int
@@ -54,7 +55,7 @@ class Entry:
     @property
     def shape(self) -> Shape:
         """The model's config, which determines its time."""
-        return self.config, self.side_px
+        return self.config, self.size_px
 
     @property
     def parameters(self) -> int:
@@ -64,7 +65,7 @@ class Entry:
     @property
     def multiply_adds(self) -> int:
         """Multiply-adds of one image."""
-        return sum(parameter_count.multiply_adds(self.config, self.side_px).values())
+        return sum(parameter_count.multiply_adds(self.config, self.size_px).values())
 
     @property
     def measured_here(self) -> bool:

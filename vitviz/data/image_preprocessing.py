@@ -31,8 +31,8 @@ Box = tuple[float, float, float, float]  # (top, left, height, width) in pixels 
 class Prepared:
     """One image as a model takes it.
 
-    input: (C, S, S) float32, normalised.
-    shown: (S, S, 3) uint8, what the model sees, for people: grey where the model sees grey.
+    input: (C, H, W) float32, normalised, of the model's height and width.
+    shown: (H, W, 3) uint8, what the model sees, for people: grey where the model sees grey.
     box: (top, left, height, width) of the seen part in pixels of the source, not rounded; it reaches beyond the
         image where the input is padded.
     """
@@ -43,24 +43,24 @@ class Prepared:
 
 
 def prepare(image: Uint8, preparation: Preparation, offset: tuple[float, float] = (0.5, 0.5)) -> Prepared:
-    """Resize an image, cut a square, bring it to the model's channels and normalise it, as the publisher does.
+    """Resize an image, cut the centre, bring it to the model's channels and normalise it, as the publisher does.
 
-    The square lies on whole pixels of the resized image. A model of drawn digits gets the whole image, light on dark,
+    The crop lies on whole pixels of the resized image. A model of drawn digits gets the whole image, light on dark,
     the digit placed as in its training set; an image that already has the model's size is taken for one of that set
     and left alone.
 
     Args:
         image: (H, W, 3) uint8.
-        offset: where the square lies in the room left, (x, y) in [0, 1]: (0, 0) top left, (0.5, 0.5) centred.
+        offset: where the crop lies in the room left, (x, y) in [0, 1]: (0, 0) top left, (0.5, 0.5) centred.
 
     Raises:
         ValueError: if the image or the offset does not fit.
     """
     if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3 or 0 in image.shape:
         raise ValueError(f"image must be uint8 (H, W, 3) and not empty, received {image.dtype} {image.shape}")
-    size = preparation.image_size
-    if preparation.digit and image.shape[:2] != (size, size):
-        shown = np.repeat(centre_digit(luminance(image), size)[..., None], 3, axis=2)
+    shape = preparation.image_shape
+    if preparation.digit and image.shape[:2] != shape:
+        shown = np.repeat(centre_digit(luminance(image), shape[0])[..., None], 3, axis=2)
         box = _enclosing_square(image.shape[0], image.shape[1])
     else:
         crop = Crop.place(image.shape[0], image.shape[1], preparation, offset)
@@ -79,11 +79,11 @@ def seen_crop(
     offset: tuple[float, float] = (0.5, 0.5),
     most_px: int = CROP_PX,
 ) -> Uint8:
-    """Return the square that `prepare` cuts, in the image's own pixels and colours: what maps are drawn on.
+    """Return the part that `prepare` cuts, in the image's own pixels and colours: what maps are drawn on.
 
-    Pixels are copied, so the square lies on whole ones, at most one from where the model's lies; never
-    enlarged, and made smaller only where its side is beyond `most_px`. A digit that is redrawn for its model has no
-    such square: it is given as the model sees it.
+    Pixels are copied, so the part lies on whole ones, at most one from where the model's lies; never
+    enlarged, and made smaller only where a side is beyond `most_px`. A digit that is redrawn for its model has no
+    such part: it is given as the model sees it.
 
     Args:
         image: (H, W, 3) uint8.
@@ -91,7 +91,7 @@ def seen_crop(
         most_px: the longest side.
 
     Returns:
-        (S, S, 3) uint8.
+        (height, width, 3) uint8, in the proportions of the model's input.
 
     Raises:
         ValueError: if the image or the offset does not fit.
@@ -100,30 +100,41 @@ def seen_crop(
         return prepare(image, preparation, offset).shown
     place = Crop.place(image.shape[0], image.shape[1], preparation, offset)
     top, left, height, width = place.box
-    if place.is_padded or preparation.resize == "squash" and abs(height - width) > 0.5:
-        side = max(1, min(most_px, round(max(height, width))))
-        return _stretch(image, (top, left, height, width), side, preparation)
-    px = max(1, round(min(height, width)))
-    row, col = min(round(top), image.shape[0] - px), min(round(left), image.shape[1] - px)
-    crop = np.ascontiguousarray(image[row : row + px, col : col + px])
-    if px <= most_px:
+    ratio = height * place.shape[1] / (width * place.shape[0])  # 1 where nothing is squeezed
+    if place.is_padded or preparation.resize == "squash" and abs(ratio - 1) * min(height, width) > 0.5:
+        scale = max(height / place.shape[0], width / place.shape[1])
+        return _stretch(image, place.box, _limit(place.shape, scale, most_px), preparation)
+    scale = min(height / place.shape[0], width / place.shape[1])
+    rows, cols = (
+        max(1, min(round(side * scale), room)) for side, room in zip(place.shape, image.shape, strict=False)
+    )
+    row, col = min(round(top), image.shape[0] - rows), min(round(left), image.shape[1] - cols)
+    crop = np.ascontiguousarray(image[row : row + rows, col : col + cols])
+    if max(rows, cols) <= most_px:
         return crop
-    return np.asarray(Image.fromarray(crop).resize((most_px, most_px), _FILTERS["bicubic"]))
+    limited = _limit(place.shape, scale, most_px)
+    return np.asarray(Image.fromarray(crop).resize(limited[::-1], _FILTERS["bicubic"]))
 
 
-def _stretch(image: Uint8, box: Box, side: int, preparation: Preparation) -> Uint8:
-    """Return a part of an image as a square (side, side, 3): stretched where it is not square, padded outside."""
+def _limit(shape: tuple[int, int], scale: float, most_px: int) -> tuple[int, int]:
+    """Return a scaled (height, width) whose longer side is at most `most_px`."""
+    scale = min(scale, most_px / max(shape))
+    return max(1, round(shape[0] * scale)), max(1, round(shape[1] * scale))
+
+
+def _stretch(image: Uint8, box: Box, shape: tuple[int, int], preparation: Preparation) -> Uint8:
+    """Return a part of an image in another shape (height, width, 3): stretched, and padded outside the image."""
     top, left, height, width = box
-    down, across = side / height, side / width
+    down, across = shape[0] / height, shape[1] / width
     inside = (max(0, left), max(0, top), min(image.shape[1], left + width), min(image.shape[0], top + height))
     size = (
         max(1, round((inside[2] - inside[0]) * across)),
         max(1, round((inside[3] - inside[1]) * down)),
     )
-    square = Image.new("RGB", (side, side), _fill_colour(preparation))
+    canvas = Image.new("RGB", shape[::-1], _fill_colour(preparation))
     part = Image.fromarray(image).resize(size, _FILTERS["bicubic"], box=inside)
-    square.paste(part, (round((inside[0] - left) * across), round((inside[1] - top) * down)))
-    return np.asarray(square)
+    canvas.paste(part, (round((inside[0] - left) * across), round((inside[1] - top) * down)))
+    return np.asarray(canvas)
 
 
 def _fill_colour(preparation: Preparation) -> tuple[int, int, int]:
@@ -135,7 +146,7 @@ def _fill_colour(preparation: Preparation) -> tuple[int, int, int]:
 
 
 def prepare_batch(images: Uint8, preparation: Preparation) -> Float32:
-    """Return a dataset's images as a model takes them, (N, C, S, S) float32; centre crop where sizes differ.
+    """Return a dataset's images as a model takes them, (N, C, height, width) float32; centre crop where sizes differ.
 
     Equals `prepare` image by image. Images of the model's own size are treated all at once, without a
     loop.
@@ -148,12 +159,12 @@ def prepare_batch(images: Uint8, preparation: Preparation) -> Float32:
     """
     if images.dtype != np.uint8 or images.ndim != 4 or images.shape[3] not in (1, 3) or 0 in images.shape[1:]:
         raise ValueError(f"images must be uint8 (N, H, W, 1 or 3), received {images.dtype} {images.shape}")
-    size = preparation.image_size
+    shape = preparation.image_shape
     whole = preparation.crop_fraction == 1.0 or preparation.digit
-    if images.shape[1:3] != (size, size) or not whole:
+    if images.shape[1:3] != shape or not whole:
         colour = np.broadcast_to(images, (*images.shape[:3], 3))
         inputs = [prepare(picture, preparation).input for picture in colour]
-        return np.stack(inputs) if inputs else np.empty((0, preparation.in_chans, size, size), np.float32)
+        return np.stack(inputs) if inputs else np.empty((0, preparation.in_chans, *shape), np.float32)
     if images.shape[3] == 3 and preparation.in_chans == 1:
         images = luminance(images)[..., None]
     elif images.shape[3] == 1 and preparation.in_chans == 3:
@@ -180,9 +191,9 @@ def luminance(image: Uint8) -> Uint8:
 
 @dataclass(frozen=True)
 class Crop:
-    """A square of `side` px at (top, left) of an image of `height` x `width` px that is resized to `resized` first.
+    """A part of `shape` px at (top, left) of an image of `height` x `width` px that is resized to `resized` first.
 
-    Where the square is larger than the resized image, the rest is padded: top or left is
+    Where the part is larger than the resized image, the rest is padded: top or left is
     negative, or 0 where one row or column is missing.
     """
 
@@ -191,7 +202,7 @@ class Crop:
     resized: tuple[int, int]  # (height, width)
     top: int
     left: int
-    side: int
+    shape: tuple[int, int]  # (height, width)
 
     @staticmethod
     def place(height: int, width: int, preparation: Preparation, offset: tuple[float, float]) -> "Crop":
@@ -203,27 +214,28 @@ class Crop:
         x, y = offset
         if not (0 <= x <= 1 and 0 <= y <= 1):
             raise ValueError(f"offset must lie in [0, 1] x [0, 1], received {offset!r}")
-        resized, side = _resized_size(height, width, preparation), preparation.image_size
+        resized, shape = _resized_size(height, width, preparation), preparation.image_shape
         top, left = (
-            _place_edge(room - side, share, preparation) for room, share in zip(resized, (y, x), strict=True)
+            _place_edge(room - side, share, preparation)
+            for room, side, share in zip(resized, shape, (y, x), strict=True)
         )
-        return Crop(height, width, resized, top, left, side)
+        return Crop(height, width, resized, top, left, shape)
 
     @property
     def is_padded(self) -> bool:
-        """True if the square reaches beyond the resized image."""
-        return min(self.resized) < self.side
+        """True if the part reaches beyond the resized image."""
+        return self.resized[0] < self.shape[0] or self.resized[1] < self.shape[1]
 
     @property
     def box(self) -> Box:
         """(top, left, height, width) in pixels of the image, not rounded."""
         down, across = self.height / self.resized[0], self.width / self.resized[1]
-        return self.top * down, self.left * across, self.side * down, self.side * across
+        return self.top * down, self.left * across, self.shape[0] * down, self.shape[1] * across
 
     def cut(self, image: Uint8, preparation: Preparation) -> Uint8 | Float32:
-        """Return the square, (side, side, 3), in levels: whole ones unless the publisher resizes floats."""
+        """Return the part, (height, width, 3), in levels: whole ones unless the publisher resizes floats."""
         how = _FILTERS[preparation.interpolation]
-        region = (self.left, self.top, self.left + self.side, self.top + self.side)
+        region = (self.left, self.top, self.left + self.shape[1], self.top + self.shape[0])
         if self.resized == image.shape[:2]:
             resized = Image.fromarray(image)
         elif self.resized[0] * self.resized[1] <= MOST_RESIZED_PX:
@@ -234,31 +246,31 @@ class Crop:
             return self._cut_part(image, how, preparation)
         if not self.is_padded:
             return np.array(resized.crop(region))
-        square = Image.new("RGB", (self.side, self.side), _fill_colour(preparation))
-        square.paste(resized, (-self.left, -self.top))
-        return np.array(square)
+        canvas = Image.new("RGB", self.shape[::-1], _fill_colour(preparation))
+        canvas.paste(resized, (-self.left, -self.top))
+        return np.array(canvas)
 
     def _cut_part(self, image: Uint8, how: Image.Resampling, preparation: Preparation) -> Uint8:
-        """Return the square after resizing the part of the image inside it alone."""
+        """Return the part after resizing only the pixels inside it."""
         down, across = self.height / self.resized[0], self.width / self.resized[1]
         top, left = max(0, self.top), max(0, self.left)
-        bottom = min(self.top + self.side, self.resized[0])
-        right = min(self.left + self.side, self.resized[1])
+        bottom = min(self.top + self.shape[0], self.resized[0])
+        right = min(self.left + self.shape[1], self.resized[1])
         # Rounding can put the far edges a hair outside.
         box = (left * across, top * down, min(right * across, self.width), min(bottom * down, self.height))
         part = Image.fromarray(image).resize((right - left, bottom - top), how, box=box)
-        square = Image.new("RGB", (self.side, self.side), _fill_colour(preparation))
-        square.paste(part, (left - self.left, top - self.top))
-        return np.array(square)
+        canvas = Image.new("RGB", self.shape[::-1], _fill_colour(preparation))
+        canvas.paste(part, (left - self.left, top - self.top))
+        return np.array(canvas)
 
     def _cut_floats(self, image: Uint8, how: Image.Resampling) -> Float32:
         rows, cols = (
-            slice(max(0, self.top), self.top + self.side),
-            slice(max(0, self.left), self.left + self.side),
+            slice(max(0, self.top), self.top + self.shape[0]),
+            slice(max(0, self.left), self.left + self.shape[1]),
         )
         channels = [Image.fromarray(image[..., channel].astype(np.float32)) for channel in range(3)]
         resized = np.stack([np.asarray(c.resize(self.resized[::-1], how)) for c in channels], axis=-1)
-        seen = np.zeros((self.side, self.side, 3), np.float32)
+        seen = np.zeros((*self.shape, 3), np.float32)
         part = resized[rows, cols]
         top, left = max(0, -self.top), max(0, -self.left)
         seen[top : top + part.shape[0], left : left + part.shape[1]] = part
@@ -267,16 +279,16 @@ class Crop:
 
 def _resized_size(height: int, width: int, preparation: Preparation) -> tuple[int, int]:
     """Return (height, width) of the resized image."""
-    px = preparation.resized_px
+    rows, cols = preparation.resized_shape
     if preparation.resize == "none":
         return height, width
     if preparation.resize == "squash":
-        return px, px
-    if preparation.resize == "longer":
-        ratio = max(height, width) / px
+        return rows, cols
+    if preparation.resize == "longer" or rows != cols:
+        ratio = (max if preparation.resize == "longer" else min)(height / rows, width / cols)
         return max(1, round(height / ratio)), max(1, round(width / ratio))
-    longer = int(px * max(height, width) / min(height, width))
-    return (px, longer) if height <= width else (longer, px)
+    longer = int(rows * max(height, width) / min(height, width))
+    return (rows, longer) if height <= width else (longer, rows)
 
 
 def _place_edge(room: int, share: float, preparation: Preparation) -> int:

@@ -13,6 +13,7 @@ from vitviz.analysis.probes import linear_accuracy
 from vitviz.checkpoint_header import read_header
 from vitviz.checkpoints import Checkpoint, load_checkpoint
 from vitviz.config import TrainConfig
+from vitviz.config_fields import Size
 from vitviz.experiments.experiment import Cell, Experiment
 from vitviz.experiments.result_file import CHECKPOINTS
 from vitviz.experiments.single_run import prepare_data, trained
@@ -70,12 +71,12 @@ def measure(plan: Plan, checkpoints: Path, cell: Cell, folder: Path) -> dict[str
 
 
 def select_few_images(
-    plan: Plan, body: Checkpoint, a_class: int, seed: int, image_size: int | None = None
+    plan: Plan, body: Checkpoint, a_class: int, seed: int, image_size: Size | None = None
 ) -> TrainingData:
     """Return a number of images of each class, drawn with the seed; validation and test images are fixed.
 
     Args:
-        image_size: the images' side in px; None: as the backbone has read them.
+        image_size: of the images in px; None: as the backbone has read them.
     """
     preparation = fitted_preparation(body.preparation, image_size or body.config.image_size, drawn=True)
     splits = prepare_data(preparation, TrainConfig(dataset=plan.dataset, validation_fraction=plan.validation))

@@ -87,8 +87,8 @@ def abilities(config: ModelConfig) -> Abilities:
         lacks["windows"] = REASONS["no_mask"]
     if isinstance(config, SwinConfig | CNNConfig) and _last_side(config) == 1:
         lacks["layers"] = REASONS["one_place"]
-    if config.image_size > MOST_PX_OF_MANY:
-        lacks["many_images"] = REASONS["large_input"].format(most_px=MOST_PX_OF_MANY, px=config.image_size)
+    if (longest_px := max(config.image_shape)) > MOST_PX_OF_MANY:
+        lacks["many_images"] = REASONS["large_input"].format(most_px=MOST_PX_OF_MANY, px=longest_px)
     output = getattr(config, "class_output", "softmax")
     if config.num_classes and output != "softmax":
         lacks |= dict.fromkeys(("logit_lens", "logit_shares", "distillation"), REASONS[f"{output}_output"])

@@ -8,6 +8,7 @@ from typing import Literal
 from torch import Tensor, nn
 
 from vitviz.config import ModelConfig, Preparation, ViTConfig
+from vitviz.config_fields import Size, format_size
 from vitviz.models.vit import resize_positions
 from vitviz.models.zoo import create_model, empty_model
 
@@ -29,12 +30,12 @@ class Piece:
     fate: Fate
 
 
-def fitted(source: ModelConfig, classes: int, image_size: int | None = None) -> ModelConfig:
+def fitted(source: ModelConfig, classes: int, image_size: Size | None = None) -> ModelConfig:
     """Return the config of a model with this backbone and a head of `classes` classes.
 
     Args:
         source: of the trained model; a softmax after its head goes with the head.
-        image_size: the side of the images in px; None: as before.
+        image_size: of the images in px; None: as before.
 
     Raises:
         ValueError: if the backbone cannot read images of another size, or patches do not divide it.
@@ -48,13 +49,13 @@ def fitted(source: ModelConfig, classes: int, image_size: int | None = None) -> 
         if not isinstance(source, ViTConfig):
             raise ValueError(
                 f"only a ViT is taken to another resolution here, received a {source.kind} for"
-                f" {source.image_size} px and {image_size} px"
+                f" {format_size(source.image_size)} px and {format_size(image_size)} px"
             )
         changes["image_size"] = image_size
     return replace(source, **changes)  # type: ignore[arg-type]
 
 
-def fitted_preparation(source: Preparation, image_size: int, drawn: bool) -> Preparation:
+def fitted_preparation(source: Preparation, image_size: Size, drawn: bool) -> Preparation:
     """Return how the new images are brought to what the backbone reads: its channels, mean and std.
 
     Images are changed and weights are not: grey images are repeated into three channels, coloured ones become

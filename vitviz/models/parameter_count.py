@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from functools import singledispatch
 from itertools import pairwise
+from math import prod
 
 from vitviz.config import (
     CNNConfig,
@@ -12,6 +13,7 @@ from vitviz.config import (
     SwinConfig,
     ViTConfig,
 )
+from vitviz.config_fields import Size, as_shape, format_size
 from vitviz.config_models import BIAS_UNITS, mlp_width
 
 EMBEDDING, POSITIONS, LAYERS, ATTENTION, HEAD = "embedding", "positions", "layers", "attention", "head"
@@ -41,8 +43,8 @@ def published_megabytes(config: ViTConfig | SwinConfig) -> float:
 
 
 @singledispatch
-def multiply_adds(config: ModelConfig, side_px: int) -> Counts:
-    """Return the multiply-adds of one square image by part; what papers call 'FLOPs'.
+def multiply_adds(config: ModelConfig, size_px: Size) -> Counts:
+    """Return the multiply-adds of one image by part; what papers call 'FLOPs'.
 
     A ViT's layer over T tokens: (4 + 2r) T D^2 in its linear maps ('layers') and 2 T^2 D in its two products with
     attention ('attention'); a Swin's: 2 M^2 T C (Swin paper, eq. 2). Norms, softmax and biases are not counted.
@@ -54,15 +56,22 @@ def multiply_adds(config: ModelConfig, side_px: int) -> Counts:
 
 
 @singledispatch
-def tokens(config: ModelConfig, side_px: int) -> int | None:
+def tokens(config: ModelConfig, size_px: Size) -> int | None:
     """Return the number of tokens with prefix tokens, for a Swin of its first stage; None for a CNN."""
     return None
 
 
-def _cells(side_px: int, patch_px: int) -> int:
-    if side_px % patch_px:
-        raise ValueError(f"patches of {patch_px} px do not tile an image of {side_px} px")
-    return side_px // patch_px
+def _grid(size_px: Size, patch_px: int) -> tuple[int, int]:
+    height, width = as_shape(size_px)
+    if height % patch_px or width % patch_px:
+        raise ValueError(f"patches of {patch_px} px do not tile an image of {format_size(size_px)} px")
+    return height // patch_px, width // patch_px
+
+
+def _square(size_px: Size) -> int:
+    if isinstance(size_px, tuple):
+        raise ValueError(f"only a ViT takes images of {format_size(size_px)} px")
+    return size_px
 
 
 # ---------------------------------------------------------------- a ViT, a DeiT, a hybrid
@@ -142,14 +151,14 @@ def _embedding(config: ViTConfig) -> int:
 
 
 @tokens.register
-def _(config: ViTConfig, side_px: int) -> int:
-    return _cells(side_px, config.patch_size) ** 2 + len(config.prefix_tokens)
+def _(config: ViTConfig, size_px: Size) -> int:
+    return prod(_grid(size_px, config.patch_size)) + len(config.prefix_tokens)
 
 
 @multiply_adds.register
-def _(config: ViTConfig, side_px: int) -> Counts:
-    width, cells = config.embed_dim, _cells(side_px, config.patch_size)
-    count = cells**2
+def _(config: ViTConfig, size_px: Size) -> Counts:
+    width, grid = config.embed_dim, _grid(size_px, config.patch_size)
+    count = prod(grid)
     length = count + len(config.prefix_tokens)
     hidden = mlp_width(width, config.mlp_ratio) * (1.5 if config.gated_mlp else 1)
     inner = config.width_per_head * config.num_heads
@@ -157,7 +166,7 @@ def _(config: ViTConfig, side_px: int) -> Counts:
     maps = _qkv(config) + (width * inner if config.output_projection else 0) + int(2 * width * hidden)
     read = 2 * width if config.readout == "cls_mean" else width
     return {
-        EMBEDDING: _stem(config, cells) if config.stem else count * flat,
+        EMBEDDING: _stem(config, count) if config.stem else count * flat,
         POSITIONS: count * flat if config.positions == "pixels" else 0,
         LAYERS: config.depth * length * maps,
         ATTENTION: config.depth * 2 * length**2 * inner,
@@ -176,15 +185,15 @@ def _pool_products(config: ViTConfig, length: int) -> int:
     return 2 * read * width**2 + 2 * read * width + 2 * width**2 + 2 * width * hidden
 
 
-def _stem(config: ViTConfig, cells: int) -> int:
+def _stem(config: ViTConfig, patches: int) -> int:
     """Return a hybrid's convolutions: the last h = ceil(log2 P) halve the map, those before them keep it."""
     halvings = (config.patch_size - 1).bit_length()
-    widths, side = (config.in_chans, *config.stem), cells * 2**halvings
+    widths, pixels = (config.in_chans, *config.stem), patches * 4**halvings
     total = 0
     for index, (before, after) in enumerate(pairwise(widths)):
-        side //= 2 if index >= len(config.stem) - halvings else 1
-        total += side**2 * 9 * before * after
-    return total + cells**2 * widths[-1] * config.embed_dim
+        pixels //= 4 if index >= len(config.stem) - halvings else 1
+        total += pixels * 9 * before * after
+    return total + patches * widths[-1] * config.embed_dim
 
 
 # ---------------------------------------------------------------- a Swin
@@ -215,13 +224,13 @@ def _(config: SwinConfig) -> Counts:
 
 
 @tokens.register
-def _(config: SwinConfig, side_px: int) -> int:
-    return _cells(side_px, config.patch_size) ** 2
+def _(config: SwinConfig, size_px: Size) -> int:
+    return prod(_grid(size_px, config.patch_size))
 
 
 @multiply_adds.register
-def _(config: SwinConfig, side_px: int) -> Counts:
-    cells, widths = _cells(side_px, config.patch_size), config.stage_widths
+def _(config: SwinConfig, size_px: Size) -> Counts:
+    cells, widths = _grid(_square(size_px), config.patch_size)[0], config.stage_widths
     counts = {
         EMBEDDING: cells**2 * config.in_chans * config.patch_size**2 * config.embed_dim,
         POSITIONS: 0,
@@ -260,8 +269,8 @@ def _(config: CNNConfig) -> Counts:
 
 
 @multiply_adds.register
-def _(config: CNNConfig, side_px: int) -> Counts:
-    layers, side = 0, config.stage_side(side_px, 0)
+def _(config: CNNConfig, size_px: Size) -> Counts:
+    layers, side = 0, config.stage_side(_square(size_px), 0)
     embedding = side**2 * _stem_values(config) * config.widths[0]
     for before, after, stride, count in _blocks(config):
         smaller = side // stride if config.whitened else -(-side // stride)
@@ -305,13 +314,13 @@ def _(config: ConvAttentionConfig) -> Counts:
 
 
 @tokens.register
-def _(config: ConvAttentionConfig, side_px: int) -> int:
-    return side_px**2
+def _(config: ConvAttentionConfig, size_px: Size) -> int:
+    return _square(size_px) ** 2
 
 
 @multiply_adds.register
-def _(config: ConvAttentionConfig, side_px: int) -> Counts:
-    pixels, channels = side_px**2, config.channels
+def _(config: ConvAttentionConfig, size_px: Size) -> Counts:
+    pixels, channels = _square(size_px) ** 2, config.channels
     return {
         EMBEDDING: 0,
         POSITIONS: 0,
@@ -333,12 +342,12 @@ def _(config: FlatAttentionConfig) -> Counts:
 
 
 @tokens.register
-def _(config: FlatAttentionConfig, side_px: int) -> int:
+def _(config: FlatAttentionConfig, size_px: Size) -> int:
     return 1
 
 
 @multiply_adds.register
-def _(config: FlatAttentionConfig, side_px: int) -> Counts:
+def _(config: FlatAttentionConfig, size_px: Size) -> Counts:
     first, second = config.widths
     return {
         EMBEDDING: config.in_chans * config.image_size**2 * first,

@@ -10,6 +10,7 @@ import torch
 from vitviz.checkpoint_header import CheckpointError
 from vitviz.checkpoints import load_checkpoint
 from vitviz.config import SwinConfig, ViTConfig
+from vitviz.config_fields import Size, as_shape, format_size, join_size
 from vitviz.models.file_download import MAX_BYTES
 from vitviz.models.formats import timm, torchvision
 from vitviz.models.formats.safetensors_header import COMPUTED
@@ -24,7 +25,7 @@ from vitviz.torchvision_fix import import_torchvision
 
 
 def load_pretrained(
-    name: str, source: Path | bytes | None = None, *, image_size: int | None = None
+    name: str, source: Path | bytes | None = None, *, image_size: Size | None = None
 ) -> LoadedModel:
     """Return the published weights in one of this project's models, with their own preparation and class names.
 
@@ -32,7 +33,8 @@ def load_pretrained(
         name: timm's 'architecture.tag' or architecture, or torchvision's model name, from `PRETRAINED`.
         source: a local safetensors file (or its bytes) of this architecture; None fetches the published file
             once into `weights_folder()`.
-        image_size: another resolution in px; learned positions are resized, a Swin keeps its windows.
+        image_size: another resolution in px, of a ViT also (height, width); learned positions are resized, a Swin
+            keeps its windows.
 
     Raises:
         UnknownArchitectureError: if the name is outside the list.
@@ -41,19 +43,22 @@ def load_pretrained(
         PretrainedError: if the file cannot be read, or the resolution does not fit.
     """
     entry = find(name)
-    side = image_size or entry.opens_at_px
+    size = join_size(as_shape(image_size or entry.opens_at_px))
     config = entry.config
-    if side < config.patch_size or side % config.patch_size:  # refused before anything is fetched
+    # refused before anything is fetched
+    if any(side < config.patch_size or side % config.patch_size for side in as_shape(size)):
         raise PretrainedError(
-            f"{entry.name} cuts patches of {config.patch_size} px, which do not divide {side} px"
+            f"{entry.name} cuts patches of {config.patch_size} px, which do not divide {format_size(size)} px"
         )
+    if isinstance(size, tuple) and not isinstance(config, ViTConfig):
+        raise PretrainedError(f"{entry.name} takes square images here, received {format_size(size)} px")
     if entry.is_shipped and source is None:
         state, digest = _open_shipped(entry)
     else:
         state, digest = _fetched(entry) if source is None else _read(source)
         state = rename(state, entry)
     if isinstance(config, ViTConfig):
-        resized = replace(config, image_size=side)
+        resized = replace(config, image_size=size)
         state, config = fit_positions(state, config, resized.grid), resized
     model = empty_model(config)  # no time for random weights that are replaced at once
     load_into(model, state, entry.name)
@@ -61,13 +66,13 @@ def load_pretrained(
     return LoadedModel(
         model=model,
         config=config,
-        preparation=replace(entry.preparation, image_size=side),
+        preparation=replace(entry.preparation, image_size=size),
         classes=imagenet_classes() if classes == 1000 else tuple(map(str, range(classes))),
         title=entry.title,
         trained_on=entry.trained_on,
         step=0,
         # One file may be opened as two models that prepare images differently.
-        digest=f"{digest}:{entry.name}@{side}",
+        digest=f"{digest}:{entry.name}@{format_size(size)}",
     )
 
 

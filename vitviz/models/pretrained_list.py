@@ -88,7 +88,7 @@ def _from_timm(
     std: tuple[float, ...] = IMAGENET_STD,
     opens_at_px: int | None = None,
 ) -> Pretrained:
-    side = opens_at_px or config.image_size
+    side = opens_at_px or max(config.image_shape)
     url = f"https://huggingface.co/timm/{name}/resolve/main/model.safetensors"
     return Pretrained(name, "timm", title, config, side, Preparation(side, mean, std, crop), trained_on, url)
 

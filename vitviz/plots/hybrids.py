@@ -21,18 +21,18 @@ _SQUARE = {"visible": False, "scaleanchor": "x", "constraintoward": "top"}
 def field_figure(
     image: NDArray[np.uint8], box: tuple[float, float, float, float], mode: theme.Mode = "light"
 ) -> Chart:
-    """Return the image (S, S, 3) with the square (left, top, right, bottom), in px, that one place reads."""
+    """Return the image (H, W, 3) with the square (left, top, right, bottom), in px, that one place reads."""
     figure = Chart(mode)
     figure.add("image", z=image, hoverinfo="skip")
     left, top, right, bottom = (edge - 0.5 for edge in box)  # a pixel's centre is a whole number
     line = {"color": theme.PALETTES[mode].primary, "width": 3}
     figure.shape(type="rect", x0=left, y0=top, x1=right, y1=bottom, line=line)
-    side = len(image)
+    height, width = image.shape[:2]
     figure.layout(
         meta="image with an outlined square",  # its description for screen readers
         height=STAGE_PX,
-        xaxis={"visible": False, "range": [-0.5, side - 0.5]},
-        yaxis={"range": [side - 0.5, -0.5], **_SQUARE},
+        xaxis={"visible": False, "range": [-0.5, width - 0.5]},
+        yaxis={"range": [height - 0.5, -0.5], **_SQUARE},
     )
     return figure
 

@@ -12,6 +12,7 @@ from torch import nn
 from vitviz.analysis.patches import scramble
 from vitviz.analysis.position_similarity import Grid, patch_rows
 from vitviz.config import ModelConfig, ViTConfig
+from vitviz.config_fields import Size
 from vitviz.models.loaded_model import read_outputs
 from vitviz.models.vit import VisionTransformer, resize_positions
 from vitviz.probe.capture import as_array, capture
@@ -58,10 +59,10 @@ def prefix_tokens(model: VisionTransformer) -> dict[str, FloatArray]:
     return dict(zip(model.config.prefix_tokens, as_array(rows), strict=True))
 
 
-def of_other_size(config: ViTConfig, image_px: int, patch_px: int) -> ViTConfig:
+def of_other_size(config: ViTConfig, image_size: Size, patch_px: int) -> ViTConfig:
     """Return the config of a random model for another patch size."""
     depth = min(config.depth, STAND_IN_DEPTH)
-    return replace(config, image_size=image_px, patch_size=patch_px, depth=depth)
+    return replace(config, image_size=image_size, patch_size=patch_px, depth=depth)
 
 
 def without_positions(model: VisionTransformer) -> VisionTransformer:
@@ -83,7 +84,7 @@ def is_blind_twin(config: ViTConfig, other: ModelConfig) -> bool:
 def predict_shuffled(
     model: VisionTransformer, values: FloatArray, order: NDArray[np.int64]
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the class probabilities of an image (C, S, S), original and with patch order[n] in place n."""
+    """Return the class probabilities of an image (C, H, W), original and with patch order[n] in place n."""
     batch = np.stack([values, scramble(values, model.config.patch_size, order)])
     logits = capture(model, batch, ["logits"]).logits
     before, after = read_outputs(model.config, logits)

@@ -94,7 +94,7 @@ def judge(subject: LoadedModel, held_out: HeldOut) -> Predictions:
 
 def _read_tables(subject: LoadedModel, held_out: HeldOut | None) -> LearnedTables:
     config = as_vit(subject.config)
-    layout = subject.layout(config.image_size, config.image_size)
+    layout = subject.layout(*config.image_shape)
     distance = norms = None
     if held_out is not None:
         images = held_out.inputs[:MEASURED]
@@ -123,7 +123,7 @@ def measure_norms(subject: LoadedModel, images: NDArray[np.float32]) -> FloatArr
 def _similarity(subject: LoadedModel, config: ViTConfig, layout: TokenLayout) -> FloatArray | None:
     if config.positions in _NO_TABLE:
         return None
-    blank = np.zeros((1, config.in_chans, config.image_size, config.image_size), np.float32)
+    blank = np.zeros((1, config.in_chans, *config.image_shape), np.float32)
     records = capture(subject.model, blank, record=("pos_embed",))
     if "pos_embed" not in records.arrays:
         return None

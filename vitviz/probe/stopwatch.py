@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from vitviz.analysis.scoreboard import Timing
+from vitviz.config_fields import Size, as_shape
 
 ENOUGH_S = 1.5  # of repeats; then those that were made are enough
 FEWEST, MOST = 3, 21  # repeats
@@ -44,15 +45,15 @@ def measure_held_bytes(call: Callable[[], Any]) -> int:
 
 
 @torch.inference_mode()
-def time_model(model: nn.Module, in_chans: int, side_px: int, *, random: bool) -> Timing:
+def time_model(model: nn.Module, in_chans: int, size_px: Size, *, random: bool) -> Timing:
     """Time a model on one image in fp32, with PyTorch's threads and 3 to 21 repeats.
 
     Args:
         model: frozen, in evaluation mode.
-        side_px: of the square image, whose numbers do not matter.
+        size_px: of the image, whose numbers do not matter.
         random: whether the weights are, which is said beside the time.
     """
-    image = torch.zeros(1, in_chans, side_px, side_px)
+    image = torch.zeros(1, in_chans, *as_shape(size_px))
     first = measure_seconds(lambda: model(image), 1)[0]
     repeats = min(MOST, max(FEWEST, round(ENOUGH_S / max(first, 1e-6))))
     taken = measure_seconds(lambda: model(image), repeats)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from vitviz.config import ModelConfig, Preparation, TrainConfig
-from vitviz.config_fields import check_fields, declare
+from vitviz.config_fields import Size, check_fields, declare
 from vitviz.training.run_config import Member, RunConfig, clean_name
 
 PRESET = "fine_tuning"  # the run's name in a RunConfig
@@ -44,7 +44,7 @@ class Method:
     """
 
     body: Body = "all"  # 'head': the backbone is frozen and gives features
-    image_size: int | None = None  # None: as before
+    image_size: Size | None = None  # None: as before
     learning_rate: float = 3e-4  # of the backbone
     head_learning_rate: float = 1e-3
     layer_decay: float = 1.0

@@ -59,7 +59,7 @@ def make_model_trainers(
 def _piece_px(configs: list[RunConfig]) -> int:
     """Return the side of the largest patch that is smaller than the image; 0 if there is none."""
     sides = (patch_px(config.model) or 0 for config in configs)
-    return max((side for side in sides if side < configs[0].preparation.image_size), default=0)
+    return max((side for side in sides if side < min(configs[0].preparation.image_shape)), default=0)
 
 
 Learned = tuple[float, int | None]  # fraction of the training images, and images per class

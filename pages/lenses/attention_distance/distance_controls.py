@@ -92,7 +92,7 @@ def _read_dataset(model: LoadedModel) -> str:
 
 
 def _read_count(model: LoadedModel, source: str, able: Abilities) -> int:
-    most = COUNTS[-1] if model.preparation.image_size < PHOTO_PX else MOST_PHOTOS
+    most = COUNTS[-1] if max(model.preparation.image_shape) < PHOTO_PX else MOST_PHOTOS
     most = min(most, MOST_GRADIENT_IMAGES) if able.receptive_field else most
     counts = [count for count in COUNTS if count <= most]
     count: int = widgets.select_slider(
@@ -108,8 +108,7 @@ def _read_count(model: LoadedModel, source: str, able: Abilities) -> int:
 
 def is_small(model: LoadedModel) -> bool:
     """Return True if the model has few tokens and so is fast."""
-    size = model.preparation.image_size
-    return model.layout(size, size).num_tokens <= SMALL_TOKENS
+    return model.layout(*model.preparation.image_shape).num_tokens <= SMALL_TOKENS
 
 
 def _read_toggles(model: LoadedModel, able: Abilities) -> tuple[bool, bool, bool]:

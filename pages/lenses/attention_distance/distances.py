@@ -119,7 +119,7 @@ def measure_distances(
     """Measure every head of a ViT without caching; see `vitviz.probe.capture.attention_distances`."""
     entropy = measure.name == "entropy"
     # Two threads that wait for each other slow a small model down many times while other users keep the cores busy.
-    threads = 1 if model.preparation.image_size <= SMALL_PX else None
+    threads = 1 if max(model.preparation.image_shape) <= SMALL_PX else None
     with threadpool_limits(threads, user_api="openmp"):
         return capture.attention_distances(
             model.model, prepare_images(model, images), measure.renormalise, entropy, with_mean=with_mean
@@ -151,8 +151,7 @@ def measure_spread(_choice: ModelChoice, weights: str) -> tuple[float, float]:
     images = select_images(default_pictures(_choice.trained_on, _choice.preparation.in_chans), FEW_IMAGES)
     model = open_snapshot(_choice, _choice.last_step)
     means_px = summarise_heads(measure_distances(model, images, HeadMeasure()), HeadMeasure()).mean
-    size = model.preparation.image_size
-    layout = model.layout(size, size)
+    layout = model.layout(*model.preparation.image_shape)
     uniform_px = uniform_distance_px(layout.grid, layout.patch_px, layout.num_prefix_tokens)
     return spread_of_heads(means_px, uniform_px), float(np.ptp(means_px))
 

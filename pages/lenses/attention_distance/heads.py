@@ -79,8 +79,7 @@ def draw(model: LoadedModel) -> None:
 
 def measure_model(model: LoadedModel, controls: DistanceControls) -> MeasuredModel:
     """Measure the selected step, and random weights of the same architecture if they are compared."""
-    size = model.preparation.image_size
-    layout, measure = model.layout(size, size), controls.head_measure
+    layout, measure = model.layout(*model.preparation.image_shape), controls.head_measure
     head_distances = distances.load_distances(model, controls.images, measure)
     random = None
     if controls.compare:

@@ -48,7 +48,7 @@ def _draw_steps(choice: ModelChoice, step: int | None, image: str) -> None:
     left, right = stage.columns(2, gap="medium")
     with left:
         pixels = subjects.load_subject(choice, step, image).prepared.shown
-        field = stem_field_box(cell, (rows, cols), field_px, len(pixels), enlarging(config))
+        field = stem_field_box(cell, (rows, cols), field_px, config.image_shape, enlarging(config))
         box = field if predicted else compute_patch_box(config, token)
         draw_chart(plots.field_figure(pixels, box, selection.get_theme()), "hybrids.field")
     with right:
@@ -71,7 +71,11 @@ def _draw_steps(choice: ModelChoice, step: int | None, image: str) -> None:
 
 def _ask_receptive_field(config: ViTConfig, key: str) -> bool:
     """Ask for the receptive field after all convolutions; return True if it may be shown."""
-    patch_px, field_px, image_px = config.patch_size, round(stem_fields_px(config)[-1]), config.image_size
+    patch_px, field_px, image_px = (
+        config.patch_size,
+        round(stem_fields_px(config)[-1]),
+        min(config.image_shape),
+    )
     sides = sorted({patch_px, field_px, min(4 * patch_px, image_px), image_px})
     options = {f"{px}": f"{px} × {px} px" for px in sides}
     options[f"{patch_px}"] += ", its patch"
@@ -124,12 +128,9 @@ def describe_feature_maps(
     config: ViTConfig, maps: NDArray[np.floating], number: int, cell: tuple[int, int], field_px: float
 ) -> str:
     """Return shape, receptive field and sparsity of the feature maps (C, H, W) after a convolution, from 1."""
-    entering_px = round(config.image_size * enlarging(config))
-    enlarged = (
-        ""
-        if entering_px == config.image_size
-        else f" (the image is enlarged to {entering_px} × {entering_px} px first)"
-    )
+    factor = enlarging(config)
+    height, width = (round(side * factor) for side in config.image_shape)
+    enlarged = "" if factor == 1 else f" (the image is enlarged to {height} × {width} px first)"
     zero_maps = int((maps.max(axis=(1, 2)) == 0).sum())
     return (
         f"Convolution {number} outputs {maps.shape[0]} feature maps of {maps.shape[1]} × {maps.shape[2]}, each on its"

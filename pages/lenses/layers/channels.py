@@ -146,7 +146,7 @@ def build_message(cnn: Subject, subset: ImageSubset, _peaks: Sequence[Peaks]) ->
             )
             for channel in analysis.rank_channels(shares, SHOWN)
         ]
-        side_px, image_px = stage.field.side_px, cnn.model.preparation.image_size
+        side_px, image_px = stage.field.side_px, max(cnn.model.preparation.image_shape)
         field = f"{side_px} × {side_px} px" if side_px < image_px else "the whole image"
         note = f"{maps.shape[2]} channels; receptive field: {field}"
         stages.append(plots.Stage(stage.title, note, channels))
@@ -163,7 +163,7 @@ def build_patch(
     shown = prepare(np.broadcast_to(pixels, (*pixels.shape[:2], 3)), preparation).shown
     cols = layer_controls.read_layers(cnn)[stage.index].grid[1]
     row, col = divmod(int(peaks.places[image_index, channel]), cols)
-    y, x, side_px = stage.field.box(row, col, preparation.image_size)
+    y, x, side_px = stage.field.box(row, col, max(preparation.image_shape))
     response = float(peaks.values[image_index, channel])
     return plots.Top(
         shown[y : y + side_px, x : x + side_px], dataset.test_name(image_index), response, image_index

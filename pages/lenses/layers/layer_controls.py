@@ -27,7 +27,7 @@ def read_layers(compared: subject.Subject) -> list[LayerOutput]:
     """Return every layer's output for the selected image."""
     height, width = compared.prepared.input.shape[-2:]
     # On busy cores, the waiting threads of a small model take forty times as long.
-    with threadpool_limits(1 if compared.model.preparation.image_size <= SMALL_PX else None):
+    with threadpool_limits(1 if max(compared.model.preparation.image_shape) <= SMALL_PX else None):
         captured = compared.capture(tuple(layer.record for layer in compared.layers))
     return read_layer_outputs(compared.model, captured.arrays, (height, width))
 

@@ -50,7 +50,7 @@ class Comparison:
     @property
     def input_px(self) -> int:
         """The side of the models' input."""
-        return self.preparation.image_size
+        return max(self.preparation.image_shape)
 
     @property
     def steps(self) -> tuple[int, ...]:
@@ -155,4 +155,4 @@ def crop_photo(crop: ImageCrop) -> Photo:
     if crop.preparation.digit:
         return encode_photo(crop.model_input)
     pixels = seen_crop(shared_cache.load_image(crop.image), crop.preparation, crop.offset, PHOTO_PX)
-    return encode_photo(pixels if pixels.shape[0] > crop.preparation.image_size else crop.model_input)
+    return encode_photo(pixels if pixels.shape[0] > crop.preparation.image_shape[0] else crop.model_input)

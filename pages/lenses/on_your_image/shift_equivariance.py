@@ -91,7 +91,7 @@ def draw() -> None:
         compared = compared_models.choose_models()
     if compared is None:
         return
-    most = min(MOST_PX, compared.crop.preparation.image_size // 2)  # so that a map of two columns keeps one
+    most = min(MOST_PX, compared.input_px // 2)  # so that a map of two columns keeps one
     with shifting:
         shift_px = widgets.slider(
             "on_picture.shift_px", "Shift to the right", 1, most, min(FIRST_PX, most), format="%d px"

@@ -1,5 +1,6 @@
 """Sentences about patches, token sequences and shuffled patches."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,13 +31,19 @@ class ShuffledPrediction:
 
 def describe_patches(image: EmbeddedImage) -> str:
     """Describe how the image becomes patches, and patches become tokens."""
-    channels, side = image.values.shape[:2]
+    channels, *shape = image.values.shape
     dim, values = image.embedding.weight.shape
     p, count = image.patch_px, plural(len(image.embedding.tokens), "patch", "patches")
     return (
-        f"The image becomes N = HW/P² = {side}²/{p}² = {count}; E maps each patch's P²C = {p}² · {channels} ="
-        f" {values:,} values to a token of D = {dim:,}. {describe_sequence_length(image)}"
+        f"The image becomes N = HW/P² = {format_area(shape)}/{p}² = {count}; E maps each patch's P²C = {p}² ·"
+        f" {channels} = {values:,} values to a token of D = {dim:,}. {describe_sequence_length(image)}"
     )
+
+
+def format_area(shape: Sequence[int]) -> str:
+    """Return '32²' for a square, '224 · 160' for height and width."""
+    height, width = shape
+    return f"{height}²" if height == width else f"{height} · {width}"
 
 
 def describe_sequence_length(image: EmbeddedImage) -> str:
@@ -97,12 +104,12 @@ def describe_difference(difference: float, largest: float, count: int) -> str:
 
 def describe_reshape_bug(image: EmbeddedImage, count: int) -> str:
     """Describe the pixels that a plain reshape mixes into its `count` patches."""
-    side, p = image.pixels.shape[0], image.patch_px
+    (height, width), p = image.pixels.shape[:2], image.patch_px
     text = f"`image.reshape(N, P·P·C)` returns the right shape, {count:,} × {p * p * len(image.values):,}"
     if count == 1:
         return f"{text}, and the right pixels, because there is only one patch."
-    rows = patches.slip_rows(side, p)
-    share = percent(patches.slip_share(side, p), 0)
+    rows = patches.slip_rows(width, p)
+    share = percent(patches.slip_share((height, width), p), 0)
     return (
         f"{text}, but mixes patches: each row holds {p * p} consecutive pixels"
         f" from {'1 image row' if rows == 1 else f'up to {rows} image rows'}, and on average {share} of them belong"

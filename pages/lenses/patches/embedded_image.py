@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
+from math import prod, sqrt
 from typing import cast
 
 import numpy as np
@@ -17,6 +18,7 @@ from pages.stores import shared_cache
 from pages.stores.model_choice import ModelChoice
 from vitviz.analysis.patches import PatchSize, patch_sizes
 from vitviz.config import SwinConfig, ViTConfig
+from vitviz.config_fields import Size, as_shape, format_size
 from vitviz.models import token_layout, zoo
 from vitviz.models.abilities import abilities, as_cut
 from vitviz.models.vit import VisionTransformer
@@ -41,8 +43,8 @@ class EmbeddedImage:
     original_patch_size: bool
     original_image_size: bool
     classes: tuple[str, ...]
-    values: FloatArray  # (C, S, S)
-    pixels: NDArray[np.uint8]  # (S, S, 3)
+    values: FloatArray  # (C, H, W)
+    pixels: NDArray[np.uint8]  # (H, W, 3)
     embedding: Embedding
 
     @property
@@ -53,8 +55,8 @@ class EmbeddedImage:
     @property
     def layout(self) -> token_layout.TokenLayout:
         """The layout of the token sequence."""
-        side = self.values.shape[-1] // self.patch_px
-        return token_layout.TokenLayout(tuple(self.embedding.prefix), (side, side), self.patch_px)
+        rows, cols = (side // self.patch_px for side in self.values.shape[1:])
+        return token_layout.TokenLayout(tuple(self.embedding.prefix), (rows, cols), self.patch_px)
 
     @property
     def trained(self) -> bool:
@@ -69,22 +71,22 @@ class EmbeddedImage:
 
 IMAGE_SIZES = (28, 32, 48, 64, 96, 128, 192, 224)
 PATCH_SIZES = (2, 4, 6, 7, 8, 12, 14, 16, 28, 32)
-PatchSizes = dict[int, list[PatchSize]]  # by image size in pixels
+PatchSizes = dict[Size, list[PatchSize]]  # by image size in pixels
 _IMAGE_CONTROL_PX, _ROW_END_PX = 168, 120
 
 
-def embed_selected_image(image_px: int, patch_px: int) -> EmbeddedImage:
+def embed_selected_image(image_size: Size, patch_px: int) -> EmbeddedImage:
     """Embed the selected image with the selected model, which must have a patch embedding."""
     nouns, choice = selection.get_current(), selection.get_model_choice()
     loaded = shared_cache.load_model(choice, nouns.step)
     config, model = as_cut(loaded.config), loaded.model
     original_patch_size = patch_px == config.patch_size
-    original_image_size = image_px == config.image_size
+    original_image_size = image_size == config.image_size
     if not original_patch_size:
-        config = of_other_size(cast(ViTConfig, config), image_px, patch_px)
+        config = of_other_size(cast(ViTConfig, config), image_size, patch_px)
         model = _create_random_model(config)
-    prepared = selection.prepare_image(replace(loaded.preparation, image_size=image_px))
-    cache_key = (loaded.digest, nouns.offset, image_px, patch_px)
+    prepared = selection.prepare_image(replace(loaded.preparation, image_size=image_size))
+    cache_key = (loaded.digest, nouns.offset, image_size, patch_px)
     return EmbeddedImage(
         model_choice=choice,
         image_key=nouns.image,
@@ -112,16 +114,23 @@ def _embed(image: str, key: tuple[Hashable, ...], _model: nn.Module, _values: Fl
 
 def list_patch_sizes(config: ViTConfig | SwinConfig) -> PatchSizes:
     """Return the patch sizes of every image size that allows at least one."""
-    images, candidates = {config.image_size}, {config.patch_size}
+    images: set[Size] = {config.image_size}
+    candidates = {config.patch_size}
     if abilities(config).any_size:
         images, candidates = {*IMAGE_SIZES, *images}, {*PATCH_SIZES, *candidates}
-    sizes = {px: patch_sizes(px, tuple(candidates)) for px in sorted(images)}
-    return {px: row for px, row in sizes.items() if any(size.reason is None for size in row)}
+    sizes = {
+        size: patch_sizes(as_shape(size), tuple(candidates)) for size in sorted(images, key=_measure_size)
+    }
+    return {size: row for size, row in sizes.items() if any(patch.reason is None for patch in row)}
+
+
+def _measure_size(size: Size) -> tuple[float, bool]:
+    return sqrt(prod(as_shape(size))), isinstance(size, tuple)
 
 
 def draw_size_controls(
     model: ModelChoice, sizes: PatchSizes, original_patch_px: int
-) -> tuple[int, int, DeltaGenerator]:
+) -> tuple[Size, int, DeltaGenerator]:
     """Draw the controls; return image and patch size in pixels, and a free container at the end of their row.
 
     Args:
@@ -134,9 +143,9 @@ def draw_size_controls(
         left, right = st.container(width=_IMAGE_CONTROL_PX), st.container(width="content")
         row_end = st.container(width=_ROW_END_PX)
     with left:
-        image_px = _draw_image_size(sizes, model.config.image_size)
-    allowed = tuple(size.patch_px for size in sizes[image_px] if size.reason is None)
-    reasons = [f"{size.patch_px} px: {size.reason}." for size in sizes[image_px] if size.reason]
+        image_size = _draw_image_size(sizes, model.config.image_size)
+    allowed = tuple(size.patch_px for size in sizes[image_size] if size.reason is None)
+    reasons = [f"{size.patch_px} px: {size.reason}." for size in sizes[image_size] if size.reason]
     fixed = abilities(model.config).any_size.why_not
     with right:
         patch_px = widgets.segmented(
@@ -151,15 +160,18 @@ def draw_size_controls(
                 ]
             ),
         )
-    return image_px, patch_px, row_end
+    return image_size, patch_px, row_end
 
 
-def _draw_image_size(sizes: PatchSizes, original_px: int) -> int:
+def _draw_image_size(sizes: PatchSizes, original: Size) -> Size:
+    original_px = _measure_size(original)[0]
     return widgets.select(
         "patches.image_px",
         "Image size",
         tuple(sizes),
-        min(sizes, key=lambda px: abs(px - original_px)),
-        format_func=lambda px: f"{px} px" + (" (original)" if px == original_px else ""),
-        help="Side of the square input. E depends only on the patch size.",
+        original
+        if original in sizes
+        else min(sizes, key=lambda size: abs(_measure_size(size)[0] - original_px)),
+        format_func=lambda size: f"{format_size(size)} px" + (" (original)" if size == original else ""),
+        help="Side of the square input, or height × width. E depends only on the patch size.",
     )

@@ -26,15 +26,15 @@ def draw() -> None:
     config = as_cut(choice.config)
     options = embedded_image.list_patch_sizes(config)
     if not options:
-        side = config.image_size // config.patch_size
+        rows, cols = (side // config.patch_size for side in config.image_shape)
         st.info(
-            f"This model has {side} × {side} patches, too many to show individually. Select another model.",
+            f"This model has {rows} × {cols} patches, too many to show individually. Select another model.",
             icon=":material/grid_off:",
         )
         return
     draw_section = widgets.choose_section("patches.view", VIEWS)
-    image_px, patch_px, row_end = embedded_image.draw_size_controls(choice, options, config.patch_size)
-    image = embed_selected_image(image_px, patch_px)
+    image_size, patch_px, row_end = embedded_image.draw_size_controls(choice, options, config.patch_size)
+    image = embed_selected_image(image_size, patch_px)
     patch_view.draw_model_note(image)
     draw_section(image, row_end)
 

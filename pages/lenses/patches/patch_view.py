@@ -13,6 +13,7 @@ from pages.selection import selection
 from pages.views.event_values import read_events, read_index
 from pages.views.register import register
 from vitviz.analysis.patches import patchify, position_rows
+from vitviz.config_fields import format_size, join_size
 from vitviz.csv_table import Columns, columns_of
 from vitviz.lessons import formula_measures, lesson
 from vitviz.models import token_layout, vit
@@ -46,10 +47,9 @@ def draw(image: EmbeddedImage, row_end: DeltaGenerator) -> None:
         on_change=partial(_apply_click, image.layout),
     )
     page.caption(captions.describe_patches(image))
-    channels, side = image.values.shape[:2]
     dim, values = image.embedding.weight.shape
     count = len(image.embedding.tokens)
-    shapes = {"x": (1, channels, side, side), "x_p": (1, count, values), "E": (values, dim)}
+    shapes = {"x": (1, *image.values.shape), "x_p": (1, count, values), "E": (values, dim)}
     page.shapes(**shapes, **{"x_p·E": (1, count, dim), "z0": (1, image.layout.num_tokens, dim)})
     page.drawers(
         "patches",
@@ -84,17 +84,18 @@ def draw_model_note(image: EmbeddedImage) -> None:
     page.untrained_note(choice.trained_on)
     if not image.original_image_size:
         st.markdown(
-            f":blue-badge[:material/open_in_full: resized] {image.values.shape[-1]} px instead of"
-            f" {choice.config.image_size}: E is unchanged; learned position embeddings are interpolated."
+            f":blue-badge[:material/open_in_full: resized] {format_size(join_size(image.values.shape[1:]))} px instead"
+            f" of {format_size(choice.config.image_size)}: E is unchanged; learned position embeddings are"
+            " interpolated."
         )
 
 
 def _draw_downloads(image: EmbeddedImage) -> None:
     tokens, flat = image.embedding.tokens, patchify(image.values, image.patch_px)
-    side = image.values.shape[-1]
+    height, width = image.values.shape[1:]
     st.markdown(
         f"Tokens x_p E: {len(tokens):,} × {tokens.shape[1]:,} · flattened patches: {len(flat):,} × {flat.shape[1]:,},"
-        f" in the order channel, row, column · image: {side} × {side} px"
+        f" in the order channel, row, column · image: {height} × {width} px"
     )
     with st.container(horizontal=True):
         page.csv("Tokens (CSV)", _list_rows(tokens, "d"), "tokens.csv", "patches.csv_tokens")

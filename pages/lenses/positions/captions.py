@@ -139,15 +139,19 @@ def describe_sum(summed: FloatArray, concatenated: FloatArray, unique: float) ->
     )
 
 
-def describe_resizing(grids: tuple[int, int], before: Structure, after: Structure) -> str:
-    """Describe the mean cosines before and after resizing between two sides of the grid."""
-    old, new = grids
+def describe_resizing(
+    grids: tuple[tuple[int, int], tuple[int, int]], before: Structure, after: Structure
+) -> str:
+    """Describe the mean cosines before and after resizing between two grids."""
+    (rows, cols), (new_rows, new_cols) = grids
     text = (
-        f"From {old} × {old} to {new} × {new}, the mean cosine of adjacent patches changes from"
+        f"From {rows} × {cols} to {new_rows} × {new_cols}, the mean cosine of adjacent patches changes from"
         f" {format_similarity(before.either_step)} to {format_similarity(after.either_step)}, elsewhere from"
         f" {format_similarity(before.elsewhere)} to {format_similarity(after.elsewhere)}"
     )
-    return f"{text}; adjacent patches lie closer together on the larger grid." if new > old else f"{text}."
+    return (
+        f"{text}; adjacent patches lie closer together on the larger grid." if new_rows > rows else f"{text}."
+    )
 
 
 def describe_accuracy(entry: dict[str, Any], native_px: int) -> str:

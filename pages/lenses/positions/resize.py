@@ -1,6 +1,7 @@
 """A learned table resized to another grid: similarities before and after, and stored accuracies."""
 
 import json
+from math import prod
 from typing import Any
 
 import streamlit as st
@@ -13,6 +14,7 @@ from pages.selection import selection
 from pages.stores import catalogue
 from pages.views.figures import draw_chart
 from vitviz.analysis import position_similarity
+from vitviz.config_fields import format_size, join_size
 from vitviz.models import abilities, vit
 from vitviz.plots import positions as plots
 from vitviz.probe.embedding import stretch_positions
@@ -31,16 +33,19 @@ def draw() -> None:
             "positions.side", "New grid side", 2, MAX_SIDE, min(2 * config.grid[0], MAX_SIDE)
         )
         way = widgets.segmented("positions.way", "Interpolation", WAYS, "grid")
-    grids = (config.grid, (side, side))
+    rows, cols = config.grid
+    grids = (config.grid, (side, max(1, round(side * cols / rows))))  # the side of the rows
     before = encodings.load_encoding(encodings.SELECTED_MODEL, encodings.EncodingControls()).values
     after = (
-        position_similarity.stretch_as_list(before, side**2)
+        position_similarity.stretch_as_list(before, prod(grids[1]))
         if way == "list"
         else stretch_positions(before, *grids, config.positions_antialias, config.positions_align_corners)
     )
     matrices = [position_similarity.cosine_similarity(values) for values in (before, after)]
     panels = [
-        plots.Panel(title, f"{g[0]} × {g[1]} positions, {g[0] * config.patch_size} px", g, matrix[None])
+        plots.Panel(
+            title, f"{g[0]} × {g[1]} positions, {_format_px(g, config.patch_size)} px", g, matrix[None]
+        )
         for title, g, matrix in zip(("Before", "After"), grids, matrices, strict=True)
     ]
     payload = plots.mosaic(panels, encodings.load_input_image(), selection.get_current().pin.point, active=1)
@@ -48,13 +53,17 @@ def draw() -> None:
     structures = [
         position_similarity.measure_structure(matrix, g) for matrix, g in zip(matrices, grids, strict=True)
     ]
-    page.caption(captions.describe_resizing((config.grid[0], side), *structures))
+    page.caption(captions.describe_resizing(grids, *structures))
     _draw_accuracy()
     page.drawers(
         "positions.resize",
         math=page.read_math(__file__),
         code=(vit.resize_positions, position_similarity.stretch_as_list),
     )
+
+
+def _format_px(grid: tuple[int, int], patch_px: int) -> str:
+    return format_size(join_size([side * patch_px for side in grid]))
 
 
 def _draw_accuracy() -> None:
@@ -64,7 +73,7 @@ def _draw_accuracy() -> None:
         st.markdown(":gray[Accuracy was measured only for the included checkpoints at their last step.]")
         return
     accuracy = {"bicubic on the grid": entry["grid"], "as a list (bug)": entry["list"]}
-    native_px = selection.get_model_choice().config.image_size
+    native_px = max(selection.get_model_choice().config.image_shape)  # stored only of square models
     draw_chart(
         plots.resize_figure(entry["sizes"], accuracy, native_px, selection.get_theme()),
         "positions.resize_accuracy",

@@ -104,7 +104,7 @@ def _patch(
         if time.monotonic() - began > QUICK_S and share < 1:
             _progress.progress(share, f"Running the model on patched activations: {100 * share:.0f} % done.")
 
-    with threadpool_limits(1 if model.preparation.image_size <= image_pair.SMALL_PX else None):
+    with threadpool_limits(1 if max(model.preparation.image_shape) <= image_pair.SMALL_PX else None):
         if layer < 0:
             patched = activation_patching.patch_heads(model, donor, receiver, report)
         else:

@@ -121,7 +121,7 @@ class ImagePair:
     @property
     def is_small(self) -> bool:
         """Return True if a forward pass takes only milliseconds."""
-        return self.model.preparation.image_size <= SMALL_PX
+        return max(self.model.preparation.image_shape) <= SMALL_PX
 
     def before_training(self) -> ImagePair:
         """Return the same images before training: the snapshot of step 0, or random weights from a fixed seed."""

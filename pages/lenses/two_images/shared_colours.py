@@ -87,7 +87,7 @@ def fit_pair(pair: ImagePair, layer: int, fit: str, foreground: pair_controls.Fo
 @shared_cache.shared(max_entries=24, spinner="Fitting the components …")
 def _fit_dataset(model: LoadedModel, name: str, count: int, layer: int) -> token_colours.Components:
     images = prepare_batch(shared_cache.load_dataset(name).test_images[:count], model.preparation)
-    with threadpool_limits(1 if model.preparation.image_size <= 64 else None):
+    with threadpool_limits(1 if max(model.preparation.image_shape) <= 64 else None):
         tokens: list[token_similarity.FloatArray] = [
             outputs[layer].places.reshape(-1, outputs[layer].places.shape[-1])
             for outputs in stream_layer_outputs(model, images, 8)

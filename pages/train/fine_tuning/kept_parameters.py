@@ -14,6 +14,7 @@ from pages.views.register import register
 from vitviz.analysis.fine_tuning import is_statistic, name_part, sort_parts
 from vitviz.analysis.position_similarity import cosine_similarity, patch_rows
 from vitviz.config import ViTConfig
+from vitviz.config_fields import format_size, join_size
 from vitviz.models.backbone_transfer import Piece, fitted, fitted_preparation, pieces
 from vitviz.plots import fine_tuning as plots
 from vitviz.plots.fine_tuning import Part
@@ -85,30 +86,32 @@ def _count_parameters(parameters: Sequence[Piece]) -> str:
 def _describe_images(chosen: RaceSettings) -> str:
     """Describe the image counts, and how the images are adapted to the backbone's input."""
     dataset = shared_cache.load_dataset(chosen.task.dataset)
-    height = dataset.picture_shape[0]
+    size = join_size(dataset.picture_shape[:2])
     preparation = fitted_preparation(
         chosen.source.preparation,
         chosen.method.image_size or chosen.source.config.image_size,
         chosen.task.drawn,
     )
-    size = f"{height} px" + ("" if height == preparation.image_size else f" to {preparation.image_size} px")
+    sizes = f"{format_size(size)} px"
+    sizes += "" if size == preparation.image_size else f" to {format_size(preparation.image_size)} px"
     notes = {(False, 3): ", grey in all three channels", (True, 1): ", as their luminance"}
     colour = notes.get((chosen.in_colour, preparation.in_chans), "")
     names = ", ".join(map(plain, dataset.classes))
     named = "" if len(dataset.classes) > 6 else f": {names}"
     classes = plural(len(dataset.classes), "class", "classes")
-    fits = height == preparation.image_size and not colour
-    source_px = chosen.source.config.image_size
+    fits = size == preparation.image_size and not colour
+    source = chosen.source.config
     adaptation = (
-        f"The backbone was trained at {source_px} px and now receives {preparation.image_size} px, on a larger grid"
-        if preparation.image_size > source_px
+        f"The backbone was trained at {format_size(source.image_size)} px and now receives"
+        f" {format_size(preparation.image_size)} px, on a larger grid"
+        if preparation.image_shape > source.image_shape
         else "Images match the backbone's size and channels"
         if fits
         else "Images are converted to the backbone's size and channels"
     )
     return (
         f"{plural(chosen.task.pictures, 'training image')}, {chosen.held_out:,} for validation,"
-        f" {len(dataset.test_images):,} for testing; {classes}{named}. {adaptation} (images: {size}{colour})."
+        f" {len(dataset.test_images):,} for testing; {classes}{named}. {adaptation} (images: {sizes}{colour})."
     )
 
 

@@ -12,6 +12,7 @@ from pages.selection import selection, upload
 from pages.stores import own_weights, published_weights, session, shared_cache, user_datasets
 from pages.stores.model_choice import ModelChoice
 from vitviz.config import CNNConfig, ModelConfig, ViTConfig, name_fields
+from vitviz.config_fields import join_size
 from vitviz.data.dataset import DatasetError, validation_split
 from vitviz.data.datasets import DATASETS, available_datasets
 from vitviz.data.image_decoding import some_in_colour
@@ -236,7 +237,7 @@ def _choose_method(source: ModelChoice, dataset: str) -> Method | str:
     try:
         return Method(
             body,
-            larger * source.config.image_size,
+            join_size([larger * side for side in source.config.image_shape]),
             *rates,
             updates,
             batch,

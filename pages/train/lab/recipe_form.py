@@ -176,7 +176,7 @@ def choose_preparation(preset: TrainingPreset, dataset: str) -> Preparation:
     return _PREPARATIONS.get(dataset, RGB_32)
 
 
-def _get_shape(dataset: str, preparation: Preparation) -> dict[str, int]:
+def _get_shape(dataset: str, preparation: Preparation) -> dict[str, Any]:
     note = uploaded_datasets.read_note(dataset, runs.get_folder())
     return {
         "image_size": preparation.image_size,

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from vitviz.config_fields import Size
 from vitviz.models.formats.module_settings import find_timm_model
 from vitviz.models.pretrained_list import PretrainedError
 from vitviz.text import cut
@@ -86,6 +87,24 @@ class Settings:
         raise PretrainedError(
             f"the configuration's {stated} must be a whole number of at least 1, received {cut(repr(entry))}"
         )
+
+    def size(self, *names: str) -> Size | None:
+        """Return a stated size of images, such as 224, [224, 160], [3, 224, 160] or {"height": 224, "width": 160}.
+
+        Raises:
+            PretrainedError: if it is something else.
+        """
+        entry = self.get(*names)
+        if isinstance(entry, dict) and entry.get("shortest_edge") is None:
+            entry = [entry.get("height"), entry.get("width")]
+        if not isinstance(entry, list | tuple) or len(entry) < 2 or entry[-2] == entry[-1]:
+            return self.integer(*names)
+        height, width = (Settings({names[0]: side}).integer(names[0]) for side in entry[-2:])
+        if height is None or width is None:
+            raise PretrainedError(
+                f"the configuration's {names[0]} must be one number or two, received {cut(repr(entry))}"
+            )
+        return height, width
 
     def number(self, name: str, default: float) -> float:
         """Return a stated number.

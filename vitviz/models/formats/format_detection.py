@@ -17,6 +17,7 @@ import vitviz.models.formats.torchvision as torchvision
 import vitviz.models.formats.transformers as transformers
 import vitviz.models.formats.vit_pytorch as vit_pytorch
 from vitviz.config import ModelConfig, Preparation, SwinConfig, ViTConfig
+from vitviz.config_fields import Size, as_shape, format_size
 from vitviz.models.formats.checkpoint_settings import Settings, check_labels
 from vitviz.models.formats.config_keys import check_keys, complete
 from vitviz.models.formats.name_cleaning import check_heads, clean_names
@@ -231,18 +232,23 @@ def _override_pool(config: ViTConfig, pool: object) -> dict[str, Any]:
     return {"readout": readout, "unread_cls": has_cls and readout == "mean"}
 
 
-def _resize(native: ViTConfig | SwinConfig, side: int, settings: Settings) -> ViTConfig | SwinConfig:
+def _resize(native: ViTConfig | SwinConfig, size: Size, settings: Settings) -> ViTConfig | SwinConfig:
     """Return the config at the size of the prepared images."""
-    if side == native.image_size:
+    if size == native.image_size:
         return native
-    if side % native.patch_size:
-        raise PretrainedError(f"patches of {native.patch_size} px do not divide images of {side} px")
+    if any(side % native.patch_size for side in as_shape(size)):
+        raise PretrainedError(
+            f"patches of {native.patch_size} px do not divide images of {format_size(size)} px"
+        )
+    if isinstance(size, tuple) and isinstance(native, SwinConfig):
+        raise PretrainedError(f"a Swin takes square images here, received {format_size(size)} px")
     resizes = str(settings.get("model_type")).startswith("dinov2")
     if isinstance(native, ViTConfig) and native.positions == "learned" and not resizes:
         settings.assume(
-            f"The positions were learned at {native.image_size} px and are resized to images of {side} px."
+            f"The positions were learned at {format_size(native.image_size)} px and are resized to images of"
+            f" {format_size(size)} px."
         )
-    return replace(native, image_size=side)
+    return replace(native, image_size=size)  # type: ignore[arg-type]
 
 
 def _digest(*settings: object) -> str:
@@ -402,4 +408,4 @@ def _check_size(config: ModelConfig, tensors: int) -> None:
 def _title(layout: Format, config: ViTConfig | SwinConfig) -> str:
     depth = config.depth if isinstance(config, ViTConfig) else sum(config.depths)
     name = layout.title.removeprefix("an ").removeprefix("a ")
-    return f"{name}, {depth} layers of width {config.embed_dim}, {config.image_size} px"
+    return f"{name}, {depth} layers of width {config.embed_dim}, {format_size(config.image_size)} px"

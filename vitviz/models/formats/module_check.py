@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from vitviz.config_fields import format_size
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.pretrained_list import PretrainedError
 from vitviz.text import cut
@@ -26,8 +27,8 @@ def check_module(module: nn.Module, loaded: LoadedModel) -> str:
     Raises:
         PretrainedError: if the outputs differ; the sentence names the first block that differs.
     """
-    side, chans = loaded.config.image_size, loaded.config.in_chans
-    x = torch.randn(1, chans, side, side, generator=torch.Generator().manual_seed(0))
+    shape = loaded.config.image_shape
+    x = torch.randn(1, loaded.config.in_chans, *shape, generator=torch.Generator().manual_seed(0))
     python_state = random.getstate()
     streams: dict[str, Tensor] = {}
     try:
@@ -41,7 +42,8 @@ def check_module(module: nn.Module, loaded: LoadedModel) -> str:
                     handle.remove()
     except Exception as error:  # noqa: BLE001  (the module's code is foreign)
         return (
-            f"{type(module).__name__} could not be run on an image of {side} px, so its outputs were not compared:"
+            f"{type(module).__name__} could not be run on an image of {format_size(loaded.config.image_size)} px, so"
+            " its outputs were not compared:"
             f" {cut(' '.join(str(error).split()) or type(error).__name__, 120)}"
         )
     finally:

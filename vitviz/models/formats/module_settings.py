@@ -6,7 +6,6 @@ Attributes are timm's; nothing is imported from there. `timm_models.json` holds 
 import json
 from collections.abc import Mapping
 from functools import cache
-from math import isqrt
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +61,7 @@ def read_layers(module: nn.Module) -> dict[str, Any]:
     size = getattr(module, "image_size", None) or getattr(
         getattr(module, "patch_embed", None), "img_size", None
     )
-    values: dict[str, Any] = {"img_size": _computed_side(module) if size is None else size}
+    values: dict[str, Any] = {"img_size": _computed_size(module) if size is None else size}
     # A Swin's stages differ, and its bias tables show its heads.
     for name, found in (("num_heads", heads), ("act_layer", acts), ("layer_norm_eps", norms)):
         if len(found) == 1:
@@ -85,13 +84,14 @@ def read_open_clip(tower: nn.Module) -> dict[str, Any]:
     return values | {"vision_cfg": {}, "preprocess_cfg": dict(stated)}
 
 
-def _computed_side(module: nn.Module) -> int | None:
-    """Return the image's side of vit-pytorch's SimpleViT, whose positions are no parameter."""
+def _computed_size(module: nn.Module) -> list[int] | None:
+    """Return (height, width) of the images of vit-pytorch's SimpleViT, whose positions are no parameter."""
     table, patch = getattr(module, "pos_embedding", None), getattr(module, "patch_size", None)
     if not isinstance(table, Tensor) or isinstance(table, nn.Parameter) or not isinstance(patch, tuple):
         return None
-    side = isqrt(len(table))
-    return side * patch[0] if side**2 == len(table) else None
+    quarter = table.shape[1] // 4
+    cols = int((table[:, 2 * quarter : 3 * quarter] == 0).all(dim=1).sum())  # sines of row 0
+    return [len(table) // cols * patch[0], cols * patch[0]] if cols else None
 
 
 def _name_activation(act: nn.Module) -> str | None:

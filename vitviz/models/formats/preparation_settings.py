@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from vitviz.config import Interpolation, Preparation
+from vitviz.config_fields import Size, as_shape, format_size, join_size
 from vitviz.models.formats.checkpoint_settings import Settings
 from vitviz.models.pretrained_list import IMAGENET_MEAN, IMAGENET_STD, PretrainedError
 from vitviz.text import cut
@@ -56,7 +57,7 @@ _SQUASHED = 384  # ConvNext's processor squeezes images of this side and more
 _LEVIT = 256 / 224  # LeViT's processor resizes to this share of its size
 
 
-def read_preparation(settings: Settings, image_size: int, chans: int) -> Preparation:
+def read_preparation(settings: Settings, image_size: Size, chans: int) -> Preparation:
     """Return the stated preparation of images; what is not stated is the publisher's default, or noted.
 
     Args:
@@ -112,7 +113,7 @@ def _defaults(kind: str) -> Mapping[str, Any]:
     return PROCESSORS["shared"] | PROCESSORS.get(own.get("like", ""), {}) | own
 
 
-def _read_processor(settings: Settings, image_size: int) -> dict[str, Any]:
+def _read_processor(settings: Settings, image_size: Size) -> dict[str, Any]:
     stated, model_type = settings.processor or settings.values, settings.get("model_type")
     name = name_processor(stated)
     kind = _TYPE.sub("", name) if name else _OF_MODEL_TYPES.get(str(model_type), "")
@@ -149,16 +150,20 @@ def _read_processor(settings: Settings, image_size: int) -> dict[str, Any]:
     }
 
 
-def _size_fields(kind: str, values: Mapping[str, Any], settings: Settings, image_size: int) -> dict[str, Any]:
+def _size_fields(
+    kind: str, values: Mapping[str, Any], settings: Settings, image_size: Size
+) -> dict[str, Any]:
     """Return how a processor sizes images: which side it resizes, the size of the crop, and their ratio."""
     size = _size(values.get("size"), bool(values["default_to_square"]))
-    crop = _square(_size(values["crop_size"], True), "crop_size") if values.get("do_center_crop") else None
+    crop = _read_crop(values["crop_size"]) if values.get("do_center_crop") else None
     if not values["do_resize"]:
         if crop is not None:
             return {"image_size": crop, "resize": "none"}
+        height, width = as_shape(image_size)
+        height, width = as_shape(image_size)
         settings.assume(
             "Its image processor resizes nothing (do_resize is false): images of another size than"
-            f" {image_size} × {image_size} px, which the publisher's model does not take, are resized and cropped here."
+            f" {height} × {width} px, which the publisher's model does not take, are resized and cropped here."
         )
         return {"image_size": image_size}
     if size.keys() == {"shortest_edge"}:
@@ -177,8 +182,8 @@ def _size_fields(kind: str, values: Mapping[str, Any], settings: Settings, image
             )
         return _crop_fields("shorter", resized, crop or resized)
     if size.keys() == {"height", "width"}:
-        side = _square(size, "size")
-        return _crop_fields("squash", side, crop or side)
+        whole = join_size((size["height"], size["width"]))
+        return _crop_fields("squash", whole, crop or whole)
     return _refuse_size(f"size with {', '.join(map(str, size)) or 'no side'}")
 
 
@@ -186,8 +191,22 @@ def _refuse_size(what: str) -> dict[str, Any]:
     raise PretrainedError(f"its image processor's {cut(what, 80)} is not computed here")
 
 
-def _crop_fields(resize: str, resized: int, crop: int) -> dict[str, Any]:
-    return {"image_size": crop, "resize": resize, "crop_fraction": crop / resized}
+def _crop_fields(resize: str, resized: Size, crop: Size) -> dict[str, Any]:
+    fractions = {part / whole for part, whole in zip(as_shape(crop), as_shape(resized), strict=True)}
+    if len(fractions) > 1:
+        return _refuse_size(
+            f"crop of {format_size(crop)} px of an image resized to {format_size(resized)} px"
+        )
+    return {"image_size": crop, "resize": resize, "crop_fraction": fractions.pop()}
+
+
+def _read_crop(stated: Any) -> Size:
+    size = _size(stated, True)
+    if size.keys() == {"shortest_edge"}:
+        return size["shortest_edge"]
+    if size.keys() == {"height", "width"}:
+        return join_size((size["height"], size["width"]))
+    raise PretrainedError(f"its image processor's crop_size {cut(str(dict(size)))} is not understood")
 
 
 def _size(stated: Any, square: bool) -> dict[str, int]:
@@ -204,13 +223,6 @@ def _size(stated: Any, square: bool) -> dict[str, int]:
     return sides
 
 
-def _square(size: Mapping[str, int], key: str) -> int:
-    sides = set(size.values())
-    if size.keys() == {"shortest_edge"} or size.keys() == {"height", "width"} and len(sides) == 1:
-        return sides.pop()
-    raise PretrainedError(f"its image processor's {key} {cut(str(dict(size)))} is not square")
-
-
 def _interpolation(stated: Any) -> Interpolation:
     if isinstance(stated, int) and not isinstance(stated, bool) and 0 <= stated < len(_PILLOW):
         return _PILLOW[stated]
@@ -219,7 +231,7 @@ def _interpolation(stated: Any) -> Interpolation:
     raise PretrainedError(f"its interpolation {cut(repr(stated), 40)} is not one of {', '.join(_PILLOW)}")
 
 
-def _read_open_clip(settings: Settings, image_size: int) -> dict[str, Any]:
+def _read_open_clip(settings: Settings, image_size: Size) -> dict[str, Any]:
     """Return open_clip's preparation; its defaults are OpenAI's."""
     table = settings.get("preprocess_cfg")
     stated = Settings(table if isinstance(table, Mapping) else {})
@@ -239,7 +251,7 @@ def _read_open_clip(settings: Settings, image_size: int) -> dict[str, Any]:
     }
 
 
-def _read_timm(settings: Settings, image_size: int) -> dict[str, Any]:
+def _read_timm(settings: Settings, image_size: Size) -> dict[str, Any]:
     """Return timm's preparation, or ImageNet's mean and standard deviation where nothing is stated."""
     mean, std = settings.get("image_mean", "mean"), settings.get("image_std", "std")
     is_timm = settings.get("architecture", "pretrained_cfg") is not None
@@ -275,7 +287,7 @@ def _given(settings: Settings) -> dict[str, Any]:
     if "crop_pct" in given:
         fields["crop_fraction"] = given["crop_pct"]
     if "img_size" in given:
-        fields["image_size"] = settings.integer("img_size")
+        fields["image_size"] = settings.size("img_size")
     return fields
 
 

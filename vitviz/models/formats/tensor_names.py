@@ -4,12 +4,14 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import isqrt
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from vitviz.config import ModelConfig, SwinConfig, ViTConfig
+from vitviz.config_fields import Size, as_shape, format_size, join_size
 from vitviz.models.formats.checkpoint_settings import Settings
 from vitviz.models.formats.safetensors_header import MAX_CLASSES, Shapes
 from vitviz.models.pretrained_list import PretrainedError
@@ -230,29 +232,42 @@ def read_activation(settings: Settings) -> str:
 def _positions(shapes: Shapes, settings: Settings, prefix: int, patch: int) -> dict[str, object]:
     """Return the image's side and whether prefix tokens have positions, by the table's length."""
     length = _sides(shapes, "pos_embed", 3)[1]
-    stated = _stated_side(settings, patch, native=True)
+    stated = _stated_size(settings, patch, native=True)
+    given = settings.size("img_size") if "img_size" in settings.given else None
     for on_prefix in (True, False) if shapes.get("reg_token") is None else (False, True):
-        side = round(max(length - prefix * on_prefix, 0) ** 0.5)
-        fits = side >= 1 and side**2 == length - prefix * on_prefix
-        if fits and (stated is None or stated // patch == side):
-            return {"image_size": side * patch, "position_on_prefix": on_prefix}
+        patches = length - prefix * on_prefix
+        side = isqrt(max(patches, 0))
+        square = side * patch if side >= 1 and side**2 == patches else None
+        for size in (square, given, None) if stated is None else (stated,):
+            if size is not None and _count_patches(size, patch) == patches:
+                if prefix and not on_prefix and size == square and stated is None:
+                    settings.assume(
+                        f"Its {length} positions are read as a square grid of {side} × {side}, without prefix tokens;"
+                        " img_size=(height, width) states another one."
+                    )
+                return {"image_size": size, "position_on_prefix": on_prefix}
     if stated is not None:
         return {"image_size": stated}  # the table's shape tells the difference
     raise PretrainedError(
         f"its {length} positions are no square grid of patches, with {prefix} prefix tokens or without;"
-        " only square images are supported"
+        " state the size of its images, img_size=(height, width)"
     )
 
 
-def _image_size(settings: Settings, patch: int) -> int:
-    stated = _stated_side(settings, patch)
+def _count_patches(size: Size, patch: int) -> int:
+    height, width = as_shape(size)
+    return (height // patch) * (width // patch)
+
+
+def _image_size(settings: Settings, patch: int) -> Size:
+    stated = _stated_size(settings, patch)
     if stated is None:
         settings.assume("The files state no image size: 224 px are assumed.")
     return stated or max(224 - 224 % patch, patch)
 
 
-def _stated_side(settings: Settings, patch: int, native: bool = False) -> int | None:
-    """Return the image's side as it is stated.
+def _stated_size(settings: Settings, patch: int, native: bool = False) -> Size | None:
+    """Return the size of images as it is stated.
 
     Args:
         native: of the files, not of the caller, whose images may have another size.
@@ -260,16 +275,17 @@ def _stated_side(settings: Settings, patch: int, native: bool = False) -> int | 
     Raises:
         PretrainedError: if patches do not divide it: each publisher treats the rest in a way of its own.
     """
-    side = (settings.of_files if native else settings).integer("image_size", "img_size", "input_size")
-    if native and side is not None and "img_size" in settings.given:
-        return side - side % patch
-    if side is not None and side % patch:
-        raise PretrainedError(
-            f"its image_size {side} is no multiple of patch_size {patch}, so its publisher cuts or pads every image by"
-            f" {side % patch} px, which is not computed here; img_size={max(side - side % patch, patch)} opens it at"
-            " the next smaller size"
-        )
-    return side
+    size = (settings.of_files if native else settings).size("image_size", "img_size", "input_size")
+    if size is None:
+        return None
+    smaller = join_size([max(side - side % patch, patch) for side in as_shape(size)])
+    if smaller == size or native and "img_size" in settings.given:
+        return smaller
+    rest = max(side % patch for side in as_shape(size))
+    raise PretrainedError(
+        f"its image_size {size} is no multiple of patch_size {patch}, so its publisher cuts or pads every image by"
+        f" {rest} px, which is not computed here; img_size={smaller} opens it at the next smaller size"
+    )
 
 
 def describe_swin(shapes: Shapes, settings: Settings, convention: str) -> SwinConfig:
@@ -294,7 +310,12 @@ def describe_swin(shapes: Shapes, settings: Settings, convention: str) -> SwinCo
         )
     if not stages:
         raise PretrainedError("the file has no layers.0.blocks.0, nothing was loaded")
-    side = _stated_side(settings, patch) or _native_side(windows, patch, settings)
+    size = _stated_size(settings, patch)
+    if isinstance(size, tuple):
+        raise PretrainedError(
+            f"this Swin reads images of {format_size(size)} px: only square images of a Swin are supported"
+        )
+    side = size or _native_side(windows, patch, settings)
     last = f"layers.{stages - 1}.blocks.0.mlp.fc1.weight"
     return SwinConfig(
         image_size=side,

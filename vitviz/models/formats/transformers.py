@@ -111,7 +111,13 @@ def describe(shapes: Shapes, settings: Settings) -> ViTConfig:
             differences["activation"] = read_activation(settings)
     if settings.get("pooling_type", "vision_use_head") not in (None, False):
         raise PretrainedError(f"the pooling of {kind!r:.40} is not supported")
-    return describe_vit(shapes, settings, **differences)
+    config = describe_vit(shapes, settings, **differences)
+    if str(kind).startswith("dinov2") and isinstance(config.image_size, tuple):
+        raise PretrainedError(
+            f"the positions of a DINOv2 of transformers are a square grid, and its image_size {config.image_size} is"
+            " not: its publisher's class resizes them as if they were"
+        )
+    return config
 
 
 def _default_eps(shapes: Shapes) -> float:

@@ -1,0 +1,260 @@
+"""Models of images that are not square, against their publishers' own classes, from folders and from live modules."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import parity_peers as peers
+import pytest
+import torch
+from parity_compare import shake
+from PIL import Image
+from test_formats import close, hf, written
+from torch import Tensor, nn
+
+import vitviz
+from vitviz.config import Preparation, ViTConfig, from_dict, to_dict
+from vitviz.data.image_preprocessing import prepare
+from vitviz.models.formats.checkpoint_settings import Settings
+from vitviz.models.formats.module_settings import read_module
+from vitviz.models.formats.preparation_settings import read_preparation
+from vitviz.models.pretrained_list import PretrainedError
+from vitviz.models.vit import VisionTransformer, resize_positions
+from vitviz.torchvision_fix import import_torchvision
+from vitviz.weight_identity import compute_identity
+
+SHAPE = {"patch_size": 8, "embed_dim": 24, "depth": 2, "num_heads": 3, "num_classes": 5}
+TALL, WIDE = (56, 40), (32, 88)  # (height, width)
+HF = {
+    "hidden_size": 24,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 3,
+    "intermediate_size": 48,
+    "patch_size": 8,
+    "num_labels": 5,
+}
+
+
+def of_timm(size: tuple[int, int], **options: Any) -> nn.Module:
+    return shake(peers.TimmViT(img_size=size, **SHAPE | options), 1)
+
+
+def of_eva(size: tuple[int, int], rope_type: str, **options: Any) -> nn.Module:
+    import_torchvision()
+    eva = importlib.import_module("timm.models.eva").Eva
+    return shake(eva(img_size=size, use_rot_pos_emb=True, rope_type=rope_type, **SHAPE | options), 1)
+
+
+def of_vit_pytorch(size: tuple[int, int], module: str, name: str) -> nn.Module:
+    import_torchvision()
+    made = getattr(importlib.import_module(module), name)(
+        image_size=size, patch_size=8, num_classes=5, dim=24, depth=2, heads=3, mlp_dim=48, dim_head=8
+    )
+    return shake(made, 1)
+
+
+TIMM: dict[str, Callable[[tuple[int, int]], nn.Module]] = {
+    "vit": of_timm,
+    "registers": lambda size: of_timm(size, reg_tokens=4, no_embed_class=True),
+    "mean": lambda size: of_timm(size, class_token=False, global_pool="avg"),
+    "attention pooling": lambda size: of_timm(size, class_token=False, global_pool="map"),
+    "deit": lambda size: shake(peers.TimmDistilled(img_size=size, **SHAPE), 1),
+    "eva cat": lambda size: of_eva(size, "cat", ref_feat_shape=(7, 7)),
+    "eva dinov3": lambda size: of_eva(size, "dinov3", use_abs_pos_emb=False),
+    "eva mixed": lambda size: of_eva(size, "mixed"),
+    "SimpleViT": lambda size: of_vit_pytorch(size, "vit_pytorch.simple_vit", "SimpleViT"),
+}
+
+
+def images(size: tuple[int, int]) -> Tensor:
+    return torch.randn(2, 3, *size, generator=torch.Generator().manual_seed(0))
+
+
+@pytest.mark.parametrize("size", [TALL, WIDE])
+@pytest.mark.parametrize("name", TIMM)
+def test_a_live_module_opens_and_is_verified(name: str, size: tuple[int, int]) -> None:
+    module = TIMM[name](size)
+    opened = vitviz.load(module)
+    assert opened.verified is True
+    assert opened.config.image_size == opened.preparation.image_size == size
+    assert opened.vit.config.grid == (size[0] // 8, size[1] // 8)
+    close(opened.model(images(size)), module(images(size)).detach())
+
+
+@pytest.mark.parametrize("name", ["vit", "registers", "eva cat"])
+def test_a_timm_folder_states_its_size(name: str, tmp_path: Path) -> None:
+    module = TIMM[name](TALL)
+    written(module, tmp_path, {"model_args": read_module(module) | {"img_size": list(TALL)}})
+    opened = vitviz.load(tmp_path)
+    assert opened.config.image_size == TALL
+    close(opened.model(images(TALL)), module(images(TALL)).detach())
+
+
+def test_a_file_without_a_size_asks_for_it(tmp_path: Path) -> None:
+    module = of_timm(WIDE)
+    written(module, tmp_path)
+    with pytest.raises(PretrainedError, match=r"45 positions are no square grid.*img_size=\(height, width\)"):
+        vitviz.load(tmp_path, num_heads=3)
+    opened = vitviz.load(tmp_path, num_heads=3, img_size=WIDE)
+    close(opened.model(images(WIDE)), module(images(WIDE)).detach())
+
+
+def test_a_table_that_two_grids_fit_says_which_was_read(tmp_path: Path) -> None:
+    module = of_timm(TALL)
+    written(module, tmp_path)  # 1 + 7 x 5 positions, or 6 x 6 without one of [CLS]
+    read = vitviz.load(tmp_path, num_heads=3)
+    assert any("read as a square grid of 6 × 6, without prefix tokens" in note for note in read.notes)
+    opened = vitviz.load(tmp_path, num_heads=3, img_size=TALL)
+    assert not any("square grid" in note for note in opened.notes)
+    close(opened.model(images(TALL)), module(images(TALL)).detach())
+
+
+def test_a_square_table_is_resized_to_another_shape_as_timm_resizes_it(tmp_path: Path) -> None:
+    module = of_timm((48, 48))
+    written(module, tmp_path, {"model_args": {"num_heads": 3, "img_size": 48}})
+    opened = vitviz.load(tmp_path, img_size=WIDE)
+    assert any("learned at 48 px and are resized to images of 32 × 88 px" in note for note in opened.notes)
+    module.set_input_size(WIDE)  # type: ignore[operator]
+    close(opened.model(images(WIDE)), module(images(WIDE)).detach())
+
+
+@pytest.mark.parametrize("kind", ["ViT", "DeiT"])
+def test_transformers_folders_and_modules_of_pairs(kind: str, tmp_path: Path) -> None:
+    config = hf(f"{kind}Config")(**HF | {"image_size": list(TALL)}, attn_implementation="eager")
+    module = hf(f"{kind}ForImageClassification")._from_config(config)
+    shake(module, 1).save_pretrained(tmp_path)
+    expected = module(images(TALL)).logits.detach()
+    for opened in (vitviz.load(tmp_path), vitviz.load(module)):
+        assert opened.config.image_size == TALL
+        close(opened.model(images(TALL)), expected)
+
+
+@pytest.mark.parametrize("kind", ["Dinov2", "Dinov2WithRegisters"])
+def test_a_dinov2_that_its_publisher_cannot_run_is_refused(kind: str) -> None:
+    config = hf(f"{kind}Config")(**HF | {"image_size": list(TALL)})
+    module = hf(f"{kind}ForImageClassification")(config)
+    with pytest.raises(RuntimeError):  # it resizes its 7 x 5 positions as if they were square
+        module(images(TALL))
+    with pytest.raises(PretrainedError, match="positions of a DINOv2 of transformers are a square grid"):
+        vitviz.load(module)
+
+
+SIZES = [(48, 72), (72, 40)]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    "kind", ["ViT", "DeiT", "Dinov2", "Dinov2WithRegisters", "CLIPVision", "SiglipVision"]
+)
+def test_positions_are_resized_as_transformers_interpolates_them(
+    kind: str, size: tuple[int, int], tmp_path: Path
+) -> None:
+    config = hf(f"{kind}Config")(**HF | {"image_size": 56}, attn_implementation="eager")
+    module = shake(hf(f"{kind}Model")._from_config(config), 1)
+    module.save_pretrained(tmp_path)
+    opened = vitviz.load(tmp_path, img_size=size)
+    assert opened.config.image_size == opened.preparation.image_size == size
+    x = images(size)
+    output = module(x, **({} if kind.startswith("Dinov2") else {"interpolate_pos_encoding": True}))
+    tokens = output.last_hidden_state.detach()
+    if kind == "CLIPVision":  # its pooled [CLS] alone is normed
+        tokens = getattr(module, "vision_model", module).post_layernorm(tokens).detach()
+    _, record = opened.model(x, record=("norm",))
+    close(record["norm"], tokens)
+
+
+def test_a_table_of_rows_and_columns_is_stretched_by_both() -> None:
+    table = torch.arange(6, dtype=torch.float32).reshape(1, 6, 1)  # 2 rows, 3 columns
+    assert resize_positions(table, (2, 3), (2, 3)).flatten().tolist() == [0, 1, 2, 3, 4, 5]
+    constant = torch.ones(1, 1 + 6, 4)
+    assert resize_positions(constant, (2, 3), (5, 4)).shape == (1, 1 + 20, 4)
+    rows = torch.tensor([0.0, 0, 0, 1, 1, 1]).reshape(1, 6, 1)
+    stretched = resize_positions(rows, (2, 3), (4, 3)).reshape(4, 3)
+    assert (stretched == stretched[:, :1]).all() and (stretched.diff(dim=0) > 0).all()
+
+
+IMAGES = {
+    f"{height} x {width}": np.random.default_rng(height).integers(0, 256, (height, width, 3), np.uint8)
+    for height, width in ((384, 515), (667, 1000), (200, 400), (100, 33), (60, 60))
+}
+
+
+@pytest.mark.parametrize("crop_pct", [0.875, 0.9, 1.0])
+@pytest.mark.parametrize("crop_mode", ["center", "squash", "border"])
+@pytest.mark.parametrize("size", [(64, 96), (112, 80)])
+def test_inputs_equal_timms(size: tuple[int, int], crop_mode: str, crop_pct: float) -> None:
+    stated = {"crop_mode": crop_mode, "crop_pct": crop_pct, "interpolation": "bicubic"}
+    stated |= {"mean": (0.48, 0.45, 0.4), "std": (0.22, 0.23, 0.24)}
+    transform = peers.create_transform((3, *size), **stated)
+    preparation = read_preparation(Settings({"pretrained_cfg": stated}), size, 3)
+    for image in IMAGES.values():
+        expected = transform(Image.fromarray(image)).numpy()
+        np.testing.assert_allclose(prepare(image, preparation).input, expected, rtol=0, atol=2e-5)
+
+
+@pytest.mark.parametrize("mode", ["shortest", "longest", "squash"])
+def test_inputs_equal_open_clips(mode: str) -> None:
+    open_clip = importlib.import_module("open_clip.transform")
+    transform = open_clip.image_transform((64, 96), is_train=False, resize_mode=mode)
+    preparation = read_preparation(
+        Settings({"vision_cfg": {}, "preprocess_cfg": {"resize_mode": mode}}), (64, 96), 3
+    )
+    for image in IMAGES.values():
+        expected = transform(Image.fromarray(image)).numpy()
+        np.testing.assert_allclose(prepare(image, preparation).input, expected, rtol=0, atol=2e-5)
+
+
+def test_inputs_equal_a_processor_of_height_and_width() -> None:
+    stated = {"size": {"height": 64, "width": 48}, "image_processor_type": "ViTImageProcessor"}
+    processor = hf("ViTImageProcessor")(size=stated["size"])
+    preparation = read_preparation(Settings(processor=stated), (64, 48), 3)
+    assert preparation.image_size == (64, 48)
+    for image in IMAGES.values():
+        expected = np.asarray(processor(Image.fromarray(image), return_tensors="np")["pixel_values"][0])
+        np.testing.assert_allclose(prepare(image, preparation).input, expected, rtol=0, atol=1e-2)
+
+
+@pytest.mark.parametrize(
+    "stated, sentence",
+    [
+        ({"size": {"shortest_edge": 64}, "crop_size": {"height": 64, "width": 48}}, "crop of 64 × 48 px"),
+        ({"size": {"shortest_edge": 64}, "crop_size": {"height": 64}}, "crop_size .* is not understood"),
+    ],
+)
+def test_a_crop_of_another_shape_than_the_resized_image_is_refused(stated: Any, sentence: str) -> None:
+    processor = stated | {"image_processor_type": "CLIPImageProcessor", "do_center_crop": True}
+    with pytest.raises(PretrainedError, match=sentence):
+        read_preparation(Settings(processor=processor), (64, 48), 3)
+
+
+def test_patches_that_are_not_square_and_swins_are_refused_in_a_sentence() -> None:
+    with pytest.raises(PretrainedError, match="its patches are 8 x 4 px; only square patches"):
+        vitviz.load(peers.TimmViT(img_size=32, **SHAPE | {"patch_size": (8, 4)}))
+    swin = peers.TimmSwin(
+        img_size=(64, 32), patch_size=4, window_size=4, embed_dim=12, depths=(2,), num_heads=(3,)
+    )
+    with pytest.raises(PretrainedError, match="only square images of a Swin"):
+        vitviz.load(swin)
+
+
+def test_square_models_keep_their_stored_form_and_identity() -> None:
+    config = ViTConfig(image_size=(32, 32), patch_size=8)  # type: ignore[arg-type]
+    assert config == ViTConfig(image_size=32, patch_size=8) and to_dict(config)["image_size"] == 32
+    tensors = [("a", np.zeros(2, np.float32))]
+    one, pair = Preparation(image_size=32), Preparation(image_size=(32, 32))
+    assert compute_identity(config, one, tensors) == compute_identity(config, pair, tensors)
+    tall = ViTConfig(image_size=TALL, patch_size=8)
+    assert from_dict(json.loads(json.dumps(to_dict(tall)))) == tall
+    assert compute_identity(tall, one, tensors) != compute_identity(config, one, tensors)
+    assert VisionTransformer(tall).pos_embed.shape == (1, 1 + 7 * 5, 96)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("size", [(32,), (32, 0), (32, 48, 3), "32", (32.0, 48)])
+def test_what_is_no_size_is_refused(size: Any) -> None:
+    with pytest.raises(ValueError, match="image_size must be an integer of at least 1, or two"):
+        ViTConfig(image_size=size)
