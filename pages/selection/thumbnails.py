@@ -99,13 +99,14 @@ def draw_architecture(config: ModelConfig, mode: Mode, side_px: int = 72) -> np.
     draw = ImageDraw.Draw(image)
     depths = getattr(config, "depths", None) or getattr(config, "blocks", None)
     blocks = sum(depths) if depths else getattr(config, "depth", 2)
-    grid = min(8, max(1, getattr(config, "image_size", 32) // getattr(config, "patch_size", 8)))
+    grid = [max(1, length // getattr(config, "patch_size", 8)) for length in config.image_shape]
+    rows, columns = (max(1, round(count * min(1, 8 / max(grid)))) for count in grid)
     base = side * 0.5
-    cell = base / grid
-    for row in range(grid):
-        for column in range(grid):
-            x, y = (side - base) / 2 + column * cell, side - base + row * cell
-            fill = palette.line if (row, column) != (grid // 2, grid // 2) else palette.primary
+    cell = base / max(rows, columns)
+    for row in range(rows):
+        for column in range(columns):
+            x, y = (side - columns * cell) / 2 + column * cell, side - rows * cell + row * cell
+            fill = palette.line if (row, column) != (rows // 2, columns // 2) else palette.primary
             draw.rectangle((x, y, x + cell - _SCALE, y + cell - _SCALE), fill=fill)
     step = (side - base - 4 * _SCALE) / max(1, blocks)
     for block in range(blocks):

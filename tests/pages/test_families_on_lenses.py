@@ -57,6 +57,7 @@ FAMILIES: dict[str, ModelConfig] = {
     ),
     "torchvision ViT": VIT,
     "vit-pytorch ViT": replace(VIT, patch_norms=True, head_dim=16, qkv_bias=False),
+    "timm ViT, 56 × 40 px": replace(VIT, image_size=(56, 40), patch_size=4, num_registers=1),
     "timm Swin": replace(SWIN, convention="timm"),
     "torchvision or transformers Swin": SWIN,
 }
@@ -81,7 +82,7 @@ def opened(family: str) -> LoadedModel:
     return LoadedModel(
         model=create_model(config, seed=1),
         config=config,
-        preparation=Preparation(32),
+        preparation=Preparation(config.image_size),
         classes=tuple("abcd"[: config.num_classes]),
         title=f"Mine: {family}",
         trained_on="images",
@@ -129,7 +130,7 @@ def test_a_family_works_on_a_lens_or_the_lens_says_why_not(open_app: OpenApp, fa
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_part_of_the_map_opens_and_its_numbers_are_the_models(family: str) -> None:
     model = opened(family)
-    values = np.random.default_rng(2).normal(size=(3, 32, 32)).astype(np.float32)
+    values = np.random.default_rng(2).normal(size=(3, *model.config.image_shape)).astype(np.float32)
     journey = record_journey(model, values)
     names = [part.id for part in journey.parts if is_openable(part)]
     assert len(names) > 4
