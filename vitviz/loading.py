@@ -57,9 +57,9 @@ def load(
             downloaded into the hub's own cache; a state dict; or a live module, whose weights are copied.
         labels: class names, one per output; None: those of the files.
         step: of a vitviz checkpoint with several moments of its training; None: the last.
-        settings: by timm's names, over what the files state, for every source: num_heads, img_size (a number or
-            (height, width)), mean, std, crop_pct, interpolation, global_pool, act_layer; and where the files state neither: architecture, a name
-            of timm's, or rope_type='none' if there are no rotary positions.
+        settings: by timm's names, over what the files state, for every source: num_heads, img_size (one number, or
+            height and width), mean, std, crop_pct, interpolation, global_pool, act_layer; and where the files state
+            neither: architecture, a name of timm's, or rope_type='none' if there are no rotary positions.
 
     Raises:
         TypeError: if the source is none of these, or a setting is unknown or fixed by the weights.
