@@ -160,7 +160,6 @@ def _size_fields(
         if crop is not None:
             return {"image_size": crop, "resize": "none"}
         height, width = as_shape(image_size)
-        height, width = as_shape(image_size)
         settings.assume(
             "Its image processor resizes nothing (do_resize is false): images of another size than"
             f" {height} × {width} px, which the publisher's model does not take, are resized and cropped here."
@@ -268,7 +267,7 @@ def _read_timm(settings: Settings, image_size: Size) -> dict[str, Any]:
         settings.get("dynamic_img_size") is True
     )  # of timm's model: images have another size than its own
     return {
-        "image_size": dynamic and settings.integer("input_size") or image_size,
+        "image_size": dynamic and settings.size("input_size") or image_size,
         "mean": IMAGENET_MEAN if mean is None else mean,
         "std": IMAGENET_STD if std is None else std,
         "resize": modes[mode],
