@@ -94,6 +94,16 @@ def checkpoint_bytes(checkpoint: Checkpoint, half: bool = False, int8_steps: Col
     return len(header).to_bytes(8, "little") + header + tensor_bytes
 
 
+def pack_model(model: "LoadedModel") -> bytes:
+    """Return a model as a checkpoint of one step without its history, in fp16 where its weights fit."""
+    snapshots = {model.step: model.model.state_dict()}
+    checkpoint = Checkpoint(model.config, model.preparation, None, model.classes, snapshots=snapshots)
+    try:
+        return checkpoint_bytes(checkpoint, half=True)
+    except CheckpointError:  # a weight beyond fp16
+        return checkpoint_bytes(checkpoint)
+
+
 def save_checkpoint(path: str | Path, checkpoint: Checkpoint, half: bool = False) -> None:
     """Write a checkpoint atomically."""
     path = Path(path)

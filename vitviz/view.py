@@ -22,6 +22,7 @@ from vitviz.models.token_layout import TokenLayout, layout_of_layer
 from vitviz.pin import Pin
 from vitviz.plots.attention_images import attention_image, png, sheet
 from vitviz.plots.attention_message import explorer_layers_view
+from vitviz.plots.live_explorer import LiveModel, live_explorer_view, runs_in_browser
 from vitviz.probe.capture import (
     attention_distances,
     capture,
@@ -218,7 +219,7 @@ class View:
             from vitviz.browser.html import render_html
 
             title = f"Attention of {self.model.title}"
-            path.write_text(render_html(title, [self.explorer_message(query)]), "utf-8")
+            path.write_text(render_html(title, [self.live_message(query)]), "utf-8")
         else:
             raise ValueError(f"expected a path that ends in .png or .html, received {path}")
         return path
@@ -248,6 +249,29 @@ class View:
         ]
         ground = seen_crop(self.image, self.model.preparation)
         return explorer_layers_view(scenes, ground, [layer.rows for layer in layers], {"pin": str(pin)})
+
+    def live_message(self, query: Query = None) -> bytes:
+        """Return the data of the explorer with its model, or without one that a browser cannot run.
+
+        Raises:
+            ValueError: as `attention`.
+        """
+        from vitviz.checkpoints import pack_model
+
+        stored = self.explorer_message(query)
+        if not runs_in_browser(self.model.config) or not abilities(self.model.config).class_head:
+            return stored
+        live = LiveModel(
+            config=self.model.config,
+            preparation=self.model.preparation,
+            classes=self.model.classes,
+            checkpoints={self.model.step: pack_model(self.model)},
+            step=self.model.step,
+            layers=[layer.name for layer in self._layers],
+            pixels=self.prepared.input,
+            probabilities=self._probabilities,
+        )
+        return live_explorer_view(stored, live)
 
     @property
     def layout(self) -> TokenLayout:

@@ -1,6 +1,6 @@
 """Build and describe the attention maps of a ViT's heads and of a Swin's windows."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -19,6 +19,7 @@ from vitviz.models.abilities import as_swin
 from vitviz.models.token_layout import TokenLayout, layout_of_layer, stage_of
 from vitviz.pin import Pin
 from vitviz.plots.attention_message import Head, Strip, explorer_layers_view, explorer_view, strip_view
+from vitviz.plots.live_explorer import LiveModel, live_explorer_view, runs_in_browser
 from vitviz.plots.photo import Photo
 from vitviz.probe.explorer_layers import describe_scene
 from vitviz.text import percent
@@ -95,6 +96,40 @@ def build_layers_view(
     if not subject.able.whole_record:
         scenes = [replace(scenes[0], strip_layers=(1,), strip_names=(f"layer {numbers[0]}",))]
     return explorer_layers_view(scenes, ground, layers, options, numbers.index(map_selection.layer))
+
+
+def build_live_view(
+    subject: CapturedSubject,
+    map_selection: MapSelection,
+    ground: Photo,
+    options: Mapping[str, object],
+    steps: Sequence[int] = (),
+) -> bytes:
+    """Return the message of all layers and heads with the model at `steps` (by default the subject's), for a file.
+
+    Where a browser cannot run the model, the message holds no weights.
+    """
+    from vitviz.checkpoints import pack_model
+
+    stored = build_layers_view(subject, map_selection, ground, options)
+    config = subject.model.config
+    if not runs_in_browser(config) or not subject.able.class_head or not subject.able.whole_record:
+        return stored
+    live = LiveModel(
+        config=config,
+        preparation=subject.model.preparation,
+        classes=subject.model.classes,
+        checkpoints={
+            step: pack_model(shared_cache.load_model(subject.choice, step))
+            for step in steps or [subject.step]
+        },
+        step=subject.step,
+        layers=[name for name, _ in subject.windows]
+        or [f"blocks.{at - 1}" for at in subject.captured_layers],
+        pixels=subject.prepared.input,
+        probabilities=subject.probabilities,
+    )
+    return live_explorer_view(stored, live)
 
 
 def describe_attention(subject: CapturedSubject, map_selection: MapSelection, pin: Pin) -> str:

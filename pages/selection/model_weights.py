@@ -8,10 +8,8 @@ from streamlit import runtime
 from pages.stores import catalogue, shared_cache
 from pages.stores.model_choice import ModelChoice
 from vitviz.checkpoint_header import CheckpointError, take_step
-from vitviz.config import CNNConfig, SwinConfig, ViTConfig
-from vitviz.models.parameter_count import parameters
+from vitviz.plots.live_explorer import runs_in_browser
 
-MOST_PARAMETERS = 3_000_000  # the engine's own limit; it also checks operations and options
 MOST_PRIVATE = 4  # weights that a session holds of its own models
 _PRIVATE = "_model_weights"  # session key: identity -> weights, in no cache that others share
 
@@ -21,8 +19,7 @@ def publish(choice: ModelChoice, step: int) -> str:
 
     The address ends in a hash of the content, and only this session's runs keep the file.
     """
-    runs = isinstance(choice.config, ViTConfig | SwinConfig | CNNConfig)
-    if not runs or sum(parameters(choice.config).values()) > MOST_PARAMETERS or not runtime.exists():
+    if not runs_in_browser(choice.config) or not runtime.exists():
         return ""
     raw = _encode(choice, step)
     place = f"weights.{choice.key}.{step}"
@@ -63,12 +60,6 @@ def _read(choice: ModelChoice, step: int) -> bytes:
 
 def _pack(choice: ModelChoice, step: int) -> bytes:
     """Return loaded weights as a checkpoint."""
-    from vitviz.checkpoints import Checkpoint, checkpoint_bytes
+    from vitviz.checkpoints import pack_model
 
-    model = shared_cache.load_model(choice, step)
-    snapshots = {model.step: model.model.state_dict()}
-    checkpoint = Checkpoint(model.config, model.preparation, None, model.classes, snapshots=snapshots)
-    try:
-        return checkpoint_bytes(checkpoint, half=True)
-    except CheckpointError:  # a weight beyond fp16
-        return checkpoint_bytes(checkpoint)
+    return pack_model(shared_cache.load_model(choice, step))

@@ -26,14 +26,14 @@ def view(request: pytest.FixtureRequest) -> View:
 def page(browser: Browser, view: View, tmp_path: Path) -> Iterator[Page]:
     """The file, opened without a network; any request or error fails."""
     file = view.save(tmp_path / "attention.html", query=(2, 2))
-    assert file.stat().st_size < 2 * 2**20
+    assert file.stat().st_size < 2.5e6
     fresh = browser.new_page(viewport={"width": 1100, "height": 1000})
     wrong: list[str] = []
     fresh.on("request", lambda one: wrong.append(one.url) if one.url.startswith("http") else None)
     fresh.on("pageerror", lambda error: wrong.append(str(error)))
     fresh.on("console", lambda one: wrong.append(one.text) if one.type == "error" else None)
     fresh.goto(file.as_uri())
-    expect(fresh.locator(".vv[data-component=explorer_layers][data-ready=true]")).to_be_visible()
+    expect(fresh.locator(".vv[data-component=explorer_live][data-ready=true]")).to_be_visible()
     yield fresh
     fresh.close()
     assert wrong == []

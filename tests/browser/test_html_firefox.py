@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(firefox.PATH is None, reason="no Firefox on this machine"),
 ]
-READY = "!!document.querySelector('.vv[data-component=explorer_layers][data-ready=true]')"
+READY = "!!document.querySelector('.vv[data-component=explorer_live][data-ready=true]')"
 NAME = "document.querySelector('.ax-name span').textContent"
 LAYER = "document.querySelector('[aria-label=Layer]').value"
 WEIGHT = (

@@ -33,7 +33,7 @@ def test_a_page_is_taken_along(visit: Callable[..., Page], slug: str, tmp_path: 
         page.get_by_role("button", name="Download page (HTML)").click()
     file = tmp_path / f"{slug}.html"
     download.value.save_as(file)
-    assert file.stat().st_size < 2 * 2**20
+    assert file.stat().st_size < 2.5e6
     alone = page.context.new_page()
     wrong: list[str] = []
     alone.on("request", lambda one: wrong.append(one.url) if one.url.startswith("http") else None)

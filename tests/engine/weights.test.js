@@ -56,6 +56,31 @@ test('a config of Python that uses an option that the engine lacks is not suppor
   for (const config of lacking) assert.equal(supports(config), false, JSON.stringify(config));
 });
 
+test('a preparation that gives no finite input of this size is refused', () => {
+  const spoil = (change) => () => openModel(changed(({ document }) => change(document.preparation)));
+  assert.throws(
+    spoil((preparation) => (preparation.std = [0])),
+    { message: REFUSED },
+  );
+  assert.throws(
+    spoil((preparation) => (preparation.mean = ['0.5'])),
+    { message: REFUSED },
+  );
+  assert.throws(
+    spoil((preparation) => (preparation.mean = [0.5, 0.5, 0.5])),
+    { message: REFUSED },
+  );
+  assert.throws(
+    spoil((preparation) => (preparation.image_size = 4096)),
+    { message: REFUSED },
+  );
+  assert.throws(
+    spoil((preparation) => (preparation.crop_fraction = 0)),
+    { message: REFUSED },
+  );
+  assert.throws(() => openModel(changed(({ document }) => delete document.preparation)), { message: REFUSED });
+});
+
 test('a model beyond the limits is not supported', () => {
   assert.equal(supports({ ...config, embed_dim: 1024, num_heads: 1, depth: 12 }), false); // parameters
   assert.equal(supports({ ...config, image_size: 96, patch_size: 1, stem: [] }), false); // operations

@@ -13,8 +13,9 @@ const STYLES = { overlay: 'Overlay', heat: 'Heatmap', dim: 'Dim', mask: 'Mask' }
 let instances = 0;
 
 export default class ExplorerOfLayers {
-  constructor({ root, onUnmount }) {
-    Object.assign(this, { root, message: null, group: `layers${(instances += 1)}`, strips: new Set() });
+  /** picked(pin) (optional): true if a click on this token does not pin it. */
+  constructor({ root, onUnmount, picked = () => false }) {
+    Object.assign(this, { root, picked, message: null, group: `layers${(instances += 1)}`, strips: new Set() });
     this.options = { style: 'overlay', grey: true };
     const bar = el(root, 'div', { class: 'vv-row el-bar' });
     this.time = timeline(bar, {
@@ -46,7 +47,7 @@ export default class ExplorerOfLayers {
   }
 
   pick(name, value) {
-    if (name === 'pin') this.setOptions({ pin: value });
+    if (name === 'pin') this.setOptions(this.picked(value) ? {} : { pin: value });
     else if (name === 'head') this.pickHead(value);
     else this.time.jump(value - 1);
   }
@@ -103,6 +104,12 @@ export default class ExplorerOfLayers {
       arrays: this.arraysOf(this.time.at),
     };
     this.draw({ ...this.shown, colors, width });
+  }
+
+  /** Show other weights and another image of the same model; layer, head and options stay. */
+  replace(arrays) {
+    this.message = { ...this.message, arrays };
+    this.show();
   }
 
   update(message, fresh) {

@@ -1,19 +1,25 @@
-// Decode attention weights (16 bits each) and compute the maps and statistics of one query.
+// Decode attention weights (codes of 16 or 8 bits, or floats of the engine) and compute the maps and statistics of one query.
 
 /** Return the weight of a code of `quantise_rows` in a row with this largest weight. */
 export const weightOf = (code, max) => (code / 65535) ** 2 * max;
 
+/** Return the function that reads a stored value in a row with this largest weight. */
+function decoder(codes) {
+  if (codes instanceof Float32Array) return (value) => value;
+  return codes instanceof Uint8Array ? (code, max) => (code / 255) ** 2 * max : weightOf;
+}
+
 /** Read a query's weights from a full matrix: the query's row, or the key's column. */
-function readFull({ codes, maxima, tokens, slots }, base, token, direction, out) {
+function readFull({ codes, maxima, tokens, slots, decode }, base, token, direction, out) {
   if (direction === 'row') {
     const from = (base + token) * slots;
     const max = maxima[base + token];
-    for (let k = 0; k < tokens; k++) out[k] = weightOf(codes[from + k], max);
-  } else for (let q = 0; q < tokens; q++) out[q] = weightOf(codes[(base + q) * slots + token], maxima[base + q]);
+    for (let k = 0; k < tokens; k++) out[k] = decode(codes[from + k], max);
+  } else for (let q = 0; q < tokens; q++) out[q] = decode(codes[(base + q) * slots + token], maxima[base + q]);
 }
 
 /** Read a query's weights in its window, and mark the window's tokens in `seen`. */
-function readWindow({ codes, maxima, tokens, slots, windows }, map, token, direction, out, seen) {
+function readWindow({ codes, maxima, tokens, slots, windows, decode }, map, token, direction, out, seen) {
   const block = windows.shared ? 0 : map;
   const base = map * tokens;
   const window = windows.of[block * tokens + token];
@@ -24,8 +30,8 @@ function readWindow({ codes, maxima, tokens, slots, windows }, map, token, direc
     if (seen) seen[other] = 1;
     out[other] =
       direction === 'row'
-        ? weightOf(codes[(base + token) * slots + s], maxima[base + token])
-        : weightOf(codes[(base + other) * slots + slot], maxima[base + other]);
+        ? decode(codes[(base + token) * slots + s], maxima[base + token])
+        : decode(codes[(base + other) * slots + slot], maxima[base + other]);
   }
 }
 
@@ -44,7 +50,9 @@ export function stack(arrays, tokens, prefix = '') {
     perBlock: slots.data.length / slots.shape[0],
     shared: slots.shape[0] === 1,
   };
-  const self = { codes: codes.data, maxima: arrays[`${prefix}max`].data, tokens, slots: codes.shape[2], windows };
+  const decode = decoder(codes.data);
+  const maxima = arrays[`${prefix}max`].data; // floats need none
+  const self = { codes: codes.data, maxima, tokens, slots: codes.shape[2], windows, decode };
   function read(map, token, direction, out, seen) {
     out.fill(0);
     seen?.fill(windows ? 0 : 1);

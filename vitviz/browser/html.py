@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from html import escape
 from pathlib import Path
+from types import MappingProxyType
 
 from vitviz.plots.blob import read_files
 
@@ -52,12 +53,18 @@ _IMPORT = re.compile(r"(?:(?<=\bfrom ')|(?<=\bnew URL\('))(\.[^']+\.js)(?=')")
 
 
 def render_html(
-    title: str, messages: Sequence[bytes], lead: str = "", weights: Mapping[str, bytes] | None = None
+    title: str,
+    messages: Sequence[bytes],
+    lead: str = "",
+    weights: Mapping[str, bytes] = MappingProxyType({}),
+    *,
+    scripts: bool = False,
 ) -> str:
     """Return the HTML document of some views, with a sentence before them.
 
     Args:
-        weights: checkpoints by the address under which the messages name them; None: they lie beside the file.
+        weights: checkpoints that the document holds, by the address under which messages name them.
+        scripts: True if other checkpoints lie beside the file as scripts (`render_weights`), as on a web host.
 
     Raises:
         FileNotFoundError: if a view's file is missing.
@@ -70,7 +77,7 @@ def render_html(
     code = read_linker() + _START
     digest = base64.b64encode(sha256(code.encode()).digest()).decode()
     return _PAGE.format(
-        policy=_POLICY.format(digest=digest, scripts=" 'self' file:" if weights is None else ""),
+        policy=_POLICY.format(digest=digest, scripts=" 'self' file:" if scripts else ""),
         title=escape(title),
         styles=read_styles([*styles, *(file for file in files if file.endswith(".css"))]),
         lead=f"<p>{escape(lead)}</p>\n" if lead else "",
@@ -78,7 +85,7 @@ def render_html(
         modules=encode(modules.encode()),
         weights="".join(
             f'<script type="text/plain" data-weights="{escape(name)}">{encode(raw)}</script>\n'
-            for name, raw in (weights or {}).items()
+            for name, raw in weights.items()
         ),
         code=code,
     )
@@ -95,6 +102,11 @@ def render_index(title: str, links: Sequence[tuple[str, str, str]]) -> str:
 
 def _embed_message(message: bytes) -> str:
     return f'<section><div><script type="text/plain" data-message>{encode(message)}</script></div></section>'
+
+
+def render_weights(raw: bytes) -> str:
+    """Return a checkpoint as the script that stored_weights.js runs: a file of the disk may load no other kind."""
+    return f"document.currentScript.weights = '{encode(raw)}';\n"
 
 
 def encode(raw: bytes) -> str:

@@ -83,7 +83,7 @@ def draw_pinned(
     pin, ground = selection.get_current().pin, subject.ground(controls.background.seen)
     options = asdict(controls.options) | {"pin": str(pin)}
     get_messages()[KEY] = partial(
-        attention_maps.build_layers_view, subject, controls.map_selection, ground, options
+        attention_maps.build_live_view, subject, controls.map_selection, ground, options
     )
     get_messages().pop(f"{KEY}.strip", None)
     smoothed = " Drawn smoothly; each patch has one weight." if controls.background.smooth else ""

@@ -10,7 +10,7 @@ import streamlit as st
 from pages.frame import page
 from pages.selection import upload
 from pages.stores import runs, session
-from pages.train.lab import lab_controls, race, recipe_form, run_view, settings
+from pages.train.lab import lab_controls, race, recipe_form, run_view, running_page, settings
 from vitviz.analysis.run_comparison import time_to_accuracy
 from vitviz.text import percent, plain, reason
 from vitviz.training import permissions
@@ -115,7 +115,9 @@ def draw_actions(run: Run, show_run: Callable[[str], None]) -> None:
         label = "Delete this run" if editable else "Remove from my table"
         st.button(label, key="live_lab._delete", on_click=_delete_run, args=(run,))
     if editable:
-        _draw_sharing(run)
+        with st.container(horizontal=True):
+            _draw_sharing(run)
+            running_page.draw(run)
 
 
 def _draw_sharing(run: Run) -> None:

@@ -79,6 +79,15 @@ function scaleCodes(name, { shape, data }, table, bytes, start) {
   );
 }
 
+/** Refuse a preparation that gives this model no finite input. */
+function checkPreparation(preparation, { in_chans: channels, image_size: side }) {
+  const { mean, std, image_size: stated, crop_fraction: share = 1, pixel_range: range = 255 } = preparation ?? {};
+  const areNumbers = (values) => Array.isArray(values) && values.length === channels && values.every(Number.isFinite);
+  const isInput = areNumbers(mean) && areNumbers(std) && std.every((value) => value > 0) && stated === side;
+  if (!isInput || !(share > 0 && share <= 16) || !(range > 0 && range < Infinity))
+    refuse('its preparation does not give what the model takes');
+}
+
 /**
  * Return the model {config, preparation, classes, step, weights, at(name), has(name)} of a checkpoint's bytes.
  *   step: which of the stored ones; undefined: the last.
@@ -88,6 +97,7 @@ export function openModel(buffer, step) {
   const { table, document, start } = readHeader(bytes);
   const { config, preparation, classes } = isObject(document) ? document : {};
   if (!supports(config)) refuse('the engine does not run this config');
+  checkPreparation(preparation, config);
   if (!Array.isArray(classes) || !classes.every((name) => typeof name === 'string'))
     refuse('the classes have no names');
   if (config.num_classes && classes.length !== config.num_classes) refuse('there is not one class name per output');

@@ -206,6 +206,20 @@ function centre({ digit, row, column }, size) {
   return { shown: resample(grain, size, size, 'bicubic').data, frame: null };
 }
 
+/** Return the frame that a model of `size` px reads of a digit on even ground {data, width, height}; null without one. */
+export function prepareGrey(photo, size) {
+  const scale = SIDE / Math.max(photo.width, photo.height);
+  const [width, height] = [photo.width, photo.height].map((px) => Math.max(1, Math.round(px * scale)));
+  const small = resample(photo, width, height, 'box');
+  const ground = middle([...small.data.subarray(0, width), ...small.data.subarray((height - 1) * width)]);
+  const square = new Uint8ClampedArray(SIDE * SIDE).fill(ground);
+  const [top, left] = [(SIDE - height) >> 1, (SIDE - width) >> 1];
+  for (let r = 0; r < height; r++) square.set(small.data.subarray(r * width, (r + 1) * width), (top + r) * SIDE + left);
+  const ink = findInk(square);
+  const found = ink && cut(ink);
+  return found ? centre(found, size).shown : null;
+}
+
 /**
  * Return {shown: grey values (S, S), pixels: the model's input, frame: the seen square or null} of strokes; null where
  * only the server can prepare them, such as a pad whose edge is full of ink.

@@ -2,13 +2,21 @@
 
 const same = (a, b) => a.length === b.length && a.every((value, i) => value === b[i]);
 
-/** Create an image loader: show(message, drawn) decodes a message's image if it is new, then calls drawn. */
+/**
+ * Create an image loader: show(message, drawn) decodes a message's image if it is new, then calls drawn; an image that was
+ * made in the browser (`bitmap`) needs no decoding.
+ */
 export function photo(root) {
   let last = null;
   return {
     bitmap: null,
     show({ header, arrays }, drawn) {
-      const { data } = arrays.photo;
+      const { data, bitmap: made } = arrays.photo;
+      if (made) {
+        Object.assign(this, { bitmap: made });
+        last = null;
+        return drawn(made);
+      }
       if (last && same(last, data)) {
         if (this.bitmap) drawn(this.bitmap);
         return;

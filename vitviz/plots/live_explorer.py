@@ -1,0 +1,84 @@
+"""Pack the attention explorer together with its model, which the browser runs on other images (explorer_live.js)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitviz.config import CNNConfig, ModelConfig, Preparation, SwinConfig, ViTConfig, to_dict
+from vitviz.models.parameter_count import parameters
+from vitviz.plots.blob import name_files, open_blob, pack, read_files, unpack_arrays
+
+MOST_PARAMETERS = 3_000_000  # the engine's own limit; limits.js also checks operations and options
+FILES = tuple(
+    f"vitviz/browser/{name}"
+    for name in ("explorer_live.js", "explorer_live.css", "explorer_layers.css", "explorer.css")
+)
+
+
+def runs_in_browser(config: ModelConfig) -> bool:
+    """Return True if the engine may run a model; what limits.js refuses beyond this keeps its stored picture."""
+    known = isinstance(config, ViTConfig | SwinConfig | CNNConfig)
+    square = len(set(config.image_shape)) == 1
+    return known and square and sum(parameters(config).values()) <= MOST_PARAMETERS
+
+
+@dataclass(frozen=True, eq=False)
+class LiveModel:
+    """A model that a page runs.
+
+    Attributes:
+        checkpoints: by step, each with one step.
+        step: the one that is shown first.
+        layers: names of the blocks in records.
+        pixels: (C, S, S), the stored image as the model takes it.
+        probabilities: (classes), of the stored image.
+    """
+
+    config: ModelConfig
+    preparation: Preparation
+    classes: tuple[str, ...]
+    checkpoints: Mapping[int, bytes]
+    step: int
+    layers: Sequence[str]
+    pixels: NDArray[np.float32]
+    probabilities: NDArray[np.float32]
+
+    @property
+    def addresses(self) -> dict[int, str]:
+        """Names of the checkpoints by step: hashes of their content."""
+        return {step: f"{blake2b(raw, digest_size=8).hexdigest()}" for step, raw in self.checkpoints.items()}
+
+
+def live_explorer_view(stored: bytes, model: LiveModel, folder: str = "") -> bytes:
+    """Return the explorer of all layers with its model; it names its own files.
+
+    Args:
+        stored: of `explorer_layers_view`: what is shown before the model has run, and where it cannot.
+        folder: where the checkpoints lie as scripts ('weights/'); empty: the message holds them.
+    """
+    files = name_files(read_files(stored))
+    header, _ = open_blob(stored[len(files) :])
+    arrays = dict(unpack_arrays(stored[len(files) :]))
+    addresses = model.addresses
+    if not folder:
+        arrays |= {addresses[step]: np.frombuffer(raw, np.uint8) for step, raw in model.checkpoints.items()}
+    steps = sorted(model.checkpoints)
+    live: dict[str, Any] = {
+        "steps": steps,
+        "at": steps.index(model.step),
+        "weights": [f"{folder}{addresses[step]}.js" if folder else addresses[step] for step in steps],
+        "records": [f"{name}.attn" for name in model.layers],
+        "heads_over_all": isinstance(model.config, ViTConfig),
+        "preparation": to_dict(model.preparation),
+        "classes": list(model.classes),
+    }
+    header.pop("arrays")
+    return name_files(FILES) + pack(
+        header | {"live": live}, **arrays, pixels=model.pixels, probabilities=model.probabilities
+    )
