@@ -1,5 +1,7 @@
-"""Read one parameter at every snapshot without loading the rest of the files."""
+"""Read one parameter at every snapshot, or at every moment of a recorded training, without loading the rest."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -8,8 +10,83 @@ from numpy.typing import NDArray
 
 from pages.stores import catalogue
 from pages.stores.model_choice import ModelChoice
+from vitviz.growth import Growth, find_growth, load_growth
+from vitviz.plots.training_moments import TrainingMoments
+from vitviz.text import percent
 
 FloatArray = NDArray[np.float32]
+_RECORDED = {"pos_embed": "positions", "patch_embed.proj.weight": "embedding"}
+
+
+@dataclass(frozen=True, eq=False)
+class ParameterHistory:
+    """A parameter at every moment, with the index of the shown one."""
+
+    values: list[FloatArray]
+    moments: TrainingMoments
+    shown: int
+
+    @property
+    def names(self) -> list[str]:
+        """Return every moment in words."""
+        return [self.moments.name(place) for place in range(len(self.values))]
+
+
+def find_recorded(choice: ModelChoice) -> Growth | None:
+    """Return the recorded training of a shipped model; None if there is none, or if its file is damaged."""
+    path = find_growth(choice.path.stem) if choice.key.startswith("checkpoint:") and choice.path else None
+    try:
+        return None if path is None else load_growth(path)
+    except (OSError, ValueError):
+        return None
+
+
+def describe_recorded(choice: ModelChoice, growth: Growth) -> str:
+    """Return how a recorded training differs from the model's own; '' if it is the same."""
+    if growth.is_shipped:
+        return ""
+    trained = choice.accuracy is not None and f" instead of {percent(choice.accuracy)}"
+    return (
+        f"Play shows another run of the same recipe: {growth.epochs[-1]:.0f} epochs, test accuracy"
+        f" {percent(growth.test_accuracy)}{trained or ''}."
+    )
+
+
+def read_history(choice: ModelChoice, name: str, step: int) -> ParameterHistory | None:
+    """Return a parameter at the moments of the model's recorded training, else at its snapshots; None if missing.
+
+    A recorded training of another run is followed by the shown step of the model itself.
+    """
+    growth = find_recorded(choice)
+    if growth is None or name not in _RECORDED:
+        history = read_parameter(choice, name)
+        if not history:
+            return None
+        steps = [moment for moment, _ in history]
+        moments = TrainingMoments(steps, list_epochs(choice, steps), len(steps))
+        return ParameterHistory([values for _, values in history], moments, _find_nearest(steps, step))
+    own = read_tensor(choice, step, name)
+    values = [*getattr(growth, _RECORDED[name])]
+    moments = list_moments(growth)
+    if own is None or (growth.is_shipped and step in moments.steps):
+        return ParameterHistory(values, moments, _find_nearest(moments.steps, step))
+    moments, place = moments.insert(step, get_epoch(choice, step), growth.is_shipped)
+    return ParameterHistory([*values[:place], own.reshape(values[0].shape), *values[place:]], moments, place)
+
+
+def list_moments(growth: Growth) -> TrainingMoments:
+    """Return the moments of a recorded training."""
+    steps, note = growth.steps.tolist(), "" if growth.is_shipped else "another run"
+    return TrainingMoments(steps, growth.epochs.tolist(), len(steps), note)
+
+
+def get_epoch(choice: ModelChoice, step: int) -> float:
+    """Return a step's epoch; 0 if the model's file does not say how long one is."""
+    return (list_epochs(choice, [step]) or [0.0])[0]
+
+
+def _find_nearest(steps: Sequence[int], step: int) -> int:
+    return int(np.abs(np.array(steps) - step).argmin())
 
 
 def read_parameter(choice: ModelChoice, name: str) -> list[tuple[int, FloatArray]]:
@@ -50,11 +127,10 @@ def compute_frames(shared: int, counts: list[int]) -> list[int]:
     return [int(shared * (count - 1) / max(1, longest - 1) + 0.5) for count in counts]
 
 
-def describe_steps(choice: ModelChoice, steps: list[int]) -> list[str]:
+def list_epochs(choice: ModelChoice, steps: list[int]) -> list[float]:
+    """Return the epoch of every step; empty if the model's file does not say how long one is."""
     per_step = _epochs_per_step(choice)
-    if per_step is None:
-        return [f"step {step:,}" for step in steps]
-    return [f"step {step:,} · epoch {step * per_step:.3g}" for step in steps]
+    return [] if per_step is None else [step * per_step for step in steps]
 
 
 def _epochs_per_step(choice: ModelChoice) -> float | None:

@@ -10,6 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import frames_sent, paper
 from vitviz.analysis import position_similarity
+from vitviz.growth import find_growth, load_growth
 from vitviz.plots.theme import PALETTES
 
 pytestmark = pytest.mark.browser
@@ -118,3 +119,25 @@ def test_every_view_draws_in_the_dark(visit: Visit) -> None:
         )
         expect(page.get_by_text("The mathematics")).to_be_visible()
         assert paper(page) == PALETTES["dark"].paper
+
+
+def test_play_passes_between_the_stored_steps_and_ends_on_the_last(visit: Visit) -> None:
+    """The step in words is the place's own, and the maps are mixed from those of the steps around it."""
+    page = visit("positions?model=checkpoint:digits_vit&positions.left=model&positions.right=nothing")
+    page.emulate_media(reduced_motion="no-preference")
+    stage = view(page, "similarity_view")
+    seen = stage.evaluate(
+        """node => new Promise((resolve) => {
+          const words = node.querySelector('.sim-time span');
+          const seen = [];
+          new MutationObserver(() => {
+            seen.push(words.textContent);
+            if (/2,429/.test(words.textContent)) resolve(seen);
+          }).observe(words, { childList: true, characterData: true, subtree: true });
+          node.querySelector('.sim-time button').click();
+        })"""
+    )
+    steps = [int(re.match(r"step ([\d,]+)", words)[1].replace(",", "")) for words in seen]
+    assert steps == sorted(steps) and steps[-1] == 2429
+    stored = load_growth(find_growth("digits_vit")).steps.tolist()
+    assert set(steps) - set(stored), "steps between the stored ones are shown"

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from vitviz.plots import theme
 from vitviz.plots.blob import pack
 from vitviz.plots.chart import Chart
+from vitviz.plots.training_moments import TrainingMoments
 
 FloatArray = NDArray[np.floating[Any]]
 
@@ -40,8 +41,13 @@ def heads_view(
     lines: Sequence[Line],
     patch_px: float,
     shown_step: int,
+    training: TrainingMoments | None = None,
 ) -> bytes:
     """Return the component data of heads against depth; the first series is filled, the others are outlined.
+
+    Args:
+        shown_step: the last one of `steps` with this number is shown first.
+        training: the moments of `steps`; by default all belong to one run.
 
     Raises:
         ValueError: if a series does not have one value per step.
@@ -64,7 +70,8 @@ def heads_view(
     header = {
         "series": [heads.label for heads in series],
         "steps": list(steps),
-        "shown": list(steps).index(shown_step),
+        "shown": len(steps) - 1 - [*reversed(steps)].index(shown_step),
+        "training": training or TrainingMoments(list(steps), (), len(steps)),
         "axis": axis,
         "unit": unit,
         "lines": [{"value": line.value, "label": line.label} for line in lines],

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from vitviz.analysis.filters import FloatArray, Rebuilding, to_bytes
 from vitviz.plots.blob import pack
+from vitviz.plots.training_moments import TrainingMoments
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +22,7 @@ class Sheet:
     shares: FloatArray | None = None  # (moments, k); None for raw filters
     moments: Sequence[str] = ("",)
     told: Sequence[str] = ("",)  # one computed sentence per moment
+    training: TrainingMoments | None = None
 
 
 def tiles(

@@ -12,6 +12,7 @@ from vitviz.plots import theme
 from vitviz.plots.blob import describe, pack
 from vitviz.plots.chart import Chart
 from vitviz.plots.theme import DIVERGING, PALETTES, Mode, colorscale
+from vitviz.plots.training_moments import TrainingMoments
 
 FloatArray = NDArray[np.floating[Any]]
 NO_RANGE = 1e-3  # of the limit: less is rounding
@@ -32,6 +33,7 @@ class Panel:
     similarity: FloatArray  # (moments, N, N)
     moments: Sequence[str] = ("",)
     told: Sequence[str] = ("",)  # one computed sentence per moment
+    training: TrainingMoments | None = None
 
 
 def _describe_panel(panel: Panel, limit: float, own_scale: bool) -> dict[str, Any]:

@@ -83,11 +83,16 @@ def frame(subject: LoadedModel, held_out: HeldOut | None) -> Frame:
 def judge(subject: LoadedModel, held_out: HeldOut) -> Predictions:
     """Classify held-out images."""
     logits = capture(subject.model, held_out.inputs, record=("logits",), batch_size=64).logits
-    given, labels = subject.probabilities(logits), held_out.labels
+    return summarise_predictions(subject.probabilities(logits), held_out, subject.classes)
+
+
+def summarise_predictions(given: FloatArray, held_out: HeldOut, classes: tuple[str, ...]) -> Predictions:
+    """Summarise the probabilities (n, classes) of held-out images."""
+    labels = held_out.labels
     worst = mistakes.most_wrong(given, labels, WORST)
-    words = tuple(f"{subject.classes[labels[i]]} ({percent(given[i, labels[i]], 0)})" for i in worst)
+    words = tuple(f"{classes[labels[i]]} ({percent(given[i, labels[i]], 0)})" for i in worst)
     guesses = given.argmax(axis=1)
-    counts = mistakes.confusion_counts(labels, guesses, len(subject.classes))
+    counts = mistakes.confusion_counts(labels, guesses, len(classes))
     true = given[np.arange(len(labels)), labels]
     return Predictions(held_out, guesses, true, counts, np.ascontiguousarray(held_out.pictures[worst]), words)
 

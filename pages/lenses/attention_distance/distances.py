@@ -14,10 +14,11 @@ from pages.selection import selection
 from pages.stores import background_jobs, catalogue, parameter_history, shared_cache
 from pages.stores.model_choice import ModelChoice
 from vitviz.analysis.distance import AttentionDistances, spread_of_heads, uniform_distance_px
-from vitviz.data.datasets import default_pictures
+from vitviz.data.datasets import default_pictures, find_note
 from vitviz.data.image_preprocessing import prepare_batch
 from vitviz.models.abilities import abilities
 from vitviz.models.loaded_model import LoadedModel
+from vitviz.plots.training_moments import TrainingMoments
 from vitviz.probe import capture, gradients
 
 REACH_FUNCTIONS = (gradients.gradient_maps, gradients.mean_reach_px)
@@ -51,6 +52,15 @@ class HeadStatistics:
 
     mean: FloatArray
     spread: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedDistances:
+    """Statistics of the heads at the moments of a recorded training, and how it differs from the model's own."""
+
+    moments: TrainingMoments
+    heads: list[HeadStatistics]
+    note: str
 
 
 MOST_SNAPSHOTS = 12  # a live run stores forty
@@ -204,6 +214,26 @@ def _load_training(
         return summarise_heads(measure_distances(model, images, measure), measure)
 
     return TrainingDistances(steps, measure_step)
+
+
+def load_recorded(
+    choice: ModelChoice, step: int, images: ImageSet, measure: HeadMeasure, heads: HeadStatistics
+) -> RecordedDistances | None:
+    """Return a shipped model's recorded distances with those of the shown step; None for other images or measures."""
+    growth = parameter_history.find_recorded(choice)
+    pictures = default_pictures(choice.trained_on, choice.preparation.in_chans)
+    if growth is None or images != ImageSet(pictures, growth.images) or measure != HeadMeasure():
+        return None
+    recorded = [*map(HeadStatistics, growth.distance_px, growth.distance_sd)]
+    moments = parameter_history.list_moments(growth)
+    if not growth.is_shipped or step not in moments.steps:
+        moments, place = moments.insert(step, parameter_history.get_epoch(choice, step), growth.is_shipped)
+        recorded.insert(place, heads)
+    note = parameter_history.describe_recorded(choice, growth)
+    measured_on = growth.image.partition(":")[0]
+    if measured_on != pictures:
+        note = f"{note} It is measured on {growth.images} images of {find_note(measured_on).title}."
+    return RecordedDistances(moments, recorded, note)
 
 
 def draw_training(training: TrainingDistances) -> None:

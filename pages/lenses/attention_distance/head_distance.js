@@ -5,6 +5,7 @@ import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
 import { timeline } from '../../../vitviz/browser/kit/player.js';
 import { blit, heat } from '../../../vitviz/browser/kit/pixels.js';
+import { nameMoment, surround } from '../../../vitviz/browser/kit/training_moments.js';
 import { counted, percent } from '../../../vitviz/browser/kit/text.js';
 import { SEQUENTIAL_LUT, headColor, rampImage } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { mix } from '../../../vitviz/browser/kit/motion.js';
@@ -12,6 +13,7 @@ import { Plot } from '../../../vitviz/browser/kit/plot.js';
 
 const PLOT_LABEL =
   'Distance of each head by layer. Left and right arrows: layer; up and down arrows: head; Enter: select the head.';
+const FLOW_MS = 150; // from one moment of a training to the next
 const GAP = 32; // as in the style sheet
 const LEAST_SIDE = 200; // as in the style sheet
 
@@ -22,11 +24,12 @@ export default class HeadDistance {
     this.time = timeline(root, {
       class: 'hd-time',
       last: () => this.shape[0] - 1,
-      words: (at) => `step ${counted(this.message.header.steps[at])}`,
+      words: (place) => nameMoment(this.message.header.training, place),
       show: () => this.draw(),
       dwell: 50,
       first: 500,
       ms: 450,
+      flow: FLOW_MS,
       file: 'attention_distance_training',
       faces: { play: ['▶ Play', 'Play through training'], pause: ['❚❚ Pause', 'Pause'] },
     });
@@ -81,10 +84,8 @@ export default class HeadDistance {
 
   /** Interpolate between snapshots, so that dots move smoothly. */
   value(name, layer, head) {
-    const { place } = this.time;
-    const low = Math.floor(place);
-    const high = Math.min(low + 1, this.shape[0] - 1);
-    return mix(this.at(name, low, layer, head), this.at(name, high, layer, head), place - low);
+    const [low, high, share] = surround(this.message.header.training, this.time.place);
+    return mix(this.at(name, low, layer, head), this.at(name, high, layer, head), share);
   }
 
   scale() {
@@ -181,7 +182,7 @@ export default class HeadDistance {
     this.side.style.flexBasis = `${width}px`;
     this.map.node.style.display = offsets ? 'block' : 'none';
     this.title.textContent = `Layer ${layer + 1}, head ${head + 1} · ${header.series[series]}`;
-    const other = offsets ? ` The map is available at step ${header.steps[header.shown]}.` : '';
+    const other = offsets ? ` The map is available at step ${counted(header.steps[header.shown])}.` : '';
     const mapNote = ` Map: mean attention by offset from the query (centre), up to ${share}.`;
     this.note.textContent = `${text}.${shown ? mapNote : other}`;
     this.announce(`${this.title.textContent}: ${text}`);

@@ -1,5 +1,6 @@
 """Distances of every head of a ViT against depth, one head in detail, and a suggested model with a wider range."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,7 +12,12 @@ from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.attention_distance import captions, distances, reach
 from pages.lenses.attention_distance.distance_controls import AXES, UNITS, DistanceControls, read_controls
-from pages.lenses.attention_distance.distances import FloatArray, HeadStatistics, TrainingDistances
+from pages.lenses.attention_distance.distances import (
+    FloatArray,
+    HeadStatistics,
+    RecordedDistances,
+    TrainingDistances,
+)
 from pages.selection import selection
 from pages.stores import catalogue, shared_cache
 from pages.stores.model_choice import ModelChoice
@@ -52,10 +58,13 @@ def draw(model: LoadedModel) -> None:
     choice = selection.get_model_choice()
     measured = measure_model(model, controls)
     training = None
-    if controls.training:
+    recorded = distances.load_recorded(
+        choice, model.step, controls.images, controls.head_measure, measured.heads
+    )
+    if controls.training and recorded is None:
         training = distances.load_training(choice, model.step, controls.images, controls.head_measure)
         training.heads.setdefault(model.step, measured.heads)
-    draw_heads(measured, training)
+    draw_heads(measured, training, recorded if controls.training else None)
     progress_slot, suggestion_slot = st.container(), st.container()
     draw_head(measured)
     if controls.measure == "distance":
@@ -98,16 +107,22 @@ def compute_offset_maps(head_distances: analysis.AttentionDistances, grid: tuple
     return np.stack([[analysis.offset_map(head, grid) for head in layer] for layer in attn])
 
 
-def draw_heads(measured: MeasuredModel, training: TrainingDistances | None) -> None:
-    """Draw heads against depth at the selected step, or at all snapshots once they are measured."""
+def draw_heads(
+    measured: MeasuredModel, training: TrainingDistances | None, recorded: RecordedDistances | None
+) -> None:
+    """Draw heads against depth at the selected step, or at all moments once they are measured or if recorded."""
     step, measure = measured.model.step, measured.controls.measure
     heads = {step: measured.heads}
     if training is not None and training.is_complete:
         heads = training.heads
-    steps = tuple(sorted(heads))
+    steps: Sequence[int] = tuple(sorted(heads))
+    statistics = [heads[step] for step in steps]
+    if recorded is not None:
+        steps, statistics = recorded.moments.steps, recorded.heads
     message = heads_view(
-        series=make_series(measured, [heads[step] for step in steps]),
+        series=make_series(measured, statistics),
         steps=steps,
+        training=None if recorded is None else recorded.moments,
         axis=AXES[measure],
         unit=UNITS[measure],
         lines=make_lines(measured),
@@ -125,7 +140,8 @@ def draw_heads(measured: MeasuredModel, training: TrainingDistances | None) -> N
     random_px = None if measured.random is None else measured.random.values[0]
     count = measured.controls.images.count
     corner_px = analysis.corner_distance_px(measured.layout.grid, measured.layout.patch_px)
-    page.caption(captions.describe_distances(means, measured.uniform_px, corner_px, count, random_px))
+    sentences = captions.describe_distances(means, measured.uniform_px, corner_px, count, random_px)
+    page.caption(sentences if recorded is None else f"{sentences} {recorded.note}".rstrip())
 
 
 def make_series(measured: MeasuredModel, statistics: list[HeadStatistics]) -> list[HeadSeries]:

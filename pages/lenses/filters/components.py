@@ -66,7 +66,8 @@ def draw() -> None:
     payload = plots.tiles(sheets, COLUMNS, frame, word, summed=summed)
     mount_tiles(payload, key="filters.tiles")
     sentences = (_describe_model(model, controls.grey) for model in models)
-    page.caption(" ".join((*sentences, captions.describe_tile(word))))
+    notes = dict.fromkeys(model.training_note for model in models if model.training_note)
+    page.caption(" ".join((*sentences, captions.describe_tile(word), *notes)))
     page.drawers(
         "filters.components",
         math=page.read_math(__file__),
@@ -87,10 +88,14 @@ def _create_sheet(model: sources.FilterHistory, controls: FilterControls) -> plo
     weights = [_average_channels(snapshot, controls.grey) for snapshot in model.weights]
     if controls.kind == "raw":
         maps = np.stack([snapshot[: controls.count] for snapshot in weights])
-        return plots.Sheet(model.title, model.note, maps, None, model.moments, [""] * len(maps))
+        return plots.Sheet(
+            model.title, model.note, maps, None, model.moments, [""] * len(maps), training=model.training
+        )
     maps, shares = _compute_components(weights, controls.count)
     sentences = [captions.describe_shares(share) for share in shares]
-    return plots.Sheet(model.title, model.note, maps, shares, model.moments, sentences)
+    return plots.Sheet(
+        model.title, model.note, maps, shares, model.moments, sentences, training=model.training
+    )
 
 
 def _describe_model(model: sources.FilterHistory, grey: bool) -> str:

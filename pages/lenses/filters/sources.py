@@ -11,6 +11,7 @@ from vitviz.analysis import filters
 from vitviz.config import ModelConfig, SwinConfig, ViTConfig
 from vitviz.models.abilities import abilities
 from vitviz.models.zoo import create_model
+from vitviz.plots.training_moments import TrainingMoments
 from vitviz.probe.capture import as_array
 
 SEED = 0
@@ -29,6 +30,8 @@ class FilterHistory:
     moments: list[str]
     frame: int
     trained: bool
+    training: TrainingMoments | None = None
+    training_note: str = ""  # a sentence if its moments are those of another run
 
     @property
     def selected_weights(self) -> filters.FloatArray:
@@ -51,19 +54,24 @@ def get_parameter_name(config: ModelConfig) -> str:
 def load_filters(choice: ModelChoice, step: int | None) -> FilterHistory:
     """Load a model's filters at all snapshots; `step` (None: the last) is selected."""
     name = get_parameter_name(choice.config)
-    history = parameter_history.read_parameter(choice, name)
+    history = parameter_history.read_history(choice, name, choice.last_step if step is None else step)
     trained = choice.trained_on is not None
     dataset = catalogue.get_dataset_title(choice.trained_on) if choice.trained_on else ""
     note = f"trained on {dataset}" if dataset else "random weights"
     if dataset and choice.title.startswith(dataset):  # stands above the note
         note = ""
-    if history:
-        steps = [moment for moment, _ in history]
-        weights = [snapshot for _, snapshot in history]
-        selected = steps[-1] if step is None else step
-        frame = int(np.abs(np.array(steps) - selected).argmin())
+    if history is not None:
+        recorded = parameter_history.find_recorded(choice)
+        difference = "" if recorded is None else parameter_history.describe_recorded(choice, recorded)
         return FilterHistory(
-            choice.title, note, weights, parameter_history.describe_steps(choice, steps), frame, trained
+            choice.title,
+            note,
+            history.values,
+            history.names,
+            history.shown,
+            trained,
+            training=history.moments,
+            training_note=difference,
         )
     nouns = selection.get_current()
     loaded = shared_cache.load_model(choice, nouns.step if choice.key == nouns.model else None)
@@ -80,6 +88,7 @@ def subtract_first_snapshot(model: FilterHistory) -> FilterHistory:
         weights=[weights - start for weights in model.weights[1:]],
         moments=model.moments[1:],
         frame=max(0, model.frame - 1),
+        training=None if model.training is None else model.training.without_first(),
     )
 
 

@@ -8,11 +8,13 @@ import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
 import { gridNavigation, nameGrid } from '../../../vitviz/browser/kit/grid.js';
 import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
 import { DIVERGING_LUT, inkOn, legend } from '../../../vitviz/browser/kit/colour_ramp.js';
+import { blend, nameMoment, surround } from '../../../vitviz/browser/kit/training_moments.js';
 import { counted, signed } from '../../../vitviz/browser/kit/text.js';
 
 const GUT = 4;
 const BARS = 34;
 const TILE_FRAME_MS = 420;
+const TILE_FLOW_MS = 150;
 
 export default class TilesView {
   constructor({ root, onUnmount }) {
@@ -29,9 +31,10 @@ export default class TilesView {
     this.time = timeline(this.left, {
       class: 'ti-time',
       last: () => this.frames - 1,
-      words: () => this.momentWords(),
+      words: () => this.momentWords(this.moving),
       show: () => this.drawAll(),
       dwell: TILE_FRAME_MS,
+      flow: TILE_FLOW_MS,
       file: 'filters_training',
     });
     this.head = el(this.right, 'div', { class: 'ti-title' });
@@ -52,8 +55,21 @@ export default class TilesView {
     return this.message.arrays[`tiles${s}`].shape;
   }
 
+  /** A sheet's place among its own moments; sheets with fewer moments stretch theirs. */
+  placeOf(s) {
+    return (this.time.place * (this.shape(s)[0] - 1)) / Math.max(1, this.frames - 1);
+  }
+
   frameOf(s) {
-    return Math.round((this.time.at * (this.shape(s)[0] - 1)) / Math.max(1, this.frames - 1));
+    return Math.round(this.placeOf(s));
+  }
+
+  /** `size` values from `start` on of a sheet's array at the timeline's place, interpolated between moments. */
+  valuesAt(s, name, start, size) {
+    const { data, shape } = this.message.arrays[`${name}${s}`];
+    const stride = shape.slice(1).reduce((product, length) => product * length, 1);
+    const around = surround(this.message.header.sheets[s].training ?? { joined: 0 }, this.placeOf(s));
+    return blend(data, stride, around, start, size);
   }
 
   columnsOf(s) {
@@ -65,25 +81,22 @@ export default class TilesView {
   }
 
   bytesAt(s, k) {
-    const [, n, p, , c] = this.shape(s);
-    const size = p * p * c;
-    const from = (this.frameOf(s) * n + k) * size;
-    return this.message.arrays[`tiles${s}`].data.subarray(from, from + size);
+    const [, , p, , c] = this.shape(s);
+    return this.valuesAt(s, 'tiles', k * p * p * c, p * p * c);
   }
 
   ends(s, k) {
-    const at = 2 * (this.frameOf(s) * this.shape(s)[1] + k);
-    const { data } = this.message.arrays[`ends${s}`];
-    return [data[at], data[at + 1]];
+    return this.valuesAt(s, 'ends', 2 * k, 2);
   }
 
-  weight(s, k, i) {
+  /** The weights of a tile. */
+  weights(s, k) {
     const [lo, hi] = this.ends(s, k);
-    return lo + (this.bytesAt(s, k)[i] / 255) * (hi - lo);
+    return Float32Array.from(this.bytesAt(s, k), (byte) => lo + (byte / 255) * (hi - lo));
   }
 
   share(s, k) {
-    return this.message.arrays[`shares${s}`]?.data[this.frameOf(s) * this.shape(s)[1] + k];
+    return this.message.arrays[`shares${s}`] && this.valuesAt(s, 'shares', k, 1)[0];
   }
 
   tileImage(s, k) {
@@ -138,8 +151,8 @@ export default class TilesView {
     const main = Math.min(this.right.wanted, grown(240));
     const { word, sheets } = this.message.header;
     this.head.textContent = `${word[0].toUpperCase()}${word.slice(1)} ${k + 1} of ${n}`;
-    const { title, moments } = sheets[this.active];
-    this.note.textContent = [title, moments[this.frameOf(this.active)]].filter(Boolean).join(' · ');
+    const { title } = sheets[this.active];
+    this.note.textContent = [title, this.momentWords(this.active)].filter(Boolean).join(' · ');
     blit(this.big.size(main, main), this.tileImage(this.active, k), 0, 0, main, main);
     this.big.node.setAttribute('aria-label', `${this.head.textContent}, enlarged`);
     const [lo, hi] = this.ends(this.active, k);
@@ -161,13 +174,14 @@ export default class TilesView {
     const [, , p, , channels] = this.shape(this.active);
     const side = this.right.wanted;
     const plane = channels > 1 ? Math.floor((side - 16) / 3) : Math.min(side, 240);
+    const weights = this.weights(this.active, k);
     while (this.channelMaps.length < channels) this.channelMaps.push(canvas(this.planes, { role: 'img' }));
     this.channelMaps.forEach((map, c) => {
       map.node.style.display = c < channels ? '' : 'none';
       if (c >= channels) return;
       const name = channels > 1 ? ['red', 'green', 'blue'][c] : '';
       const ctx = map.size(plane, plane + (name ? 18 : 0));
-      const values = Float32Array.from({ length: p * p }, (_, i) => this.weight(this.active, k, i * channels + c));
+      const values = Float32Array.from({ length: p * p }, (_, i) => weights[i * channels + c]);
       blit(ctx, heat(values, p, p, DIVERGING_LUT, -peak, peak), 0, 0, plane, plane);
       ctx.textAlign = 'center';
       ctx.textBaseline = 'middle';
@@ -203,9 +217,14 @@ export default class TilesView {
     return this.drawLens();
   }
 
-  momentWords() {
-    const moving = this.message.header.sheets.findIndex((_, s) => this.shape(s)[0] > 1);
-    return moving >= 0 ? this.message.header.sheets[moving].moments[this.frameOf(moving)] : '';
+  momentWords(s) {
+    if (s < 0) return '';
+    const { training, moments } = this.message.header.sheets[s];
+    return training ? nameMoment(training, this.placeOf(s)) : (moments[this.frameOf(s)] ?? '');
+  }
+
+  get moving() {
+    return this.message.header.sheets.findIndex((_, s) => this.shape(s)[0] > 1);
   }
 
   addSheet(s) {

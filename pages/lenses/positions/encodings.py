@@ -13,6 +13,7 @@ from pages.stores.model_choice import ModelChoice
 from vitviz.analysis import position_similarity
 from vitviz.config import ViTConfig
 from vitviz.models.abilities import Ability, abilities, as_vit
+from vitviz.plots.training_moments import TrainingMoments
 from vitviz.probe.embedding import read_position_table
 
 FloatArray = NDArray[np.floating[Any]]
@@ -67,6 +68,8 @@ class PositionTable:
     frame: int = 0
     trained: bool = False
     of_selected_model: bool = False  # its step is selected in the sidebar
+    training: TrainingMoments | None = None
+    training_note: str = ""  # a sentence if its moments are those of another run
 
     @property
     def values(self) -> FloatArray:
@@ -161,26 +164,30 @@ def load_encoding(option: str, parameters: EncodingControls, seed: int = 0) -> P
 def _load_model_encoding(choice: ModelChoice, selected: bool) -> PositionTable:
     config = as_vit(choice.config)
     trained, learned = choice.trained_on is not None, config.positions == "learned"
-    history = parameter_history.read_parameter(choice, "pos_embed") if learned else []
+    shown_step = selection.get_current().step if selected else choice.last_step
+    history = parameter_history.read_history(choice, "pos_embed", shown_step) if learned else None
     title = {"learned": "Learned", "pixels": "From the pixels"}.get(
         config.positions, COMPUTED.get(config.positions, COMPUTED["none"])
     )
     note = choice.title
     if not selected:  # two learned tables are distinguished by their models
         title, note = choice.title, title.lower()
-    if history:
-        steps = [step for step, _ in history]
-        selected_step = selection.get_current().step if selected else steps[-1]
+    if history is not None:
+        recorded = parameter_history.find_recorded(choice)
         return PositionTable(
             title=title,
             note=note,
             kind="learned",
             grid=config.grid,
-            tables=np.stack([position_similarity.patch_rows(values, config.grid) for _, values in history]),
-            moments=parameter_history.describe_steps(choice, steps),
-            frame=int(np.abs(np.array(steps) - selected_step).argmin()),
+            tables=np.stack(
+                [position_similarity.patch_rows(values, config.grid) for values in history.values]
+            ),
+            moments=history.names,
+            frame=history.shown,
             trained=trained,
             of_selected_model=selected,
+            training=history.moments,
+            training_note="" if recorded is None else parameter_history.describe_recorded(choice, recorded),
         )
     if learned and not trained:
         note += " · random weights"

@@ -44,7 +44,8 @@ def draw() -> None:
         st.info(ability.why_not, icon=":material/explore_off:")
     _draw_mosaics(tables, frame, raw, stretched)
     structures = [_measure_structure(table.values, table.grid) for table in tables]
-    page.caption(compare_similarities(tables, structures))
+    notes = dict.fromkeys(table.training_note for table in tables if table.training_note)
+    page.caption(" ".join((compare_similarities(tables, structures), *notes)))
     _draw_summaries(tables, structures)
     page.drawers(
         "positions.similarity",
@@ -65,7 +66,9 @@ def draw() -> None:
 def _draw_mosaics(tables: list[PositionTable], frame: int, raw: bool, stretched: bool) -> None:
     compared = [_compare_positions(table.tables, table.grid, raw) for table in tables]
     panels = [
-        plots.Panel(table.title, table.note, table.grid, matrices, table.moments, sentences)
+        plots.Panel(
+            table.title, table.note, table.grid, matrices, table.moments, sentences, training=table.training
+        )
         for table, (matrices, sentences) in zip(tables, compared, strict=True)
     ]
     payload = plots.mosaic(

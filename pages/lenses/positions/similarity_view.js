@@ -4,9 +4,10 @@
 import { frame, write, clipped } from '../../../vitviz/browser/kit/axes.js';
 import { cellAt, centreOf } from '../../../vitviz/browser/kit/pin.js';
 import { timeline } from '../../../vitviz/browser/kit/player.js';
-import { inkOn, legend, DIVERGING_LUT, SEQUENTIAL_LUT } from '../../../vitviz/browser/kit/colour_ramp.js';
+import { inkOn, legend } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { canvas, el, live, setCount } from '../../../vitviz/browser/kit/dom.js';
 import { evenCell, gridNavigation, nameGrid } from '../../../vitviz/browser/kit/grid.js';
+import { Tables } from './similarity_tables.js';
 import { signed } from '../../../vitviz/browser/kit/text.js';
 import { heat, picture, blit } from '../../../vitviz/browser/kit/pixels.js';
 import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
@@ -26,68 +27,17 @@ export function drawHighlighted(ctx, image, side, [rows, cols], cells) {
   }
 }
 
-/** Reads the panels of a view that holds the message, the timeline (`time`) and the selected places. */
-class Tables {
-  // ---- places are normalised, so that grids of different sizes can be compared
-  count(p) {
-    return this.panels[p].grid[0] * this.panels[p].grid[1];
-  }
-
-  frameOf(p) {
-    return Math.round(
-      (this.time.at * (this.message.arrays[`similarity${p}`].shape[0] - 1)) / Math.max(1, this.frames - 1),
-    );
-  }
-
-  value(p, i, j) {
-    const n = this.count(p);
-    const { data } = this.message.arrays[`similarity${p}`];
-    return data[(this.frameOf(p) * n + i) * n + j] * this.panels[p].gain + this.panels[p].start;
-  }
-
-  queryOf(p) {
-    return cellAt(this.panels[p].grid, this.query ?? this.pinned);
-  }
-
-  keyOf(p) {
-    const keyPlace = this.key ?? (this.query ? null : this.message.header.key);
-    if (keyPlace) return cellAt(this.panels[p].grid, keyPlace);
-    const i = this.queryOf(p);
-    let best = -1;
-    for (let j = 0; j < this.count(p); j++)
-      if (j !== i && (best < 0 || this.value(p, i, j) > this.value(p, i, best))) best = j;
-    return best;
-  }
-
-  place(p, i) {
-    return `(${Math.floor(i / this.panels[p].grid[1]) + 1}, ${(i % this.panels[p].grid[1]) + 1})`;
-  }
-
-  table(p) {
-    return this.panels[p].lo < 0 ? DIVERGING_LUT : SEQUENTIAL_LUT;
-  }
-
-  /** The query's similarity in panel p to the place of position j of the active panel. */
-  similarityOf(p, j) {
-    const place = centreOf(this.panels[this.active].grid, j);
-    return signed(this.value(p, this.queryOf(p), cellAt(this.panels[p].grid, place)));
-  }
-
-  momentWords(p) {
-    return p < 0 ? '' : (this.panels[p].moments[this.frameOf(p)] ?? '');
-  }
-}
-
 const GUTTER = 2;
 const HEADINGS = 18;
 const GAP = 16;
 const EDGE = 4; // room for a frame around the last tile
 const FRAME_MS = 420;
+const FLOW_MS = 150;
 
 export default class SimilarityView extends Tables {
   constructor({ root, trigger, onUnmount }) {
     super();
-    Object.assign(this, { root, trigger, say: live(root) });
+    Object.assign(this, { root, trigger, say: live(root), codes: [] });
     this.build();
     this.listen();
     onUnmount(() => this.time.stop());
@@ -109,6 +59,7 @@ export default class SimilarityView extends Tables {
       words: () => this.momentWords(this.moving),
       show: () => this.drawAll(),
       dwell: FRAME_MS,
+      flow: FLOW_MS,
       file: 'positions_training',
     });
     this.told = el(this.left, 'div', { class: 'sim-told vv-muted' });
@@ -143,22 +94,13 @@ export default class SimilarityView extends Tables {
 
   // ---- drawing
   imageOf(p) {
-    const at = this.frameOf(p);
     const n = this.count(p);
     const [rows, cols] = this.panels[p].grid;
-    const name = `${p}:${at}`;
+    const name = `${p}:${this.placeOf(p)}`;
     if (this.images[p]?.name === name) return this.images[p].image;
-    const { data } = this.message.arrays[`similarity${p}`];
     const { gain, start, lo, hi } = this.panels[p];
     // Row i of the matrix becomes a rows x cols map; the maps are stacked vertically.
-    const image = heat(
-      data.subarray(at * n * n, (at + 1) * n * n),
-      n * rows,
-      cols,
-      this.table(p),
-      (lo - start) / gain,
-      (hi - start) / gain,
-    );
+    const image = heat(this.codesOf(p), n * rows, cols, this.table(p), (lo - start) / gain, (hi - start) / gain);
     this.images[p] = { name, image };
     return image;
   }

@@ -57,9 +57,9 @@ class RunFrames:
 class FlipBook:
     """One run's flip-book for one image and query: filled by `advance` in a thread, read by pages."""
 
-    def __init__(self, frames: RunFrames, prepared: Prepared, pin: Pin) -> None:
+    def __init__(self, frames: RunFrames, prepared: Prepared, pin: Pin, image: str) -> None:
         self.frames, self.first = frames, threading.Event()
-        self._prepared, self._pin = prepared, pin
+        self._prepared, self._pin, self._image = prepared, pin, image
         self._attention: dict[Version, NDArray[np.floating[Any]] | None] = {}
         self.failed: dict[Version, str] = {}
         # Snapshots, their images and their tables of mistakes are replaced together, so readers never see a mix.
@@ -91,7 +91,9 @@ class FlipBook:
         for version in self.missing():
             try:
                 self.frames.get(version)
-                maps = snapshots.compute_attention(self.frames.run.id, version, self._prepared, self._pin)
+                maps = snapshots.compute_attention(
+                    self.frames.run.id, version, self._prepared, self._pin, self._image
+                )
                 self._attention[version] = maps
                 ready.add(version)
             except Exception as error:  # an unreadable snapshot must not block the others
@@ -234,7 +236,8 @@ def _load_frames(run_id: str, has_dataset: bool) -> RunFrames:
 @shared_cache.per_image(shared=48, upload=8)
 def _load_book(run_id: str, has_dataset: bool, image: str, pin: Pin, offset: shared_cache.Offset) -> FlipBook:
     frames = _load_frames(run_id, has_dataset)
-    book = FlipBook(frames, shared_cache.prepare_image(image, frames.config.preparation, offset), pin)
+    prepared = shared_cache.prepare_image(image, frames.config.preparation, offset)
+    book = FlipBook(frames, prepared, pin, image)
     if book.due():
         _background.request(book)
         book.first.wait(FIRST_S)

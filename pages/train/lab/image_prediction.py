@@ -36,7 +36,6 @@ def draw(run: Run | Recording, config: RunConfig, step: int | None) -> None:
         run, config: the shown run and its config.
         step: step of the snapshot to use; None for the newest.
     """
-    versions = {version.step: version for version in snapshots.list_versions(run)}
     header: dict[str, object] = {
         "pad": config.preparation.digit,
         "waiting": snapshots.describe_waiting(run),
@@ -44,10 +43,10 @@ def draw(run: Run | Recording, config: RunConfig, step: int | None) -> None:
         "classes": [],
     }
     arrays: Arrays = {}
-    if versions:
-        shown_step = step if step in versions else max(versions)
-        model = snapshots.load_model(run.id, versions[shown_step])
-        header |= {"model": f"step {shown_step:,}", "classes": list(model.classes)[:MOST_CLASSES]}
+    if snapshots.list_versions(run):
+        version = snapshots.find_weights(run, step)
+        model = snapshots.load_model(run.id, version)
+        header |= {"model": f"step {version.step:,}", "classes": list(model.classes)[:MOST_CLASSES]}
         prepared = _load_input(config)
         if prepared is not None:
             arrays, prediction = _predict(model, prepared)

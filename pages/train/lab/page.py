@@ -200,7 +200,7 @@ def _draw_timeline(focus: Run | Recording) -> None:
         lab_controls.save_note(lab_controls.MOMENT, moment)
     step, entry = read_index(opened.get("step")), registry.BY_SLUG.get(str(opened.get("page")))
     if step is not None and entry is not None and entry.slug in PANEL_CONTROLS:
-        selection.set_model(snapshots.get_model_key(focus.id), step)
+        selection.set_model(snapshots.get_model_key(focus.id), snapshots.find_weights(focus, step).step)
         select_matching_image(focus.config())
         widgets.set_control(*PANEL_CONTROLS[entry.slug])
         st.switch_page(entry.path)

@@ -14,9 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pages.selection import selection, substitutes
-from pages.stores import catalogue, runs, shared_cache
+from pages.stores import catalogue, parameter_history, runs, shared_cache
 from pages.stores.model_choice import ModelChoice
 from pages.stores.record_arrays import Records
+from vitviz.analysis import position_similarity
+from vitviz.growth import Growth
+from vitviz.models.abilities import as_vit
+from vitviz.models.token_layout import TokenLayout
 
 if TYPE_CHECKING:
     from vitviz.config import Preparation
@@ -58,15 +62,34 @@ class Recording:
 
     def snapshot_times(self) -> dict[int, int]:
         """Return the steps, ascending, each with the file's modification time in nanoseconds."""
-        return dict.fromkeys(self.choice.steps, self.path.stat().st_mtime_ns)
+        return dict.fromkeys(self._steps, self.path.stat().st_mtime_ns)
 
     def records(self) -> Records:
-        return _read_records(self.path, self.path.stat().st_mtime_ns, self.choice.steps)
+        return _read_records(self.path, self.path.stat().st_mtime_ns, self._steps)
+
+    @property
+    def growth(self) -> Growth | None:
+        """Return what this very training has stored of its moments; None if nothing."""
+        growth = parameter_history.find_recorded(self.choice)
+        return growth if growth is not None and growth.is_shipped else None
+
+    @property
+    def _steps(self) -> tuple[int, ...]:
+        return self.choice.steps if self.growth is None else tuple(self.growth.steps.tolist())
 
     @property
     def image(self) -> str:
-        """Return the selected image if it fits the training dataset, else one of that dataset."""
-        return substitutes.choose_image(self.choice)[0]
+        """Return the selected image if its attention is stored, or without any stored if it fits the dataset."""
+        image, pin = substitutes.choose_image(self.choice)[0], selection.get_current().pin
+        if self.growth is None or self.growth.attention(image, pin.token(self.layout)) is not None:
+            return image
+        return self.growth.image
+
+    @property
+    def layout(self) -> TokenLayout:
+        """Return the tokens of a ViT."""
+        config = as_vit(self.choice.config)
+        return TokenLayout(config.prefix_tokens, config.grid, config.patch_size)
 
 
 @lru_cache(maxsize=16)
@@ -154,6 +177,14 @@ def list_versions(run: Run | Recording) -> list[Version]:
     return [Version(*entry) for entry in run.snapshot_times().items()]
 
 
+def find_weights(run: Run | Recording, step: int | None) -> Version:
+    """Return the stored weights nearest to a step (None: the last): a recorded training has moments without weights."""
+    versions = list_versions(run)
+    if isinstance(run, Recording):
+        versions = [Version(stored, versions[0].modified_ns) for stored in run.choice.steps]
+    return min(versions[::-1], key=lambda version: 0 if step is None else abs(version.step - step))
+
+
 def describe_waiting(run: Run | Recording) -> str:
     if isinstance(run, Recording) or runs.read_status(run).active:
         return "Waiting for the first snapshot…"
@@ -195,13 +226,51 @@ def compute_frame(run_id: str, version: Version, held_out: HeldOut | None) -> Fr
     """Evaluate one snapshot on the held-out images, if any, and extract its weights' images."""
     from vitviz.probe import snapshot_evaluation
 
+    recording = find_recording(run_id) if run_id.startswith(KEY) else None
+    if recording is not None and recording.growth is not None:
+        return _read_frame(recording, recording.growth, version.step, held_out)
     return snapshot_evaluation.frame(load_model(run_id, version), held_out)
 
 
+def _read_frame(recording: Recording, growth: Growth, step: int, held_out: HeldOut | None) -> Frame:
+    """Return the stored results of a moment."""
+    from vitviz.probe.snapshot_evaluation import Frame, LearnedTables, summarise_predictions
+
+    moment = growth.steps.tolist().index(step)
+    config = as_vit(recording.choice.config)
+    classes = catalogue.read_header(recording.path).classes
+    given = growth.probabilities[moment]
+    judged = None
+    if held_out is not None and len(held_out.labels) == len(given):
+        judged = summarise_predictions(given, held_out, classes)
+    table = position_similarity.patch_rows(growth.positions[moment], config.grid)
+    tables = LearnedTables(
+        grid=config.grid,
+        patch_px=config.patch_size,
+        similarity=position_similarity.cosine_similarity(table),
+        weights=growth.embedding[moment],
+        distance_px=growth.distance_px[moment],
+        norms=growth.norms[moment],
+    )
+    return Frame(classes, judged, tables)
+
+
 def compute_attention(
-    run_id: str, version: Version, seen: Prepared, pin: Pin
+    run_id: str, version: Version, seen: Prepared, pin: Pin, image: str
 ) -> NDArray[np.floating[Any]] | None:
-    """Return the selected query's attention (layers, heads, rows, cols), or None without attention."""
+    """Return the selected query's attention (layers, heads, rows, cols), or None without attention.
+
+    Args:
+        image: the key of `seen`, whose attention a recorded training may have stored.
+    """
     from vitviz.probe import snapshot_evaluation
 
+    recording = find_recording(run_id) if run_id.startswith(KEY) else None
+    growth = None if recording is None else recording.growth
+    if recording is not None and growth is not None:
+        layout = recording.layout
+        rows = growth.attention(image, pin.token(layout))
+        if rows is not None:
+            row = rows[growth.steps.tolist().index(version.step), ..., layout.num_prefix_tokens :]
+            return row.reshape(*row.shape[:2], *layout.grid)
     return snapshot_evaluation.attention(load_model(run_id, version), seen, pin)

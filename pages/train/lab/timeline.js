@@ -3,16 +3,17 @@
 import { player } from '../../../vitviz/browser/kit/player.js';
 import { listen, tell } from '../../../vitviz/browser/kit/bus.js';
 import { button, canvas, disable, el, tooltip } from '../../../vitviz/browser/kit/dom.js';
-import { reducedMotion } from '../../../vitviz/browser/kit/motion.js';
+import { animate, mix, reducedMotion } from '../../../vitviz/browser/kit/motion.js';
 import { picture } from '../../../vitviz/browser/kit/pixels.js';
 import { counted } from '../../../vitviz/browser/kit/text.js';
 import { bound } from './flip_book.js';
 import { cellAt, drawCard, topOf } from './timeline_draw.js';
 import { Mistakes } from './mistakes.js';
 
-const FRAME_MS = 220;
+const FRAME_MS = 220; // with reduced motion three times as long
+const FLOW_MS = 200; // from snapshot to snapshot
+const LEAST_FLOW_MS = 4500; // of a recording with few snapshots
 const RETRY_MS = 4000;
-const RECORDING_FRAME_MS = 600; // a recording has few snapshots, so each stays longer
 
 // Last position per run; it outlives the view, because the page is redrawn when a run ends.
 const positions = new Map();
@@ -28,8 +29,9 @@ function kindOf(p) {
 
 export default class Timeline {
   constructor({ root, send, trigger, onUnmount }) {
-    Object.assign(this, { root, send, trigger, now: null, cards: [] });
-    this.state = { index: 0, follow: true, run: null };
+    Object.assign(this, { root, send, trigger, now: null, cards: [], stopFlow() {} });
+    // The place is on the way between two snapshots while it plays; the index is the nearest one.
+    this.state = { index: 0, place: 0, follow: true, run: null };
     this.bar = el(root, 'div', { class: 'timeline-bar' });
     this.buildBar();
     this.where = el(root, 'div', { class: 'timeline-where vv-muted' });
@@ -54,13 +56,15 @@ export default class Timeline {
     const followTitle = { title: 'Always show the newest snapshot' };
     this.follow = button(this.bar, 'follow the newest', () => this.switchFollow(), followTitle);
     this.player = player(this.play, {
-      at: () => this.state.index,
+      at: () => this.state.place,
       last: () => this.last(),
       dwell: FRAME_MS,
+      flow: true,
       file: 'training_snapshots',
       began: () => this.leave(() => this.go(this.state.index), { playing: true }),
       rewind: () => this.go(0),
       step: (to, done) => {
+        if (!reducedMotion()) return this.flow(done);
         this.leave(() => this.go(to), { playing: true });
         done();
       },
@@ -83,7 +87,22 @@ export default class Timeline {
     this.player.toggle();
   }
 
+  /** Move to the last snapshot at an even speed. */
+  flow(done) {
+    const [from, last] = [this.state.place, this.last()];
+    const ms = this.now.header.plays ? Math.max(FLOW_MS, LEAST_FLOW_MS / last) : FLOW_MS;
+    const frame = (t) => {
+      const index = Math.round(mix(from, last, t));
+      if (index !== this.state.index) this.go(index);
+      this.state.place = mix(from, last, t);
+      this.draw();
+    };
+    this.stopFlow = animate((last - from) * ms, frame, done, (t) => t);
+  }
+
   ended() {
+    this.stopFlow();
+    this.go(this.state.index);
     if (!this.autoplaying || this.state.index < this.last()) this.settle();
     this.autoplaying = false;
   }
@@ -105,7 +124,7 @@ export default class Timeline {
   }
 
   go(index, { silent = false } = {}) {
-    this.state.index = Math.min(Math.max(index, 0), this.last());
+    this.state.index = this.state.place = Math.min(Math.max(index, 0), this.last());
     this.draw();
     if (!silent) {
       const step = this.steps()[this.state.index];
@@ -125,6 +144,7 @@ export default class Timeline {
   stop() {
     this.autoplaying = false;
     this.player.stop();
+    this.stopFlow();
   }
 
   by(n) {
@@ -136,8 +156,13 @@ export default class Timeline {
     if (!this.now || news.run !== this.now.header.run) return;
     this.stop();
     this.state.follow = false;
-    const distances = this.steps().map((step) => Math.abs(step - news.step));
-    this.go(distances.indexOf(Math.min(...distances)), { silent: true });
+    this.go(this.nearest(news.step), { silent: true });
+  }
+
+  /** The index of the snapshot nearest to a step. */
+  nearest(step) {
+    const distances = this.steps().map((other) => Math.abs(other - step));
+    return distances.indexOf(Math.min(...distances));
   }
 
   // ---- images
@@ -205,7 +230,7 @@ export default class Timeline {
       this.where.textContent = header.waiting;
       return;
     }
-    this.state.index = Math.min(this.state.index, this.last());
+    if (this.state.place > this.last()) this.state.index = this.state.place = this.last();
     positions.set(header.run, { step: header.steps[this.state.index], follow: this.state.follow });
     this.track.max = String(this.last());
     this.track.value = String(this.state.index);
@@ -213,7 +238,10 @@ export default class Timeline {
     this.follow.setAttribute('aria-pressed', String(this.state.follow));
     disable(this.back, this.state.index === 0 ? 'No snapshot before' : '');
     disable(this.ahead, this.state.index === this.last() ? 'No further snapshot' : '');
-    const words = `step ${counted(header.steps[this.state.index])} · ${header.moments[this.state.index]}`;
+    const [low, high] = [Math.floor(this.state.place), Math.ceil(this.state.place)];
+    const step = Math.round(mix(header.steps[low], header.steps[high], this.state.place - low));
+    const at = low === high ? ` · ${header.moments[this.state.index]}` : '';
+    const words = `step ${counted(step)}${at}`;
     this.where.textContent = `${words} · snapshot ${this.state.index + 1} of ${header.steps.length}`;
     this.track.setAttribute('aria-valuetext', words);
     this.now.header.pictures.forEach((p, i) => {
@@ -272,7 +300,7 @@ export default class Timeline {
   /** Load a new book; keep the step, follow the newest, or restore the run's last position. */
   take(before) {
     const { header, arrays } = this.now;
-    this.player.dwell = header.plays ? RECORDING_FRAME_MS : reducedMotion() ? 3 * FRAME_MS : FRAME_MS;
+    this.player.dwell = reducedMotion() ? 3 * FRAME_MS : FRAME_MS;
     this.build();
     this.bases = {};
     for (const { kind, base } of header.pictures) if (kind === 'overlay') this.bases[base] = picture(arrays[base]);
@@ -284,6 +312,6 @@ export default class Timeline {
       this.state.follow = at === null;
       this.stop();
     }
-    this.state.index = Math.max(0, at === null ? this.last() : this.steps().indexOf(at));
+    this.state.index = this.state.place = Math.max(0, at === null ? this.last() : this.nearest(at));
   }
 }

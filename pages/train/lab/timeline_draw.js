@@ -1,5 +1,6 @@
 // Draw the timeline's images from the flip-book at the selected snapshot.
-// A view has `now` (the message), `state.index` (the snapshot), `cards` (one canvas per image).
+// A view has `now` (the message), `state.place` (between snapshots while it plays), `state.index` (the nearest one), `cards`
+// (one canvas per image).
 
 import { frame, write } from '../../../vitviz/browser/kit/axes.js';
 import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
@@ -10,13 +11,35 @@ import {
   headColor,
   rampImage,
 } from '../../../vitviz/browser/kit/colour_ramp.js';
+import { mix } from '../../../vitviz/browser/kit/motion.js';
 import { Plot } from '../../../vitviz/browser/kit/plot.js';
 
 const GUTTER = 2;
 
 /** Return the value that 255 encodes in the shown frame. */
 export function topOf(view, p) {
-  return p.tops?.[view.state.index] ?? p.hi;
+  if (!p.tops?.length) return p.hi;
+  const [low, high, share] = around(view, p);
+  return mix(p.tops[low], p.tops[high], share);
+}
+
+/** Return [low, high, share] of the place between snapshots; images with words under them are not mixed. */
+function around({ state }, p) {
+  const { place, index } = state;
+  const low = Math.floor(place);
+  return p.tiles || low === place ? [index, index, 0] : [low, low + 1, place - low];
+}
+
+/** Return an image's bytes at the place, interpolated between snapshots; each snapshot has its own maximum in `tops`. */
+function frameOf(view, p) {
+  const { data, shape } = view.now.arrays[p.name];
+  const size = shape.slice(1).reduce((product, length) => product * length, 1);
+  const [low, high, share] = around(view, p);
+  const [before, after] = [low, high].map((index) => data.subarray(index * size, (index + 1) * size));
+  if (!share) return before;
+  const top = topOf(view, p) || 1;
+  const [first, second] = [low, high].map((index) => (p.tops?.length ? p.tops[index] / top : 1));
+  return Float32Array.from(before, (byte, i) => mix(byte * first, after[i] * second, share));
 }
 
 function geometry(view, i) {
@@ -58,18 +81,18 @@ export function drawCard(view, i) {
   ctx.font = `12px ${colors.font}`;
   ctx.fillStyle = colors.muted;
   ctx.textBaseline = 'middle';
-  for (let R = 0; R < g.R; R++) for (let C = 0; C < g.C; C++) drawTile(view, ctx, g, R, C, table);
+  const data = frameOf(view, g.p);
+  for (let R = 0; R < g.R; R++) for (let C = 0; C < g.C; C++) drawTile(view, ctx, g, R, C, table, data);
   drawNames(view, ctx, g);
   if (g.p.kind !== 'rgb') drawScale(view, ctx, g, table);
   if (g.p.mark) drawMark(view, ctx, g);
 }
 
-function drawTile(view, ctx, g, R, C, table) {
+function drawTile(view, ctx, g, R, C, table, data) {
   const { p, side, tall } = g;
-  const { data } = view.now.arrays[p.name];
   const x = g.left + C * (side + g.gutter);
   const y = g.top + R * (tall + g.label + g.gutter);
-  const start = ((view.state.index * g.R + R) * g.C + C) * g.h * g.w;
+  const start = (R * g.C + C) * g.h * g.w;
   if (p.kind === 'rgb') {
     const pixels = data.subarray(3 * start, 3 * (start + g.h * g.w));
     blit(ctx, picture({ data: pixels, shape: [g.h, g.w, 3] }), x, y, side, tall);
@@ -126,6 +149,7 @@ function drawScale(view, ctx, g, table) {
 function drawDots(view, card, p) {
   const { colors, arrays } = view.now;
   const [, L, H] = arrays[p.name].shape;
+  const data = frameOf(view, p);
   const height = Math.min(card.width * 0.8, 240) + (p.series ? 18 : 0);
   const ctx = card.map.size(card.width, height);
   const domains = { x: [-0.5, L - 0.5], y: [0, p.hi] };
@@ -141,7 +165,7 @@ function drawDots(view, card, p) {
   const apart = Math.min(6, (card.width - 30) / L / H / 1.6);
   for (const l of layers)
     for (let h = 0; h < H; h++) {
-      const value = (p.hi * arrays[p.name].data[(view.state.index * L + l) * H + h]) / 255;
+      const value = (p.hi * data[l * H + h]) / 255;
       plot.dot(plot.x(l) + (h - (H - 1) / 2) * apart, plot.y(value), 4, headColor(h, H));
     }
 }

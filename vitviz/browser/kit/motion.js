@@ -29,7 +29,7 @@ export const ease = (t) => (t < 0.5 ? 4 * t ** 3 : 1 - (2 - 2 * t) ** 3 / 2);
 export const mix = (a, b, t) => a + (b - a) * t;
 
 /** Call frame(eased t in [0, 1]) for `ms`, once with 1 for 0 ms or reduced motion; returns a function that stops it. */
-export function animate(ms, frame, done = () => {}) {
+export function animate(ms, frame, done = () => {}, curve = ease) {
   if (!ms || reducedMotion()) {
     frame(1);
     done();
@@ -39,7 +39,7 @@ export function animate(ms, frame, done = () => {}) {
   let cancel = () => {};
   const tick = () => {
     const t = Math.min(1, Math.max(0, (clock.now() - began) / ms));
-    frame(ease(t));
+    frame(curve(t));
     if (t < 1) cancel = clock.frame(tick);
     else done();
   };

@@ -14,7 +14,7 @@ const RECORDS =
  *             rewind(): show the first moment, if playing begins at the end; dwell: ms between moments;
  *             first: ms before the first (default: dwell); faces: {play: [text, label?], pause: [text, label?]};
  *             began(), ended(): called at start, and when it stops by itself or by its button;
- *             file: what the animation shows, the name of its files}
+ *             file: what the animation shows, the name of its files; flow: true if it moves without rests}
  * Returns {playing, stop(), toggle()}; stop() calls nothing.
  */
 export function player(node, options) {
@@ -92,7 +92,8 @@ class Player {
  * Create a timeline: play button, slider and the description of the moment.
  *   options: {class, last(), words(at), show(): draw the moment, dwell, first: pause on the first moment, file, label: of the slider (default: a training's),
  *             ms: of the motion to a moment (default: 0; with one the button stays with reduced motion), faces: of the button,
- *             fine: the slider's step if it may rest between two moments, as may a motion that is stopped}
+ *             fine: the slider's step if it may rest between two moments, as may a motion that is stopped,
+ *             flow: ms from moment to moment while it plays, without a rest at any; `at` is then the nearest moment}
  * Returns {node, at (settable), place (on the way to `at`), draw(), move(at), jump(at): stop and move, stop()}.
  */
 export function timeline(parent, options) {
@@ -109,18 +110,19 @@ class Timeline {
     this.slider = el(this.node, 'input', range);
     this.words = el(this.node, 'span');
     this.player = player(this.play, {
-      at: () => (options.fine ? this.place : this.at),
+      at: () => (options.fine || options.flow ? this.place : this.at),
       last: options.last,
       dwell: options.dwell,
       first: options.first ?? (options.ms ? 0 : options.dwell),
       file: options.file,
+      flow: options.flow,
       faces: options.faces ?? FACES,
       rewind: () => {
         this.at = 0;
         options.show();
       },
-      step: (to, done) => this.move(to, done),
-      ended: () => options.fine && this.stop(),
+      step: (to, done) => (options.flow && !reducedMotion() ? this.flow(done) : this.move(to, done)),
+      ended: () => (options.fine || options.flow) && this.stop(),
     });
     this.slider.oninput = () => {
       this.player.stop();
@@ -148,6 +150,18 @@ class Timeline {
     this.stopMotion = animate(from === this.goal ? 0 : this.options.ms, frame, done);
   }
 
+  /** Move to the last moment at an even speed. */
+  flow(done) {
+    this.stopMotion();
+    const [from, last] = [this.place, this.options.last()];
+    const frame = (t) => {
+      this.place = mix(from, last, t);
+      this.goal = Math.round(this.place);
+      this.options.show();
+    };
+    this.stopMotion = animate((last - from) * this.options.flow, frame, done, (t) => t);
+  }
+
   jump(at) {
     this.player.stop();
     this.move(at);
@@ -159,7 +173,7 @@ class Timeline {
     this.node.style.display = last > 0 ? '' : 'none';
     this.slider.max = String(last);
     this.slider.value = String(this.options.fine ? this.place : this.at);
-    this.words.textContent = this.options.words(this.at);
+    this.words.textContent = this.options.words(this.options.flow ? this.place : this.at);
     this.slider.setAttribute('aria-valuetext', this.words.textContent);
   }
 

@@ -84,6 +84,7 @@ export { FORMATS } from './animation_files.js';
 const WIDTH_PX = 1280;
 const MARGIN_PX = 16;
 const FRAME_MS = 80;
+const FLOW_FRAME_MS = 100 / 3; // of a motion without rests
 const END_MS = 1500; // the last frame, before the animation begins again
 
 /** A clock for motion.js that stands still until it is advanced. */
@@ -92,12 +93,16 @@ class RecordingClock {
   time = 0;
   due = [];
 
+  constructor(frameMs) {
+    this.frameMs = frameMs;
+  }
+
   now() {
     return this.time;
   }
 
   frame(act) {
-    return this.wait(FRAME_MS, act);
+    return this.wait(this.frameMs, act);
   }
 
   wait(ms, act) {
@@ -110,7 +115,7 @@ class RecordingClock {
 
   /** Return the time until something is due, in ms. */
   untilNext() {
-    return this.due.length ? Math.max(0, Math.min(...this.due.map(({ at }) => at)) - this.time) : FRAME_MS;
+    return this.due.length ? Math.max(0, Math.min(...this.due.map(({ at }) => at)) - this.time) : this.frameMs;
   }
 
   advance(ms) {
@@ -206,7 +211,7 @@ function widen(root) {
 async function record(player, format, told) {
   const root = player.node.closest('[data-component]');
   const restore = widen(root);
-  const clock = new RecordingClock();
+  const clock = new RecordingClock(player.flow ? FLOW_FRAME_MS : FRAME_MS);
   setClock(clock);
   try {
     const styles = await readStyles(root);
