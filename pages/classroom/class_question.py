@@ -16,7 +16,7 @@ from pages.controls import query_params, session_keys, widgets
 from pages.controls.widgets import encode_value
 from pages.frame import registry
 from pages.questions import question_form
-from pages.questions.answer_input import draw_input, draw_points, explain_missing, get_moved_key, read_input
+from pages.questions.answer_input import draw_input, draw_points, explain_missing, read_input
 from pages.selection import selection
 from pages.stores import classes, session, shared_cache
 from vitviz.classes import question_store
@@ -241,17 +241,21 @@ def _draw_form(member: Membership, state: QuestionState) -> None:
 
 
 def _submit_answer(member: Membership, state: QuestionState, key: str) -> None:
+    """Count the answer in the form once: an interrupted run calls a click's callback again."""
+    member = membership.get_membership() or member
+    if state.number in member.answers:
+        return
     with membership.toast_errors("Your answer was not counted"):
+        store, token = membership.get_class_store(), session.get_current().token
         answer = read_input(state.question.kind, key)
         if answer is None:
-            raise ValueError("expected an answer, received none")
-        answer = state.question.kind.validate(answer)
-        counted = question_store.submit_answer(
-            membership.get_class_store(), member.code, state.number, session.get_current().token, answer
-        )
-        if counted or state.number not in member.answers:  # an interrupted run calls a click's callback again
-            member.answers[state.number] = answer if counted else _ELSEWHERE
-        st.session_state.pop(get_moved_key(key), None)
+            if not question_store.has_answered(store, member.code, state.number, token):
+                raise ValueError("expected an answer, received none")
+            counted = False
+        else:
+            answer = state.question.kind.validate(answer)
+            counted = question_store.submit_answer(store, member.code, state.number, token, answer)
+        member.answers[state.number] = answer if counted and answer is not None else _ELSEWHERE
 
 
 def _encode_photo(question: ClassQuestion) -> Photo | None:

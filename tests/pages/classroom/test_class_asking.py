@@ -6,7 +6,11 @@ from dataclasses import fields
 from typing import Any
 
 import pytest
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.runtime.scriptrunner import RerunData, RerunException
+from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext
 from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
 from pages.classroom import class_question
 from pages.frame import registry
@@ -20,7 +24,7 @@ from vitviz.classes import question_store
 from vitviz.classes.class_question import ClassQuestion, HistogramBar
 from vitviz.lessons.lesson import Link
 from vitviz.lessons.measures import MEASURES
-from vitviz.lessons.question_kinds import Drag
+from vitviz.lessons.question_kinds import AnswerKind, Drag, Point
 from vitviz.lessons.typed_tables import build_dataclass
 from vitviz.text import FOREIGN
 
@@ -96,6 +100,68 @@ def test_a_click_that_is_counted_twice_keeps_its_answer(
     number = question_store.load_question(stored.get_classes(), code_of(teacher)).number  # type: ignore[union-attr]
     there(learner.run()).button_group(key=f"class.guess.{number}").set_value("0").run()
     assert "Your answer" in words(press(learner, "Submit answer"))
+
+
+class Cuts:
+    """Interrupts a session's run at one of its messages; Streamlit then runs the script again with the same click."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.left, self.sent = 0, 0  # messages until the cut, 0 for none; messages of the run
+        self._clicked: RerunData | None = None
+        request, enqueue = LocalScriptRunner.request_rerun, ScriptRunContext.enqueue
+
+        def remember(runner: LocalScriptRunner, data: RerunData) -> bool:
+            self._clicked = data
+            return request(runner, data)
+
+        def cut(context: ScriptRunContext, message: ForwardMsg) -> None:
+            self.sent, self.left = self.sent + 1, self.left - 1
+            if self.left == 0:
+                raise RerunException(self._clicked or RerunData())
+            enqueue(context, message)
+
+        monkeypatch.setattr(LocalScriptRunner, "request_rerun", remember)
+        monkeypatch.setattr(ScriptRunContext, "enqueue", cut)
+
+
+@pytest.mark.parametrize(
+    ("kind", "moved", "answer"), [(Point((8, 8)), 19, 19.0), (Drag(0.0, 1.0, 0.01, "%"), 40.0, 0.4)]
+)
+def test_a_counted_answer_is_never_reported_as_lost(
+    teacher: AppTest,
+    open_app: OpenApp,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: AnswerKind,
+    moved: float,
+    answer: float,
+) -> None:
+    """A run that is interrupted at any of its messages calls the click's callback again."""
+    learner, cuts = learns(open_app, teacher), Cuts(monkeypatch)
+    first, last = 1, 1
+    while first <= last:
+        question = ClassQuestion(
+            "Where?",
+            kind,
+            MEASURES["variance_held"](5),
+            "",
+            "preset:vit_digits",
+            0,
+            "digits:0",
+            0.5,
+            Link("filters"),
+        )
+        number = question_store.ask_question(stored.get_classes(), code_of(teacher), question)
+        cuts.left = 0
+        there(learner.run())
+        learner.session_state[f"class.guess.{number}.said"] = moved
+        learner.run()
+        cuts.sent, cuts.left = 0, first
+        press(learner, "Submit answer")
+        last, first = max(last, cuts.sent - first), first + 1
+        state = question_store.load_question(stored.get_classes(), code_of(teacher))
+        assert state is not None and state.answers == 1 and place(learner).answers[number] == answer
+        assert not learner.exception and not learner.toast, f"cut at message {first - 1} of {last}"
+    assert last > 5
 
 
 def test_where_it_looks_is_pointed_at(teacher: AppTest, open_app: OpenApp) -> None:
