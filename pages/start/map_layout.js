@@ -260,7 +260,7 @@ function tall(model, width) {
   return assemble({ intro, core: { ...flow, arrows: [], along: 'y', lines: [line] }, outro }, true);
 }
 
-const shape = ({ header }) => clamp(header.photo.px[0] / header.photo.px[1], 0.5, 1.4);
+const shape = ({ header }) => clamp(header.photo.px[0] / header.photo.px[1], 0.4, 1.8);
 
 function assemble(bands, narrow = false) {
   const present = Object.entries(bands).filter(([, band]) => band);

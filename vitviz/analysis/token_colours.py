@@ -134,6 +134,13 @@ def resample_grid(maps: FloatArray, grid: tuple[int, ...]) -> NDArray[np.float64
     return out
 
 
+def shrink_grid(grid: tuple[int, ...], most: int) -> tuple[int, int]:
+    """Return (rows, cols) with at most `most` on each side, in the proportions of the grid."""
+    rows, cols = grid
+    scale = min(1, most / max(rows, cols))
+    return max(1, round(rows * scale)), max(1, round(cols * scale))
+
+
 def colour_tokens(components: Components, tokens: FloatArray) -> Uint8:
     """Return the scores as red, green and blue, (..., D) -> (..., 3): grey is the mean, the range 2 std."""
     spread = np.where(components.spread > 1e-12, components.spread, 1.0)

@@ -219,7 +219,7 @@ def draw_reconstruction() -> None:
     weights = sources.load_filters(choice, nouns.step).selected_weights
     weights_id = shared_cache.identify_weights(choice, nouns.step)
     model, optimal, cosines = _reconstruct(weights_id, choice.preparation, nouns.image, nouns.offset, weights)
-    side = prepared.input.shape[-1] // config.patch_size
+    rows, cols = (side // config.patch_size for side in config.image_shape)
     payload = plots.rebuilding(
         shown=prepared.shown,
         patch_px=config.patch_size,
@@ -231,11 +231,11 @@ def draw_reconstruction() -> None:
         scale=np.array(choice.preparation.std),
         shift=np.array(choice.preparation.mean),
         k=min(8, len(model.basis)),
-        patch=nouns.pin.cell((side, side)),
+        patch=nouns.pin.cell((rows, cols)),
     )
     _mount_reconstruction(payload, key="filters.rebuild")
     page.caption(f"{captions.describe_reconstruction(model, optimal, cosines)} {captions.E_DEFINITION}.")
-    page.shapes(patches=(side**2, *model.basis.shape[1:]), E=weights.shape)
+    page.shapes(patches=(rows * cols, *model.basis.shape[1:]), E=weights.shape)
     page.drawers(
         "filters.express",
         math=page.read_math(__file__, section="reconstruction"),

@@ -52,14 +52,14 @@ export default class RebuildView {
     part.patchNote = el(line, 'span');
     gridNavigation(part.map.node, {
       label: `${title}: patches`,
-      grid: () => [this.side, this.side],
+      grid: () => this.grid,
       start: () => this.patch,
       hover: (i, event) => {
         if (i < 0) return;
         this.patch = i;
         this.drawAll();
         if (event?.type === 'keydown')
-          this.say(`${patchName(i, this.side)}: ${this.boxes.map((b) => b.patchNote.textContent).join(', ')}`);
+          this.say(`${patchName(i, this.grid[1])}: ${this.boxes.map((b) => b.patchNote.textContent).join(', ')}`);
       },
     });
     return part;
@@ -111,24 +111,29 @@ export default class RebuildView {
   /** Call each(pixel of the image, channel, index among a basis' values) for all values of a patch. */
   walk(patch, each) {
     const P = this.message.header.patch;
-    const [S] = this.message.arrays.shown.shape;
-    const g = this.side;
-    const [top, left] = [Math.floor(patch / g) * P, (patch % g) * P];
+    const [, wide] = this.message.arrays.shown.shape;
+    const [top, left] = this.corner(patch, P);
     let index = patch * this.channels * P * P;
     for (let c = 0; c < this.channels; c++)
-      for (let y = 0; y < P; y++) for (let x = 0; x < P; x++) each((top + y) * S + left + x, c, index++);
+      for (let y = 0; y < P; y++) for (let x = 0; x < P; x++) each((top + y) * wide + left + x, c, index++);
+  }
+
+  /** Return (top, left) of a patch if a patch is so many px wide. */
+  corner(patch, px) {
+    const [, cols] = this.grid;
+    return [Math.floor(patch / cols) * px, (patch % cols) * px];
   }
 
   imageOf(b) {
     const values = this.accumulate(b);
-    const [S] = this.message.arrays.shown.shape;
+    const [high, wide] = this.message.arrays.shown.shape;
     const C = this.channels;
-    const data = new Uint8ClampedArray(S * S * C);
-    for (let patch = 0; patch < this.side ** 2; patch++)
+    const data = new Uint8ClampedArray(high * wide * C);
+    for (let patch = 0; patch < this.grid[0] * this.grid[1]; patch++)
       this.walk(patch, (pixel, c, index) => {
         data[C * pixel + c] = this.level(values[index], c);
       });
-    return picture({ data, shape: [S, S, C] });
+    return picture({ data, shape: [high, wide, C] });
   }
 
   patchError(b) {
@@ -140,17 +145,18 @@ export default class RebuildView {
   }
 
   drawBox(box, image) {
-    const size = box.size;
-    const ctx = box.map.size(size, size);
-    const g = this.side;
-    const w = size / g;
-    blit(ctx, image, 0, 0, size, size, image.width > size);
-    frame(ctx, (this.patch % g) * w, Math.floor(this.patch / g) * w, w, w);
+    const [rows, cols] = this.grid;
+    const cell = box.size / Math.max(rows, cols);
+    const ctx = box.map.size(cols * cell, rows * cell);
+    blit(ctx, image, 0, 0, cols * cell, rows * cell, image.width > cols * cell);
+    const [y, x] = this.corner(this.patch, cell);
+    frame(ctx, x, y, cell, cell);
     const P = this.message.header.patch;
     const p = box.patch.size(56, 56);
     p.imageSmoothingEnabled = false;
     box.patch.node.setAttribute('aria-label', `Patch ${this.patch}, enlarged`);
-    p.drawImage(image, (this.patch % g) * P, Math.floor(this.patch / g) * P, P, P, 0, 0, 56, 56);
+    const [top, left] = this.corner(this.patch, P);
+    p.drawImage(image, left, top, P, P, 0, 0, 56, 56);
   }
 
   drawCurve() {
@@ -187,7 +193,7 @@ export default class RebuildView {
     this.slider.value = String(this.k);
     this.label.textContent = `k = ${this.k} of ${header.most} components`;
     this.drawBox(this.original, this.image);
-    this.original.patchNote.textContent = patchName(this.patch, this.side);
+    this.original.patchNote.textContent = patchName(this.patch, this.grid[1]);
     header.bases.forEach((basis, b) => {
       const box = this.boxes[b];
       if (this.images[b]?.k !== this.used(b)) this.images[b] = { k: this.used(b), image: this.imageOf(b) };
@@ -209,7 +215,8 @@ export default class RebuildView {
 
   update(message, fresh) {
     this.message = message;
-    this.side = message.arrays.shown.shape[0] / message.header.patch;
+    const [high, wide] = message.arrays.shown.shape;
+    this.grid = [high, wide].map((px) => px / message.header.patch);
     this.channels = message.header.scale.length;
     const count = this.message.header.bases.length;
     if (fresh) {
@@ -218,7 +225,7 @@ export default class RebuildView {
       this.image = picture(this.message.arrays.shown);
       this.k = this.message.header.k;
       this.patch = this.message.header.pin;
-      this.original.note.textContent = `${this.message.arrays.shown.shape[0]} px, patches of ${this.message.header.patch} px`;
+      this.original.note.textContent = `${high === wide ? high : `${high} × ${wide}`} px, patches of ${this.message.header.patch} px`;
       setCount(this.boxes, count, (b) => this.box(this.message.header.bases[b].title));
     }
     const across = this.message.width >= 640 ? count + 1 : 2;

@@ -17,7 +17,7 @@ from pages.selection.subject import Subject, name_token
 from pages.stores import shared_cache
 from pages.views.register import register
 from vitviz.analysis import token_similarity as analysis
-from vitviz.analysis.token_colours import resample_grid
+from vitviz.analysis.token_colours import resample_grid, shrink_grid
 from vitviz.csv_table import columns_of_rows
 from vitviz.lessons.question_kinds import MeasuredAnswer
 from vitviz.plots import layers as plots
@@ -104,7 +104,7 @@ def _split_tokens(layer: LayerOutput) -> tuple[tuple[int, int], NDArray[np.float
 
     A model without prefix tokens has the mean of its map as a query instead.
     """
-    rows, cols = (min(side, MAX_SIDE) for side in layer.grid)
+    rows, cols = shrink_grid(layer.grid, MAX_SIDE)
     maps = layer.places if (rows, cols) == layer.grid else resample_grid(layer.places, (rows, cols))
     places = np.asarray(maps, np.float64).reshape(rows * cols, -1)
     prefix = layer.prefix[0] if layer.prefix.shape[1] else layer.mean

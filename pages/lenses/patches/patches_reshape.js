@@ -1,5 +1,5 @@
 // Correct patches beside those of a plain reshape: the pointer selects one patch and highlights its pixels.
-// header: {patch, rows, cols, pin}; arrays: shown (S, S, 3), mosaic (S, S, 3) uint8
+// header: {patch, rows, cols, pin}; arrays: shown (H, W, 3), mosaic (H, W, 3) uint8
 
 import { fill, lattice, outline } from '../../../vitviz/browser/kit/axes.js';
 import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
@@ -51,14 +51,15 @@ export default class PatchesReshape {
     const n = Math.max(0, this.hover);
     const width = P * cols;
     const cell = this.side / Math.max(rows, cols);
-    this.drawSource(n, width);
+    this.drawSource(n, width, cell / P);
     for (const [view, image, colour] of [
       [this.right, this.images[0], primary],
       [this.wrong, this.images[1], query],
     ]) {
-      const ctx = view.size(this.side, this.side);
-      blit(ctx, image, 0, 0, this.side, this.side);
-      lattice(ctx, 'rgba(255,255,255,0.35)', cell < 14 ? 0.3 : 0.75, rows, cols, this.side, this.side);
+      const [wide, high] = [cols * cell, rows * cell];
+      const ctx = view.size(wide, high);
+      blit(ctx, image, 0, 0, wide, high);
+      lattice(ctx, 'rgba(255,255,255,0.35)', cell < 14 ? 0.3 : 0.75, rows, cols, wide, high);
       outline(ctx, colour, 3, (n % cols) * cell, Math.floor(n / cols) * cell, cell, cell);
     }
     const place = (i) => nameCell(i, width);
@@ -68,14 +69,14 @@ export default class PatchesReshape {
     if (this.hover >= 0) this.say(this.note.textContent);
   }
 
-  /** Draws the image faded, with the pixels of both patches highlighted. */
-  drawSource(n, width) {
-    const { patch: P, cols } = this.message.header;
+  /** Draws the image faded, with the pixels of both patches highlighted, each pixel `pixel` px wide. */
+  drawSource(n, width, pixel) {
+    const { patch: P, rows, cols } = this.message.header;
     const { mode, primary, query } = this.message.colors;
-    const pixel = this.side / width;
-    const ctx = this.source.size(this.side, this.side);
-    blit(ctx, this.images[0], 0, 0, this.side, this.side);
-    fill(ctx, mode === 'dark' ? 'rgba(16,21,28,0.55)' : 'rgba(251,250,247,0.6)', 0, 0, this.side, this.side);
+    const [wide, high] = [width * pixel, rows * P * pixel];
+    const ctx = this.source.size(wide, high);
+    blit(ctx, this.images[0], 0, 0, wide, high);
+    fill(ctx, mode === 'dark' ? 'rgba(16,21,28,0.55)' : 'rgba(251,250,247,0.6)', 0, 0, wide, high);
     const highlight = (x, y, w, h, colour) => {
       ctx.imageSmoothingEnabled = false;
       ctx.drawImage(this.images[0], x, y, w, h, x * pixel, y * pixel, w * pixel, h * pixel);

@@ -12,11 +12,13 @@ import { signed } from '../../../vitviz/browser/kit/text.js';
 import { heat, picture, blit } from '../../../vitviz/browser/kit/pixels.js';
 import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
 
-/** Draws the faded image on a square canvas, with cells of a grid highlighted: [[cell, color], ...]. */
-export function drawHighlighted(ctx, image, side, [rows, cols], cells) {
-  const w = side / cols;
-  const h = side / rows;
-  const drawImage = () => blit(ctx, image, 0, 0, side, side, image.width > side);
+/** Draws the faded image at most `side` px wide and high, with cells of a grid highlighted: [[cell, color], ...]. */
+export function drawHighlighted(view, image, side, [rows, cols], cells) {
+  const scale = side / Math.max(image.width, image.height);
+  const [wide, high] = [image.width * scale, image.height * scale];
+  const ctx = view.size(wide, high);
+  const [w, h] = [wide / cols, high / rows];
+  const drawImage = () => blit(ctx, image, 0, 0, wide, high, image.width > wide);
   ctx.globalAlpha = 0.4;
   drawImage();
   ctx.globalAlpha = 1;
@@ -164,7 +166,7 @@ export default class SimilarityView extends Tables {
     const i = this.queryOf(this.active);
     const j = this.keyOf(this.active);
     const cells = [...(j < 0 ? [] : [[j, colors.primary]]), [i]];
-    drawHighlighted(this.photo.size(side, side), this.image, side, this.panels[this.active].grid, cells);
+    drawHighlighted(this.photo, this.image, side, this.panels[this.active].grid, cells);
     const places = cells.map(([cell]) => this.place(this.active, cell)).join(' and ');
     this.photo.node.setAttribute('aria-label', `Image with highlighted positions: ${places}`);
   }

@@ -188,7 +188,7 @@ export default class TableView {
     const { grid } = this.message.header;
     const [p] = this.cell;
     const [r, c] = this.place(p);
-    drawHighlighted(this.photo.size(side, side), this.photoImage, side, grid, [[p]]);
+    drawHighlighted(this.photo, this.photoImage, side, grid, [[p]]);
     this.photoNote.textContent = `Position ${p + 1} is the patch in row ${r + 1}, column ${c + 1} of the ${grid[0]} × ${grid[1]} grid.`;
     this.photo.node.setAttribute('aria-label', this.photoNote.textContent);
   }

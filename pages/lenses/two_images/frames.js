@@ -74,7 +74,8 @@ export class Frames {
       frame.title.textContent = given.title;
       frame.title.title = given.title;
       nameGrid(frame.node, this.nameOf(side));
-      frame.node.style.aspectRatio = given.photo || cols > 1 ? '1' : `2 / ${rows}`;
+      const [high, wide] = given.photo?.px ?? (cols > 1 ? [1, 1] : [rows, 2]);
+      frame.node.style.aspectRatio = `${wide} / ${high}`;
       frame.figure.classList.toggle('ti-bare', !given.photo);
       frame.figure.classList.toggle('ti-thin', !given.photo && cols === 1);
       frame.picture.hidden = !given.photo;

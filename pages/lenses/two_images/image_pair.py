@@ -14,7 +14,7 @@ from pages.stores import shared_cache
 from pages.stores.model_choice import ModelChoice
 from vitviz.analysis.attention import kept_by_mass, readout_row
 from vitviz.analysis.image_changes import copy_image
-from vitviz.analysis.token_colours import Components, resample_grid, split_by_component
+from vitviz.analysis.token_colours import Components, resample_grid, shrink_grid, split_by_component
 from vitviz.analysis.token_similarity import FloatArray, Matches
 from vitviz.config import Preparation
 from vitviz.data.image_preprocessing import Prepared, prepare, seen_crop
@@ -242,5 +242,5 @@ def _run(model: LoadedModel, source: ImageSource) -> Activations:
 
 def _reduce_grid(values: FloatArray) -> FloatArray:
     """Return (rows, cols, D) averaged to at most `MAX_SIDE` rows and columns."""
-    grid = tuple(min(side, MAX_SIDE) for side in values.shape[:2])
+    grid = shrink_grid(values.shape[:2], MAX_SIDE)
     return values if grid == values.shape[:2] else resample_grid(values[None], grid)[0].astype(np.float32)

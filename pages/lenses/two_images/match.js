@@ -147,10 +147,12 @@ export default class Match extends Frames {
   /** Draw the pinned patch's cosines in every layer, small. */
   drawLayers() {
     const { header, arrays } = this.message;
+    const [high, wide] = header.frames[1].photo.px;
     while (this.small.children.length > header.layers.length) this.small.lastChild.remove();
     header.layers.forEach((layer, index) => {
       const node = this.small.children[index] ?? this.addLayer(index);
       const [picture, cells] = node.querySelectorAll('canvas');
+      node.firstChild.style.aspectRatio = `${wide} / ${high}`;
       cover(cells, heat(arrays[`layer${index}`].data, ...layer.grid, veil(225), -UNIT, UNIT));
       if (this.frames[1].photo.bitmap) coverOnce(picture, this.frames[1].photo.bitmap);
       node.lastChild.textContent = layer.title;

@@ -87,9 +87,13 @@ def load_into(model: nn.Module, state: State, name: str) -> None:
         WeightsMismatchError: naming what is missing, unexpected or misshapen.
         PretrainedError: if a weight is not finite or not a float.
     """
-    check_shapes(model.state_dict(), {key: tuple(tensor.shape) for key, tensor in state.items()}, name)
+    own = model.state_dict()
+    check_shapes(own, {key: tuple(tensor.shape) for key, tensor in state.items()}, name)
     weights = {}
     for key, tensor in state.items():
+        if own[key].dtype == tensor.dtype == torch.int64:  # batches that a BatchNorm has counted
+            weights[key] = tensor
+            continue
         weights[key] = tensor.float()
         if not tensor.is_floating_point() or not _is_finite(weights[key]):
             raise PretrainedError(
