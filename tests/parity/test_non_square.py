@@ -258,3 +258,12 @@ def test_square_models_keep_their_stored_form_and_identity() -> None:
 def test_what_is_no_size_is_refused(size: Any) -> None:
     with pytest.raises(ValueError, match="image_size must be an integer of at least 1, or two"):
         ViTConfig(image_size=size)
+
+
+def test_own_checkpoints_open_at_another_shape(tmp_path: Path) -> None:
+    for name, size in (("cifar10_vit", (56, 40)), ("cifar10_hybrid", (40, 56))):
+        native, opened = vitviz.load(name), vitviz.load(name, img_size=size)
+        assert opened.config.image_size == opened.preparation.image_size == size
+        assert opened.digest != native.digest
+        x = images(size)
+        close(opened.model(x), native.model(x))  # whose positions are resized in every forward pass

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from vitviz.config import CNNConfig, ModelConfig, SwinConfig, ViTConfig
+from vitviz.config_fields import format_size
 
 Kind = TypeVar("Kind", ViTConfig, SwinConfig, CNNConfig)
 
@@ -170,7 +171,9 @@ def _lacks_of_vit(config: ViTConfig) -> dict[str, str]:
     tokens = config.grid[0] * config.grid[1] + len(config.prefix_tokens)
     if tokens > MOST_RECORDED_TOKENS:
         megabytes = 4e-6 * config.depth * config.num_heads * tokens**2
-        lacks["whole_record"] = REASONS["large_record"].format(px=config.image_size, megabytes=megabytes)
+        lacks["whole_record"] = REASONS["large_record"].format(
+            px=format_size(config.image_size), megabytes=megabytes
+        )
     if config.embed == "reshape":
         lacks |= dict.fromkeys(_OF_PATCHES, REASONS["rows"])
     return lacks | _lacks_of_blocks(config)

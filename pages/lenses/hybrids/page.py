@@ -79,7 +79,8 @@ def _ask_receptive_field(config: ViTConfig, key: str) -> bool:
     sides = sorted({patch_px, field_px, min(4 * patch_px, image_px), image_px})
     options = {f"{px}": f"{px} × {px} px" for px in sides}
     options[f"{patch_px}"] += ", its patch"
-    options[f"{image_px}"] += ", the whole image"
+    shorter = isinstance(config.image_size, tuple)
+    options[f"{image_px}"] += ", as wide as the image's shorter side" if shorter else ", the whole image"
 
     def judge(prediction: str) -> str:
         computed = format_field(config, field_px)
