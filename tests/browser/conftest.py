@@ -320,6 +320,20 @@ def paper(page: Page) -> str:
     return "#" + "".join(f"{int(channel):02X}" for channel in re.findall(r"\d+", colour)[:3])
 
 
+def hold_slider(page: Page, key: str, share: float) -> None:
+    """Drag a slider to a share of its width and keep the pointer pressed."""
+    slider = page.locator(f".st-key-{key}")
+    track = slider.locator("[data-testid=stSlider] [role=group]").bounding_box()
+    box = slider.locator("input[type=range]").evaluate(
+        "node => { const r = node.parentElement.parentElement.getBoundingClientRect();"
+        " return [r.x + r.width / 2, r.y + r.height / 2]; }"
+    )
+    assert track is not None
+    page.mouse.move(*box)
+    page.mouse.down()
+    page.mouse.move(track["x"] + share * track["width"], box[1], steps=8)
+
+
 def frames_sent(page: Page) -> list[str | bytes]:
     """What the page sends its server from now on. It is loaded anew: a socket that is open already is not heard."""
     sent: list[str | bytes] = []

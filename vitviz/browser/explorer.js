@@ -10,29 +10,20 @@ import { cellAt, mark, pinOf, tokenOfPin } from './kit/pin.js';
 import { headColor } from './kit/colour_ramp.js';
 import { tokenName } from './kit/text.js';
 import {
+  DEFAULT_VIEW,
   THUMB_PX,
   colorWords,
+  fillCells,
   thumbnail,
   formulaOf,
   hintOf,
   linesOf,
   nameOf,
   percent,
+  scrub,
   weight,
 } from './explorer_parts.js';
-import { fuse, highest, numbers, stack, threshold } from './explorer_weights.js';
-
-const DEFAULT_VIEW = {
-  pin: null,
-  direction: 'row',
-  scale: 'shared',
-  style: 'overlay',
-  share: 0.6,
-  opacity: 0.9,
-  smooth: false,
-  grey: false,
-  grid: true,
-};
+import { fuse, highest, numbers, stack } from './explorer_weights.js';
 
 export default class Explorer {
   constructor({ root, trigger, onUnmount }) {
@@ -51,6 +42,7 @@ export default class Explorer {
     onUnmount(listen('strip', root, (news) => this.onStrip(news)));
     onUnmount(listen('hover', root, (news) => this.onHover(news)));
     onUnmount(listen('options', root, (news) => this.onView(news)));
+    onUnmount(listen('map', root, (news) => this.onMap(news)));
     onUnmount(() => cancelAnimationFrame(this.pending));
   }
 
@@ -149,6 +141,22 @@ export default class Explorer {
     }
   }
 
+  /** Show another layer, head or step until the server's next message. */
+  onMap({ group, header, layer }) {
+    if (!this.message || group !== this.message.header.group) return;
+    const { photo: image } = this.message.arrays;
+    this.live = { header: { ...this.message.header, ...header }, arrays: { photo: image, layer } };
+    this.show({ ...this.message, ...this.live }, true);
+  }
+
+  /** Show a thumbnail's map at once, of which another view may have the weights; the server learns it at the end. */
+  choose(name, value, done = true) {
+    const { header, layer } = this.model;
+    if (name === 'head' && this.message) this.onMap({ group: header.group, header: { ...header, head: value }, layer });
+    tell('wish', this.root, { group: header.group, [name]: value });
+    if (done) this.trigger(name, value);
+  }
+
   onStrip({ tag }) {
     if (this.model && tag === this.model.header.strip) {
       this.takeStrip();
@@ -163,29 +171,6 @@ export default class Explorer {
         this.pending = 0;
         this.paint();
       });
-  }
-
-  /** Draw a map on a canvas of one pixel per patch, which CSS scales. */
-  fill(node, map, max, seen) {
-    const { grid, prefix } = this.model.header;
-    const [rows, cols] = grid;
-    const first = prefix.length;
-    if (node.width !== cols || node.height !== rows) {
-      node.width = cols;
-      node.height = rows;
-      node.ax = null;
-    }
-    node.ax ??= node.getContext('2d').createImageData(cols, rows);
-    const words = new Uint32Array(node.ax.data.buffer);
-    const { table, unseen, covered } = this.model;
-    const span = max > 0 ? 255 / max : 0;
-    const least = this.options.style === 'mask' ? threshold(map, first, this.options.share) : -1;
-    for (let i = 0; i < words.length; i++) {
-      const value = map[first + i];
-      if (least >= 0) words[i] = value >= least && value > 0 ? 0 : covered;
-      else words[i] = seen && !seen[first + i] ? unseen : table[Math.min(255, (value * span + 0.5) | 0)];
-    }
-    node.getContext('2d').putImageData(node.ax, 0, 0);
   }
 
   paint() {
@@ -230,9 +215,10 @@ export default class Explorer {
     const shared = Math.max(0, ...[...maps, ...stripMaps].map((map) => highest(map, first)));
     const together = this.options.scale === 'shared';
     const scale = (map) => (together ? shared : highest(map, first));
-    this.fill(this.veil, chosen, top, windowed);
-    maps.forEach((map, h) => this.fill(this.model.heads[h].node, map, scale(map), windowed));
-    stripMaps.forEach((map, l) => this.fill(this.model.layers[l].node, map, scale(map), null));
+    const fill = (node, map, most, within) => fillCells(node, map, most, within, this.model, this.options);
+    fill(this.veil, chosen, top, windowed);
+    maps.forEach((map, h) => fill(this.model.heads[h].node, map, scale(map), windowed));
+    stripMaps.forEach((map, l) => fill(this.model.layers[l].node, map, scale(map), null));
     this.high.textContent = weight(top);
     const note = together ? `scale 0 to ${weight(shared)}` : 'one scale per map';
     this.heads.scale.textContent = this.layers.scale.textContent = this.options.style === 'mask' ? '' : note;
@@ -309,11 +295,14 @@ export default class Explorer {
     this.root.style.setProperty('--ax-ratio', `${cols} / ${rows}`);
     this.lines.style.backgroundSize = `calc(100% / ${cols}) calc(100% / ${rows})`;
     this.model.heads = Array.from({ length: header.heads }, (_, h) =>
-      thumbnail(heads.box, `head ${h + 1}`, headColor(h, header.heads), () => this.trigger('head', h + 1)),
+      thumbnail(heads.box, `head ${h + 1}`, headColor(h, header.heads), () => this.choose('head', h + 1)),
     );
     this.model.layers = header.strip_names.map((name, l) =>
-      thumbnail(layers.box, name, '', () => this.trigger('layer', header.strip_layers[l])),
+      thumbnail(layers.box, name, '', () => this.choose('layer', header.strip_layers[l])),
     );
+    const layerOf = (l) => this.model.header.strip_layers[l];
+    scrub(heads.box, this.model.heads, (h, done) => this.choose('head', h + 1, done));
+    scrub(layers.box, this.model.layers, (l, done) => this.choose('layer', layerOf(l), done));
     // Few layers are shown below the heads; many use the full width.
     const few = header.strip_names.length <= 6;
     (few ? this.right : this.page).append(layers.head, layers.box);
@@ -359,12 +348,13 @@ export default class Explorer {
   take({ header, arrays, colors }) {
     const count = header.prefix.length + header.grid[0] * header.grid[1];
     const { buttons, heads, layers } = this.model ?? {};
+    const layer = arrays.layer ?? stack(arrays, count, 'layer_');
     this.model = {
       ...{ header, arrays, colors, buttons, heads, layers },
-      layer: stack(arrays, count, 'layer_'),
+      layer,
       strip: null,
       stripMaps: [],
-      maps: Array.from({ length: arrays.layer_codes.shape[0] }, () => new Float32Array(count)),
+      maps: Array.from({ length: layer.count }, () => new Float32Array(count)),
       main: new Float32Array(count),
       seen: new Uint8Array(count),
     };
@@ -373,6 +363,12 @@ export default class Explorer {
   }
 
   update(message, fresh) {
+    this.message = message;
+    if (fresh) this.live = null;
+    this.show({ ...message, ...this.live }, fresh);
+  }
+
+  show(message, fresh) {
     const { header, colors, width } = message;
     this.root.classList.toggle('ax-narrow', width < 640);
     if (fresh) this.take(message);
@@ -386,6 +382,7 @@ export default class Explorer {
     this.model.layers.forEach((thumb, l) => pressed(thumb, header.strip_layers[l] === header.layer));
     this.root.dataset.layer = header.layer_name;
     this.root.dataset.head = String(header.head);
+    this.root.toggleAttribute('data-live', Boolean(this.live));
     this.paint();
   }
 }

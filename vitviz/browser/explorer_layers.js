@@ -4,7 +4,7 @@ import { drop, keep, tell } from './kit/bus.js';
 import { createView, el } from './kit/dom.js';
 import { timeline } from './kit/player.js';
 import Explorer from './explorer.js';
-import { fuse, stack } from './explorer_weights.js';
+import { stack, stripOf } from './explorer_weights.js';
 
 const DWELL_MS = 900;
 const PARTS = ['codes', 'max', 'slots', 'window_of', 'slot_of'];
@@ -74,19 +74,12 @@ export default class ExplorerOfLayers {
   }
 
   /** Store one head, or the fused heads, of all layers that share a grid; returns the strip's name. */
-  strip({ strip_layers: layers, grid, prefix, heads }) {
+  strip({ strip_layers: layers, grid, prefix }) {
     const count = prefix.length + grid[0] * grid[1];
-    const { head } = this;
     const stacks = layers.map((layer) => stack(this.arraysOf(layer - 1), count, 'layer_'));
-    const maps = Array.from({ length: heads }, () => new Float32Array(count));
-    const read = (l, token, direction, out, seen) => {
-      if (typeof head === 'number') return stacks[l].read(head - 1, token, direction, out, seen);
-      maps.forEach((map, h) => stacks[l].read(h, token, direction, map, null));
-      return fuse(maps, head, out);
-    };
-    const tag = `${this.group}.${layers[0]}.${head}`;
+    const tag = `${this.group}.${layers[0]}.${this.head}`;
     this.strips.add(tag);
-    keep('strip', tag, this.root, { count: layers.length, read });
+    keep('strip', tag, this.root, stripOf(stacks, this.head, count));
     return tag;
   }
 

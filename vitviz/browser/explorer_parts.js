@@ -3,6 +3,19 @@
 import { button, el } from './kit/dom.js';
 import { PALETTE, SEQUENTIAL_LUT, accentLut, rgb } from './kit/colour_ramp.js';
 import { patchName, tokenIndex, tokenName } from './kit/text.js';
+import { threshold } from './explorer_weights.js';
+
+export const DEFAULT_VIEW = {
+  pin: null,
+  direction: 'row',
+  scale: 'shared',
+  style: 'overlay',
+  share: 0.6,
+  opacity: 0.9,
+  smooth: false,
+  grey: false,
+  grid: true,
+};
 
 const EFFECTIVE = 'Effective tokens';
 
@@ -75,5 +88,54 @@ export function colorWords(colors, style) {
     table: new Uint32Array(shown.slice().buffer),
     unseen: word(dim ? [0, 0, 0, 255] : style === 'heat' ? [...rgb(colors.panel), 255] : pale),
     covered: word([0, 0, 0, 255]),
+  };
+}
+
+/**
+ * Draw a map on a canvas of one pixel per patch, which CSS scales.
+ *   seen: marks the tokens of the query's window, or null
+ */
+export function fillCells(node, map, max, seen, { header, table, unseen, covered }, { style, share }) {
+  const [rows, cols] = header.grid;
+  const first = header.prefix.length;
+  if (node.width !== cols || node.height !== rows) {
+    node.width = cols;
+    node.height = rows;
+    node.ax = null;
+  }
+  node.ax ??= node.getContext('2d').createImageData(cols, rows);
+  const words = new Uint32Array(node.ax.data.buffer);
+  const span = max > 0 ? 255 / max : 0;
+  const least = style === 'mask' ? threshold(map, first, share) : -1;
+  for (let i = 0; i < words.length; i++) {
+    const value = map[first + i];
+    if (least >= 0) words[i] = value >= least && value > 0 ? 0 : covered;
+    else words[i] = seen && !seen[first + i] ? unseen : table[Math.min(255, (value * span + 0.5) | 0)];
+  }
+  node.getContext('2d').putImageData(node.ax, 0, 0);
+}
+
+/** Call choose(index, done) for the thumbnails of a box that a pressed pointer passes; done where it is lifted. */
+export function scrub(box, thumbs, choose) {
+  let from = -1;
+  let at = -1;
+  const under = ({ clientX: x, clientY: y }) =>
+    thumbs.findIndex(({ button: node }) => {
+      const { left, right, top, bottom } = node.getBoundingClientRect();
+      return x >= left && x < right && y >= top && y < bottom;
+    });
+  box.style.touchAction = 'pan-y';
+  box.onpointerdown = (event) => {
+    from = at = event.button ? -1 : under(event);
+  };
+  box.onpointermove = (event) => {
+    const next = from < 0 || !event.buttons ? -1 : under(event);
+    if (next < 0 || next === at) return;
+    at = next;
+    choose(at, false);
+  };
+  box.onpointerup = box.onpointerleave = () => {
+    if (from >= 0 && at !== from) choose(at, true);
+    from = -1;
   };
 }

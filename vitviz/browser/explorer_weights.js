@@ -63,6 +63,34 @@ export function stack(arrays, tokens, prefix = '') {
   return { count: codes.shape[0], read };
 }
 
+/** Create a stack of maps of attention weights (heads, query, key) in floating point. */
+export function stackOf({ shape: [count, tokens], data }) {
+  function read(map, token, direction, out, seen) {
+    const base = map * tokens * tokens;
+    if (direction === 'row') out.set(data.subarray(base + token * tokens, base + (token + 1) * tokens));
+    else for (let q = 0; q < tokens; q++) out[q] = data[base + q * tokens + token];
+    seen?.fill(1);
+    return out;
+  }
+  return { count, read };
+}
+
+/** Create a stack of one head, or of the fused heads, in several layers, whose stacks are given. */
+export function stripOf(stacks, head, tokens) {
+  if (typeof head === 'number')
+    return {
+      count: stacks.length,
+      read: (l, ...query) => stacks[l].read(Math.min(head, stacks[l].count) - 1, ...query),
+    };
+  const maps = Array.from({ length: Math.max(...stacks.map(({ count }) => count)) }, () => new Float32Array(tokens));
+  function read(l, token, direction, out) {
+    const own = maps.slice(0, stacks[l].count);
+    own.forEach((map, h) => stacks[l].read(h, token, direction, map, null));
+    return fuse(own, head, out);
+  }
+  return { count: stacks.length, read };
+}
+
 export function fuse(maps, how, out) {
   out.fill(how === 'min' ? Infinity : 0);
   const join = {

@@ -90,7 +90,7 @@ def explorer_view(scene: Scene, image: Uint8 | Photo, layer: Layer, strip: Strip
         image: (S, S, 3) uint8, what is drawn on: the crop or what the model sees.
     """
     ground = decode_photo(image)
-    header, arrays = _encode_layer(scene, layer, "layer_{}")
+    header, arrays = encode_layer(scene, layer)
     return pack(header | {"strip": strip.tag} | ground.header, photo=ground.array, **arrays)
 
 
@@ -113,7 +113,7 @@ def explorer_layers_view(
     arrays: dict[str, NDArray[Any]] = {"photo": ground.array}
     described = []
     for index, (scene, layer) in enumerate(zip(scenes, layers, strict=True)):
-        header, part = _encode_layer(scene, layer, f"{{}}{index}")
+        header, part = encode_layer(scene, layer, f"{{}}{index}")
         arrays |= part
         described.append(header)
     return name_files(EXPLORER_FILES) + pack(
@@ -125,7 +125,9 @@ def _rows(layer: Layer) -> FloatArray:
     return layer.rows if isinstance(layer, WindowRows) else layer
 
 
-def _encode_layer(scene: Scene, layer: Layer, name: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def encode_layer(
+    scene: Scene, layer: Layer, name: str = "layer_{}"
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return the header and the arrays of one layer; `name` is the template of the arrays' names."""
     codes, maxima = quantise_rows(_rows(layer))
     slots = {"slots": int(layer.slots.shape[1])} if isinstance(layer, WindowRows) else {}

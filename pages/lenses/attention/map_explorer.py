@@ -1,10 +1,13 @@
 """Interactive attention maps of one token: hovering selects the query in the browser, a click pins it."""
 
+import re
 from dataclasses import asdict
 from functools import partial
+from typing import Any
 
 import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.controls import query_params
@@ -12,20 +15,28 @@ from pages.frame import page
 from pages.lenses.attention import export
 from pages.lenses.attention.captions import describe_training
 from pages.lenses.attention.map_controls import MapControls, read_controls
-from pages.selection import attention_maps, selection
+from pages.selection import attention_maps, model_weights, selection
 from pages.selection.subject import CapturedSubject, capture_attention
 from pages.stores import catalogue
+from pages.views.event_values import read_events
 from pages.views.explorer import draw_explorer_stage, read_picks, send_options, send_strip
 from pages.views.figures import draw_bars
-from pages.views.register import get_messages
+from pages.views.register import get_messages, register
 from vitviz.lessons import lesson, model_measures
-from vitviz.models import layers, swin
-from vitviz.text import plain
+from vitviz.models import layers, swin, token_layout
+from vitviz.plots.attention_message import Head, encode_layer
+from vitviz.plots.blob import pack
+from vitviz.probe.explorer_layers import describe_scene
+from vitviz.text import parse_int, plain
 
+_live = register(__file__, "map_live")
+_RECORD = re.compile(r"blocks\.([0-9]{1,3})\.attn")
 KEY = "attention.explorer"
 GROUP = "attention"
 MOST_CLASSES = 5  # of the prediction
 DRAWERS = "attention.look"
+BARS = "attention.predictions"
+LIVE = "attention.live"
 STAGE = f"{KEY}.stage"  # fragment: the part of the view that a pin changes
 
 
@@ -58,6 +69,7 @@ def draw(subject: CapturedSubject) -> None:
     with stage_slot:
         send_strip(strip, key=KEY)
         draw_pinned(subject, controls, message, links_slot)
+    draw_live(subject, controls)
     page.drawers(
         DRAWERS,
         math=page.read_math(__file__),
@@ -95,6 +107,49 @@ def draw_pinned(
         draw_links(controls)
 
 
+@st.fragment
+def draw_live(subject: CapturedSubject, controls: MapControls) -> None:
+    """Send what the maps need to follow a dragged slider: the model's weights and input, or one layer as requested."""
+    choice, selected = subject.choice, controls.map_selection
+    weights = model_weights.publish(choice, subject.step) if subject.able.blocks else ""
+    header = {
+        "group": GROUP,
+        "model": choice.key,
+        "image": f"{subject.image} {subject.offset}",
+        "layer": selected.layer,
+        "head": selected.head,
+        "step": subject.step,
+        "steps": choice.steps,
+        "weights": weights,
+        "classes": {"key": BARS, "count": MOST_CLASSES} if subject.able.class_head else None,
+    }
+    kind, _, number = str(read_events(LIVE).get("record") or "").partition(" ")
+    reply, arrays = _answer_request(subject, selected.head, kind, number)
+    _live(pack(header | reply, input=subject.prepared.input, **arrays), key=LIVE, triggers=("record",))
+    get_messages().pop(LIVE, None)  # a downloaded page has the weights of all layers
+
+
+def _answer_request(
+    subject: CapturedSubject, head: Head, kind: str, number: str
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return the weights' address of 'step NUMBER', or one layer's attention by its name in records."""
+    if kind == "step":
+        step = parse_int(number)
+        if step not in subject.choice.steps:
+            return {}, {}
+        weights = model_weights.publish(subject.choice, step)
+        return {"reply": {"name": f"step {step}", "weights": weights}}, {}
+    match = _RECORD.fullmatch(kind)
+    layer = int(match[1]) + 1 if match else 0
+    if not 1 <= layer <= len(token_layout.heads_by_layer(subject.model.config)):
+        return {}, {}
+    subject = capture_attention(subject, layer)
+    scene = describe_scene(subject.model, subject.layout, layer, head, GROUP)
+    rows = subject.windows[layer - 1][1] if subject.able.windows else subject.attention_of(layer)
+    described, arrays = encode_layer(scene, rows)
+    return {"reply": {"name": kind, "scene": described}}, arrays
+
+
 def draw_links(controls: MapControls) -> None:
     """Draw links to other pages with the same token, layer and head."""
     layer, head = controls.map_selection.layer, controls.map_selection.head
@@ -117,7 +172,7 @@ def draw_prediction(subject: CapturedSubject) -> None:
         return
     probabilities = subject.probabilities
     top = np.argsort(-probabilities, kind="stable")[:MOST_CLASSES]
-    draw_bars([subject.classes[i] for i in top], probabilities[top], key="attention.predictions")
+    draw_bars([subject.classes[i] for i in top], probabilities[top], key=BARS)
     if output == "sigmoid":
         above = [plain(subject.classes[i]) for i in np.flatnonzero(probabilities > 0.5)]
         page.caption(

@@ -3,6 +3,9 @@
 //   hover   {group, query}    hovered query of an explorer, shown by all explorers of its group
 //   options {group, pin, ...} view options of a group of explorers (stored for later explorers)
 //   strip   {tag, arrays}     one head in all layers, by tag (stored while a view owns it)
+//   wish    {group, layer or head}    a map that a user points at, for the view that has its weights
+//   map     {group, header, layer}    another layer, head or step for the explorers of a group, until the server's message
+//   bars    {key, names, now, before, strong}    class probabilities for the bars of that key, until then
 //   moment  {run, step}       selected step of a run; step null: the newest
 //
 // A listener does not receive its own messages.
