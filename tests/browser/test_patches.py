@@ -11,7 +11,7 @@ import skimage.data
 from PIL import Image
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import MOVING
+from tests.browser.conftest import MOVING, frames_sent, hold_slider
 
 pytestmark = pytest.mark.browser
 Visit = Callable[..., Page]
@@ -164,3 +164,21 @@ def test_the_reshape_and_the_sum_follow_the_pointer(visit: Visit) -> None:
     expect(part(sequence, "sequence")).to_contain_text("token 32: patch 32 (row 4, column 8)")
     content, position, result = numbers(part(sequence, "sequence").inner_text().replace("− ", "-"))[-3:]
     assert abs(content + position - result) < 2e-3
+
+
+def test_the_predictions_follow_the_shuffling_without_the_server(visit: Visit) -> None:
+    page = visit("patches?model=checkpoint:digits_vit&image=digits:3&patches.view=puzzle&patches.shuffled=0")
+    view = page.locator("[data-component=patches_puzzle]")
+    expect(view).to_have_attribute("data-ready", "true")
+    sent = frames_sent(page)
+    hold_slider(page, "patches-shuffled", 1)
+    expect(view).to_have_attribute("data-live", "100")
+    bars = view.locator(".pt-bars canvas")
+    live = [bar.get_attribute("aria-label") for bar in bars.all()]
+    notes = view.locator(".pt-bars .vv-muted").all_inner_texts()
+    assert len(live) >= 2 and not sent
+    page.mouse.up()
+    page.wait_for_url(re.compile(r"patches\.shuffled=100"))
+    expect(view).not_to_have_attribute("data-live", "100")
+    assert [bar.get_attribute("aria-label") for bar in bars.all()] == live
+    assert view.locator(".pt-bars .vv-muted").all_inner_texts()[0] == notes[0]

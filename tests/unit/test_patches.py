@@ -175,4 +175,16 @@ def test_patches_apart_leave_the_paper_between_them() -> None:
 
 def test_the_puzzle_keeps_its_order() -> None:
     order = patches.scrambled_order(4, 1.0, 0)
-    assert np.array_equal(unpack(plots.puzzle(SHOWN, order, 4, []))[1]["order"], order)
+    steps = plots.ShuffleSteps(np.zeros((3, 8, 8), np.float32), patches.moving_order(4, 0), (0, 2, 4))
+    header, arrays = unpack(plots.puzzle(SHOWN, order, 4, [], steps))
+    assert np.array_equal(arrays["order"], order) and header["counts"] == [0, 2, 4]
+
+
+def test_the_patches_move_in_a_circle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The numbers are those of tests/engine/shuffle.test.js."""
+    monkeypatch.setattr(patches, "moving_order", lambda count, seed: np.array([2, 0, 3, 1]))
+    assert patches.scrambled_order(4, 0.75, 0).tolist() == [2, 1, 3, 0]
+    image = np.arange(32.0).reshape(2, 4, 4)
+    moved = patches.scramble(image, 2, np.array([3, 1, 2, 0]))
+    assert moved[0].ravel().tolist() == [10, 11, 2, 3, 14, 15, 6, 7, 8, 9, 0, 1, 12, 13, 4, 5]
+    assert moved[1, 0, 0] == 26

@@ -122,9 +122,18 @@ def scrambled_order(num_patches: int, share: float, seed: int) -> NDArray[np.int
     if num_patches < 1 or not 0.0 <= share <= 1.0:
         raise ValueError(f"need at least 1 patch and a share in [0, 1], received {num_patches} and {share}")
     order = np.arange(num_patches)
-    moved = np.random.default_rng(seed).permutation(num_patches)[: round(share * num_patches)]
+    moved = moving_order(num_patches, seed)[: count_moved(num_patches, share)]
     order[moved] = np.roll(moved, 1)
     return order
+
+
+def moving_order(num_patches: int, seed: int) -> NDArray[np.int64]:
+    """Return the order in which patches join those that move, as the share grows."""
+    return np.random.default_rng(seed).permutation(num_patches)
+
+
+def count_moved(num_patches: int, share: float) -> int:
+    return round(share * num_patches)
 
 
 def scramble(image: NDArray[Any], patch_px: int, order: NDArray[np.int64]) -> NDArray[Any]:

@@ -1,6 +1,6 @@
 """Pack the data of the patches lens for its views in the browser, and as PNG files."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -112,11 +112,25 @@ def sequence(scene: Scene, tokens: FloatArray, positions: FloatArray, *, added: 
     return pack(header, shown=scene.shown, content=content, positions=positions)
 
 
+@dataclass(frozen=True, eq=False)
+class ShuffleSteps:
+    """What the browser needs to shuffle by itself.
+
+    values: (C, S, S), the model's input. moving: the patches in the order in which they begin to move. counts: how many
+    move at every position of the slider.
+    """
+
+    values: NDArray[np.float32]
+    moving: NDArray[np.int64]
+    counts: Sequence[int]
+
+
 def puzzle(
     shown: PictureArray,
     order: NDArray[np.int64],
     patch_px: int,
     bars: list[dict[str, Any]],
+    steps: ShuffleSteps,
 ) -> bytes:
     """Return the scrambled image and probabilities before and after.
 
@@ -124,10 +138,17 @@ def puzzle(
         shown: (S, S, 3).
         order: (N,), which patch lies in each place.
         patch_px: P.
-        bars: one entry per model: {title, note, rows: [[class name, before, after], ...]}.
+        bars: one entry per model: {title, note, change, rows: [[class name, before, after], ...], classes: indices
+            of the rows, weights: address or '', positions: False without them}.
     """
-    header = {"patch": patch_px, "cols": shown.shape[1] // patch_px, "bars": bars}
-    return pack(header, shown=shown, order=order.astype(np.int32))
+    header = {
+        "patch": patch_px,
+        "cols": shown.shape[1] // patch_px,
+        "bars": bars,
+        "counts": list(steps.counts),
+    }
+    arrays = {"input": steps.values, "moving": steps.moving.astype(np.int32)}
+    return pack(header, shown=shown, order=order.astype(np.int32), **arrays)
 
 
 def separate_patches(shown: PictureArray, patch_px: int) -> PictureArray:

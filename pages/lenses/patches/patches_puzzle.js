@@ -1,15 +1,59 @@
 // Shuffled patches: they move to their new places; bars show class probabilities before and after.
-// header: {patch, cols, bars: [{title, note, rows: [[name, before, after], ...]}]}; arrays: shown, order (N) int32
+// The engine computes them while the slider is dragged. Messages: puzzle() of vitviz/plots/patches.py.
 
+import { watchSlider } from '../../controls/slider.js';
+import { computeNewest, openModel, words } from '../../../vitviz/browser/engine/live_model.js';
 import { fill, write } from '../../../vitviz/browser/kit/axes.js';
 import { canvas, el, setCount } from '../../../vitviz/browser/kit/dom.js';
 import { animate } from '../../../vitviz/browser/kit/motion.js';
 import { picture } from '../../../vitviz/browser/kit/pixels.js';
 import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
 
+const STEP = 5; // percent of the slider
+
+/** Return a probability as captions.py writes it. */
+export function formatProbability(p) {
+  if (p >= 5e-5) return `${Number((100 * p).toPrecision(3))} %`;
+  if (!p) return '0';
+  const [factor, power] = p.toExponential(0).split('e');
+  const raised = [...String(Number(power))].map((sign) => (sign === '-' ? '⁻' : '⁰¹²³⁴⁵⁶⁷⁸⁹'[sign])).join('');
+  return `${factor}·10${raised}`;
+}
+
+/** Return which patch lies in each place once the first `count` of `moving` have moved. */
+export function shuffledOrder(moving, count) {
+  const order = Int32Array.from(moving, (_, i) => i);
+  for (let i = 0; i < count; i++) order[moving[i]] = moving[(i + count - 1) % count];
+  return order;
+}
+
+/** Return the image (C, S, S) with patch order[n] in place n. */
+export function scramble({ data, shape: [channels, rows, width] }, patch, order) {
+  const pixels = new Float32Array(data.length);
+  const cols = width / patch;
+  order.forEach((from, to) => {
+    for (let c = 0; c < channels; c++)
+      for (let y = 0; y < patch; y++) {
+        const at = (place) => (c * rows + Math.floor(place / cols) * patch + y) * width + (place % cols) * patch;
+        pixels.set(data.subarray(at(from), at(from) + patch), at(to));
+      }
+  });
+  return pixels;
+}
+
 export default class PatchesPuzzle {
-  constructor({ root }) {
+  constructor({ root, onUnmount }) {
     this.root = root;
+    this.words = words(root);
+    this.follow = computeNewest((share) => this.compute(share));
+    this.slider = watchSlider('patches-shuffled', (share) => {
+      this.words.behind(true);
+      this.follow(share);
+    });
+    onUnmount(() => {
+      this.slider.end();
+      this.words.end();
+    });
     this.side = 0;
     this.stop = () => {};
     this.places = [];
@@ -42,9 +86,35 @@ export default class PatchesPuzzle {
     });
   }
 
-  drawBars(part, { title, note, rows }, width, most) {
+  /** Draw the image shuffled at a position of the slider, and the predictions, before the server knows of it. */
+  async compute(share) {
+    const { header, arrays } = this.message;
+    const { bars, patch, counts } = header;
+    if (bars.some(({ weights }) => !weights)) return;
+    const order = shuffledOrder(arrays.moving.data, counts[Math.round(share / STEP)]);
+    const pixels = scramble(arrays.input, patch, order);
+    const drawn = [];
+    for (const bar of bars) {
+      const model = await openModel(bar.weights);
+      const { positions } = bar;
+      const [before, after] = [arrays.input.data, pixels].map((image) => model.predict(image, { positions }));
+      const [known, now] = [await before, await after];
+      const change = known.reduce((most, p, k) => Math.max(most, Math.abs(p - now[k])), 0);
+      const rows = bar.rows.map(([name], i) => [name, known[bar.classes[i]], now[bar.classes[i]]]);
+      drawn.push({ ...bar, rows, change: formatProbability(change).replace('%', 'points') });
+    }
+    if (this.message.header !== header) return;
+    this.stop();
+    this.load({ shown: arrays.shown, order: { data: order } });
+    this.draw(1);
+    this.from = this.places;
+    this.drawAllBars({ header: { ...header, bars: drawn } });
+    this.root.dataset.live = String(share);
+  }
+
+  drawBars(part, { title, note, change, rows }, width, most) {
     part.title.textContent = title;
-    part.note.textContent = `${note} · grey: in order, blue: shuffled`;
+    part.note.textContent = `${note} · largest change ${change} · grey: in order, blue: shuffled`;
     const ctx = part.view.size(width, rows.length * 44);
     const { colors } = this.message;
     const name = Math.min(110, width * 0.32);
@@ -70,6 +140,11 @@ export default class PatchesPuzzle {
 
   update(message, fresh) {
     this.message = message;
+    if (fresh) {
+      this.slider.attach();
+      this.words.behind(false);
+      delete this.root.dataset.live;
+    }
     this.side = message.width >= 640 ? Math.min(grown(560), message.width - 288) : Math.min(320, message.width);
     if (fresh) this.load(message.arrays);
     this.stop();

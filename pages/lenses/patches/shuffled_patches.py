@@ -17,7 +17,7 @@ from pages.lenses.patches.captions import (
     format_probability,
 )
 from pages.lenses.patches.embedded_image import EmbeddedImage
-from pages.selection import selection
+from pages.selection import model_weights, selection
 from pages.selection.substitutes import describe_classes
 from pages.stores import shared_cache
 from pages.views.register import register
@@ -30,16 +30,21 @@ from vitviz.probe.embedding import FloatArray, is_blind_twin, predict_shuffled, 
 
 _mount_puzzle = register(__file__, "patches_puzzle", "patches_pair")
 TOP_CLASSES = 5
+STEP = 5  # of the slider, in percent
 
 
 @dataclass(frozen=True, eq=False)
 class ComparedModel:
-    """A model whose predictions are compared; `digest` distinguishes its weights in caches."""
+    """A model whose predictions are compared.
+
+    `digest` distinguishes its weights in caches; `weights` is their address for the browser's engine, '' without one.
+    """
 
     digest: str
     title: str
     note: str
     model: VisionTransformer
+    weights: str
 
 
 def draw(image: EmbeddedImage) -> None:
@@ -63,36 +68,51 @@ def draw(image: EmbeddedImage) -> None:
 @st.fragment
 def _draw_shuffled(image: EmbeddedImage) -> None:
     with page.row():
-        share = widgets.slider("patches.shuffled", "Shuffled", 0, 100, 100, 5, format="%d %%")
+        share = widgets.slider("patches.shuffled", "Shuffled", 0, 100, 100, STEP, format="%d %%")
         seed = widgets.number("patches.seed", "Seed", 0, 999, 0)
-    order = patches.scrambled_order(len(image.embedding.tokens), share / 100, seed)
-    predictions = [_predict(image, order, compared) for compared in list_compared_models(image)]
-    bars = [_list_bars(image, prediction) for prediction in predictions]
-    _mount_puzzle(plots.puzzle(image.pixels, order, image.patch_px, bars), key="patches.puzzle")
+    count = len(image.embedding.tokens)
+    order = patches.scrambled_order(count, share / 100, seed)
+    compared = list_compared_models(image)
+    predictions = [_predict(image, order, each) for each in compared]
+    bars = [_list_bars(image, *pair) for pair in zip(compared, predictions, strict=True)]
+    steps = plots.ShuffleSteps(image.values, patches.moving_order(count, seed), _count_moved(count))
+    _mount_puzzle(plots.puzzle(image.pixels, order, image.patch_px, bars, steps), key="patches.puzzle")
     moved = int((order != np.arange(len(order))).sum())
     page.caption(
         describe_shuffle(image, moved, predictions), describe_classes(image.model_choice, image.image_key)
     )
 
 
+def _count_moved(count: int) -> list[int]:
+    """Return how many of the patches move at every position of the slider."""
+    return [patches.count_moved(count, percent / 100) for percent in range(0, 101, STEP)]
+
+
 def list_compared_models(image: EmbeddedImage) -> list[ComparedModel]:
     """Return the model, the same weights without positions, and a model trained without them if available."""
-    config = as_vit(image.config)
+    config, choice = as_vit(image.config), image.model_choice
+    own = image.original_patch_size and image.original_image_size
+    weights = model_weights.publish(choice, selection.get_current().step) if own else ""
     if config.positions == "none":
-        return [ComparedModel("", "Without positions", "unchanged model", image.vit)]
+        return [ComparedModel("", "Without positions", "unchanged model", image.vit, weights)]
     # A second linear map of the pixels holds no position, so it is not called one.
     added = "the second map of the pixels" if config.positions == "pixels" else "positions"
     models = [
-        ComparedModel("", f"With {added}", "unchanged model", image.vit),
-        ComparedModel("", f"Without {added}", f"same weights, {added} removed", without_positions(image.vit)),
+        ComparedModel("", f"With {added}", "unchanged model", image.vit, weights),
+        ComparedModel(
+            "", f"Without {added}", f"same weights, {added} removed", without_positions(image.vit), weights
+        ),
     ]
     if not (image.trained and image.original_image_size):
         return models
-    training = (image.model_choice.trained_on, image.model_choice.preparation)
+    training = (choice.trained_on, choice.preparation)
     for other in selection.list_models().values():
         if is_blind_twin(config, other.config) and (other.trained_on, other.preparation) == training:
             blind = shared_cache.load_model(other)
-            models.append(ComparedModel(blind.digest, "Trained without positions", other.title, blind.vit))
+            weights = model_weights.publish(other, other.last_step)
+            models.append(
+                ComparedModel(blind.digest, "Trained without positions", other.title, blind.vit, weights)
+            )
             break
     return models
 
@@ -114,9 +134,18 @@ def _predict_cached(
     return predict_shuffled(_model, _values, _order)
 
 
-def _list_bars(image: EmbeddedImage, prediction: ShuffledPrediction) -> dict[str, Any]:
+def _list_bars(
+    image: EmbeddedImage, compared: ComparedModel, prediction: ShuffledPrediction
+) -> dict[str, Any]:
     top = np.argsort(-prediction.before, kind="stable")[:TOP_CLASSES]
     rows = [[format_class(image, i), float(prediction.before[i]), float(prediction.after[i])] for i in top]
     change = format_probability(prediction.change).replace("%", "points")
-    note = f"{prediction.note} · largest change {change}"
-    return {"title": prediction.title, "note": note, "rows": rows}
+    return {
+        "title": prediction.title,
+        "note": prediction.note,
+        "change": change,
+        "rows": rows,
+        "classes": top.tolist(),
+        "weights": compared.weights,
+        "positions": compared.model.config.positions != "none",
+    }
