@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -136,6 +137,51 @@ def test_a_cover_is_dragged_and_pieces_change_places(visit: Visit) -> None:
     page.goto(page.url.replace("kind=occlude", "kind=pieces"))
     page.get_by_role("button", name="Misplace pieces").click()
     page.wait_for_url("**on_picture.pieces=dcfe98ba54761032**")
+
+
+PAIR = "on_picture.models=checkpoint:cifar10_cnn,checkpoint:cifar10_vit"
+
+
+def test_both_models_follow_the_cover_without_the_server(visit: Visit) -> None:
+    page = visit(
+        "on_your_picture?model=checkpoint:cifar10_vit&image=cifar10-few:3&on_picture.kind=occlude"
+        f"&on_picture.guess=shown&on_picture.at=3&{PAIR}"
+    )
+    view = page.locator("[data-component=sweep_view]")
+    picture = view.locator(".op-picture")
+    expect(view).to_have_attribute("data-ready", "true", timeout=120_000)
+    expect(view.locator(".op-answer")).to_have_count(2)
+    picture.scroll_into_view_if_needed()
+    box = picture.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 4, box["y"] + box["height"] / 4, steps=6)
+    expect(view).to_have_attribute("data-live", re.compile(r"^\[\[0\.25,0\.25\]"))
+    live = read_predictions(page)
+    bars = view.locator(".op-bars").all_inner_texts()
+    page.mouse.up()
+    page.wait_for_url("**on_picture.place=0.25**")
+    expect(view).not_to_have_attribute("data-live", re.compile("."))
+    assert read_predictions(page) == live and view.locator(".op-bars").all_inner_texts() == bars
+
+
+def test_a_hidden_prediction_has_no_weights_in_the_browser(visit: Visit) -> None:
+    fetched: list[str] = []
+    page = visit("patches")
+    page.on("request", lambda request: fetched.append(request.url))
+    page.goto(
+        page.url.partition("/patches")[0]
+        + f"/on_your_picture?model=checkpoint:cifar10_vit&image=cifar10-few:3&on_picture.kind=occlude&{PAIR}"
+    )
+    view = page.locator("[data-component=sweep_view]")
+    expect(view).to_have_attribute("data-ready", "true", timeout=120_000)
+    picture = view.locator(".op-picture")
+    picture.scroll_into_view_if_needed()
+    picture.click(position={"x": 60, "y": 60})
+    page.wait_for_url("**on_picture.place=**")
+    expect(page.get_by_test_id("stButtonGroup").get_by_text("Skip", exact=True)).to_be_visible()
+    assert not [address for address in fetched if "/media/" in address and address.endswith(".gz")], fetched
 
 
 def test_a_face_is_put_together_wrong_by_a_click_by_hand_and_by_keys(visit: Visit) -> None:

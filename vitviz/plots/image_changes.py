@@ -23,7 +23,8 @@ WHOLE, NOW, EMPTY = range(3)  # of `Apart.frames`
 class Answered:
     """One model: its name, its family, the kind of its map, its probabilities and maps at every strength.
 
-    probabilities: (strengths, classes). views: (strengths, rows, cols), not negative.
+    probabilities: (strengths, classes). views: (strengths, rows, cols), not negative. weights: their address for the
+    browser's engine, '' without one.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Answered:
     by: str
     probabilities: FloatArray
     views: FloatArray
+    weights: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +130,7 @@ def payload(
         "models": describe_models(answered),
         "photograph": ground.pixels.shape[0] > changed.frames.shape[1],
         "pictures": 0 if curve is None or not start.revealed else curve.pictures,
+        "weights": [model.weights for model in answered] if start.revealed else [],
     }
     shown = answered if start.revealed else [_conceal(model, changed.start) for model in answered]
     arrays = _arrays(changed, shown, ground, curve if start.revealed else None)
@@ -136,11 +139,11 @@ def payload(
     return pack(header | vars(start) | ground.header, **arrays)
 
 
-def describe_models(answered: Sequence[Answered]) -> list[dict[str, str]]:
-    """Return each model's name, kind of map and colour."""
+def describe_models(answered: Sequence[Answered]) -> list[dict[str, Any]]:
+    """Return each model's name, kind of map, the map's largest value and colour."""
     colors = family_colors([model.family for model in answered])
     return [
-        {"name": model.name, "by": model.by, "color": color}
+        {"name": model.name, "by": model.by, "color": color, "top": float(model.views.max()) or 1.0}
         for model, color in zip(answered, colors, strict=True)
     ]
 

@@ -14,7 +14,7 @@ from pages.frame import page
 from pages.lenses.on_your_image import compared_models, robustness_results
 from pages.lenses.on_your_image.compared_models import Comparison, ImageCrop
 from pages.questions import prediction_gate
-from pages.selection import selection
+from pages.selection import model_weights, selection
 from pages.stores import shared_cache
 from pages.views.register import register
 from vitviz.analysis import image_changes
@@ -28,6 +28,7 @@ from vitviz.text import join_words, parse_float, parse_int, percent, plain
 
 _sweep_view = register(__file__, "sweep_view")
 VIEW = "on_picture.sweep"
+FOLLOWING = ("occlude", "pieces")  # changes by hand, which the browser's engine follows
 LECTURE = ("rotate", "blur", "occlude", "zoom", "brightness")  # the lecture's list, first
 ORDER = (*LECTURE, *(name for name in CHANGES if name not in LECTURE))
 _DIGITS = "0123456789abcdef"
@@ -146,8 +147,18 @@ def draw_view(
 ) -> None:
     """Draw the image with its slider and every model's predictions; the view's state is 'moved'."""
     answered = [
-        plots.Answered(name, choice.config.family, swept.by, swept.probabilities, swept.views)
-        for choice, name, swept in zip(compared.choices, compared.names, sweeps, strict=True)
+        plots.Answered(
+            name,
+            choice.config.family,
+            swept.by,
+            swept.probabilities,
+            swept.views,
+            # A hidden prediction could be computed from the weights.
+            model_weights.publish(choice, step) if start.revealed and perturbed.name in FOLLOWING else "",
+        )
+        for choice, step, name, swept in zip(
+            compared.choices, compared.steps, compared.names, sweeps, strict=True
+        )
     ]
     ground = compared_models.crop_photo(compared.crop)
     curve = robustness_results.build_curve(compared, perturbed.name)

@@ -5,6 +5,7 @@ import { button, el } from '../../../vitviz/browser/kit/dom.js';
 import { frame, fill } from '../../../vitviz/browser/kit/axes.js';
 import { stepTo } from '../../../vitviz/browser/kit/grid.js';
 import { photo, blit, createContext, offscreen } from '../../../vitviz/browser/kit/pixels.js';
+import { coverPixels } from './sweep_live.js';
 import { frameOf, placeIn } from './sweep_panels.js';
 
 const NOISE_CODES = 32;
@@ -53,12 +54,8 @@ function tiles(ctx, side, bitmap, order) {
   });
 }
 
-/** Returns the occluding square [left, top, side] in shares of the image's side, rounded as on the server. */
-function coverOf({ values }, hand, grain) {
-  const px = Math.round(values[hand.at] * grain);
-  const [left, top] = hand.place.map((at) => Math.round(at * grain - px / 2) / grain);
-  return [left, top, px / grain];
-}
+/** Returns the occluding square [left, top, side] in shares of the image's side. */
+const coverOf = (header, hand, grain) => coverPixels(header, hand, grain).map((px) => px / grain);
 
 const DRAW = {
   shift: transformed((ctx, side, { value, grain }) => ctx.translate((value * side) / grain, 0)),

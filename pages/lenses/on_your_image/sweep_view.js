@@ -4,6 +4,8 @@ import { el, live, canvas } from '../../../vitviz/browser/kit/dom.js';
 import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
 import { nameMargin, Plot } from '../../../vitviz/browser/kit/plot.js';
 import { percent } from '../../../vitviz/browser/kit/text.js';
+import { words } from '../../../vitviz/browser/engine/live_model.js';
+import { LiveSweep } from './sweep_live.js';
 import { RequestQueue, Panels, chancesOf, describePredictions, predictedOf } from './sweep_panels.js';
 import { Stage } from './sweep_stage.js';
 
@@ -65,6 +67,7 @@ class Chart {
 }
 
 const NARROW = 600;
+const REST_MS = 300; // of a drag, until the server learns of it
 
 export default class SweepView {
   constructor({ root, send, onUnmount }) {
@@ -80,6 +83,13 @@ export default class SweepView {
     this.announce = live(root);
     this.mark = null;
     this.requests = new RequestQueue(() => send('moved', { ...this.hand, mark: this.mark }), onUnmount);
+    this.live = new LiveSweep((message, hand) => this.showLive(message, hand));
+    this.words = words(root);
+    this.rest = 0;
+    onUnmount(() => {
+      this.words.end();
+      clearTimeout(this.rest);
+    });
   }
 
   update(message) {
@@ -89,15 +99,35 @@ export default class SweepView {
       this.mark = mark;
       this.hand = { ...hand };
     }
+    delete this.root.dataset.live;
+    this.words.behind(false);
     this.draw();
     this.requests.receive();
   }
 
-  /** Draws moved values at once; sends them at the end of a drag, and during it for the occluding square. */
+  /** Draw what the engine has computed for a moved cover or piece, unless the server has answered meanwhile. */
+  showLive(message, hand) {
+    if (message.header !== this.now.header || this.hand.at !== hand.at) return;
+    this.stage.draw(message, hand);
+    this.panels.draw(message, hand);
+    this.drawCurrent(this.room, message);
+    this.root.dataset.live = JSON.stringify([hand.place, hand.pieces]);
+    this.announce(`${message.header.words[hand.at]}. ${describePredictions(message, hand.at)}`);
+  }
+
+  /**
+   * Draws moved values at once; sends them at the end of a drag or when it rests, and during it for the occluding square
+   * if the browser does not run all models.
+   */
   move(changes, done) {
     this.hand = { ...this.hand, ...changes };
+    const read = 'place' in changes || 'pieces' in changes;
+    if (read) this.live.follow(this.now, this.hand);
+    if (read) this.words.behind(true);
     this.draw();
+    clearTimeout(this.rest);
     if (done) this.requests.sendNow();
+    else if (this.live.answers(this.now)) this.rest = setTimeout(() => this.requests.sendNow(), REST_MS);
     else if ('place' in changes) this.requests.sendSoon();
   }
 
@@ -107,15 +137,14 @@ export default class SweepView {
     this.root.classList.toggle('op-narrow', narrow);
     this.stage.draw(this.now, this.hand);
     this.panels.draw(this.now, this.hand);
-    const room = narrow ? width : width - this.left.clientWidth - 24;
-    this.drawCurrent(room);
-    this.drawStored(room);
+    this.room = narrow ? width : width - this.left.clientWidth - 24;
+    this.drawCurrent(this.room, this.now);
+    this.drawStored(this.room);
     this.root.dataset.at = String(this.hand.at);
     this.announce(`${header.words[this.hand.at]}. ${describePredictions(this.now, this.hand.at)}`);
   }
 
-  drawCurrent(width) {
-    const { header, arrays, colors } = this.now;
+  drawCurrent(width, { header, arrays, colors }) {
     const { words, revealed, neutral } = header;
     const lines = header.models.map(({ name, color }, m) => {
       const first = predictedOf(chancesOf(arrays.chances, m, neutral));
