@@ -12,6 +12,7 @@ import torch
 
 from pages.start.map_messages import build_map
 from tests.strokes import draw_digits
+from vitviz.analysis import image_changes
 from vitviz.checkpoint_header import read_header
 from vitviz.checkpoints import Checkpoint, checkpoint_bytes, load_checkpoint, open_model
 from vitviz.config import CNNConfig, ModelConfig, Preparation, SwinConfig, ViTConfig, to_dict
@@ -25,6 +26,7 @@ from vitviz.models.zoo import create_model
 from vitviz.plots.blob import pack
 from vitviz.probe.embedding import without_positions
 from vitviz.probe.forward_pass import record_journey
+from vitviz.probe.robustness import inputs_of
 
 ROOT = Path(__file__).resolve().parents[1]
 A_FAMILY = 12
@@ -196,6 +198,7 @@ def cases() -> Iterator[tuple[str, bytes, bool]]:
 def write_cases(folder: Path) -> None:
     """Write NAME.safetensors and NAME.record of every case, and costs.json: sizes of all configs."""
     write_drawings(folder)
+    write_changes(folder)
     costs = []
     for seed, (name, raw, masked) in enumerate(cases()):
         (folder / f"{name}.safetensors").write_bytes(raw)
@@ -238,6 +241,33 @@ def write_drawings(folder: Path) -> None:
                 message = build_map(model, record_journey(model, values), shown)
                 (folder / f"map_{index}.bin").write_bytes(message)
     (folder / "drawings.json").write_text(json.dumps(stored))
+
+
+def write_changes(folder: Path) -> None:
+    """Write changes.bin: an image, covered and rearranged by hand, and as the CIFAR-10 ViT's input."""
+    model = open_model(ROOT / "checkpoints" / "cifar10_vit.safetensors")
+    image = np.random.default_rng(0).integers(0, 256, (32, 32, 3), dtype=np.uint8)
+    border = image_changes.border_colour(image)
+    hands: list[dict[str, Any]] = [
+        {"change": "occlude", "at": at, "place": place}
+        for at, place in ((1, (0.25, 0.25)), (3, (0.013, 0.5)), (6, (1.0, 0.984)), (2, (0.328, 0.141)))
+    ]
+    hands.append({"change": "pieces", "at": 1, "pieces": np.random.default_rng(1).permutation(16).tolist()})
+    arrays = {"whole": image}
+    for index, hand in enumerate(hands):
+        setting = image_changes.Setting(
+            place=hand.get("place", (0.5, 0.5)), pieces=tuple(hand.get("pieces", range(16)))
+        )
+        change = image_changes.CHANGES[hand["change"]]
+        hand["values"] = list(change.values)
+        arrays[f"changed{index}"] = change.apply(image, change.values[hand["at"]], setting)
+        arrays[f"input{index}"] = inputs_of(model, arrays[f"changed{index}"][None])[0]
+    header = {
+        "hands": hands,
+        "border": [round(float(level)) for level in border],
+        "preparation": to_dict(model.preparation),
+    }
+    (folder / "changes.bin").write_bytes(pack(header, **arrays))
 
 
 def _costs(config: ModelConfig) -> dict[str, Any]:
