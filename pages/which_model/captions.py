@@ -10,7 +10,6 @@ from vitviz.analysis.window_attention import log_slope
 from vitviz.models import parameter_count
 from vitviz.models.published_results import Transfer
 from vitviz.plots.scoreboard import Point
-from vitviz.probe.swin import Measurement
 from vitviz.text import percent, plain, plural
 
 MOST_NAMED = 4  # models of the Pareto front
@@ -96,18 +95,4 @@ def describe_formula(
         f" million multiply-adds at N = {count:,} (patches of {patch_px} px, image of {image_px:,} px). Slopes:"
         f" {log_slope(tokens, costs[1]):.2f} for attention over all tokens, {log_slope(tokens, costs[0]):.2f} for the"
         f" linear maps. Costs are equal at N = 6 D = {equal:,}, an image of {equal**0.5 * patch_px:,.0f} px."
-    )
-
-
-def describe_measured(measurements: Sequence[Measurement]) -> str:
-    """Return the measured slopes, which include four linear maps, and both times at the largest size."""
-    tokens = np.array([m.side**2 for m in measurements[-2:]], float)
-    full = np.array([m.global_s for m in measurements[-2:]])
-    windows = np.array([m.window_s for m in measurements[-2:]])
-    last = measurements[-1]
-    return (
-        f"Measured slopes between the two largest sizes: {log_slope(tokens, full):.2f} for all tokens,"
-        f" {log_slope(tokens, windows):.2f} for windows. Both include four linear maps of slope 1, so the limits are 2"
-        f" and 1. At {last.side} × {last.side} tokens: {1000 * last.global_s:,.1f} ms for all tokens,"
-        f" {1000 * last.window_s:,.1f} ms for windows (medians of 3 runs)."
     )

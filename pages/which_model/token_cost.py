@@ -1,4 +1,4 @@
-"""Cost over the number of tokens: linear maps and attention, by formula and measured on this server."""
+"""Cost over the number of tokens: linear maps and attention, by formula."""
 
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -11,19 +11,16 @@ from pages.controls import widgets
 from pages.frame import page
 from pages.questions import prediction_gate
 from pages.selection import selection
-from pages.stores import timings
 from pages.views.figures import draw_chart
 from pages.which_model import captions
 from vitviz.models import published_results
 from vitviz.plots import cost as plots
 from vitviz.plots.theme import HEADS
-from vitviz.probe.swin import measure
 
 SIDES = (4, 7, 14, 28, 56, 112, 224)  # tokens along a side
 PATCHES_PX = (8, 14, 16, 32)
 IMAGES_PX = (224, 448, 896, 1792)  # multiples of every patch size
 WINDOW = 7
-MEASURED_DIM = 192
 FACTORS = (2, 4, 8, 16)  # of the attention products, if the side of the image doubles
 WIDTHS = {size.name.partition("/")[0]: size.width for size in published_results.SIZES}
 
@@ -68,18 +65,12 @@ def draw() -> None:
         image_px = widgets.segmented(CostControls.key("image_px"), "Image, px", IMAGES_PX, 224)
     controls = CostControls(size, patch_px, image_px)
     predicted = _ask_growth(controls)
-    left, right = st.columns(2, gap="medium")
-    with left:
-        _draw_formula(controls, predicted)
-    with right:
-        if predicted:
-            _draw_measurement()
-        else:
-            st.caption("After your prediction, attention can be timed on this server.")
+    _draw_formula(controls, predicted)
+    selection.link_to("swin", "Measure the runtime on this server", **{"swin.view": "cost"})
     page.drawers(
         "which_model.length",
         math=page.read_math(__file__),
-        code=(count_linear_adds, count_attention_adds, measure),
+        code=(count_linear_adds, count_attention_adds),
     )
 
 
@@ -110,7 +101,7 @@ def judge_prediction(before: CostControls, after: CostControls, prediction: str)
 
 
 def _draw_formula(controls: CostControls, predicted: bool) -> None:
-    st.markdown(f"**By formula**: multiply-adds of one layer, D = {controls.width:,}")
+    st.markdown(f"Multiply-adds of one layer, D = {controls.width:,}")
     count, width = float(controls.token_count), controls.width
     tokens = np.array(SIDES, float) ** 2
     linear, products = count_linear_adds(tokens, width), count_attention_adds(tokens, width)
@@ -143,44 +134,6 @@ def _draw_formula(controls: CostControls, predicted: bool) -> None:
             (controls.token_count, controls.patch_px, controls.image_px, width),
         )
     )
-
-
-def _draw_measurement() -> None:
-    st.markdown(f"**Measured** on this server: attention only, one image, D = {MEASURED_DIM}")
-    requested: set[str] = st.session_state.setdefault("which_model._asked", set())
-    if "attention" not in requested:
-        sizes = ", ".join(f"{side} × {side}" for side in timings.list_sides(WINDOW))
-        st.caption(
-            f"Runs attention over all tokens and in windows of {WINDOW}, for {sizes} tokens: a few seconds."
-        )
-        st.button(
-            "Measure runtime",
-            key="which_model.clock",
-            icon=":material/timer:",
-            on_click=requested.add,
-            args=("attention",),
-        )
-        return
-    with st.spinner("Measuring …"):
-        measurements = timings.time_attention(WINDOW, MEASURED_DIM)
-    lines = (
-        plots.Line("attention", np.array([m.global_s for m in measurements]), HEADS[4], "right"),
-        plots.Line(
-            f"in windows of {WINDOW}", np.array([m.window_s for m in measurements]), HEADS[1], "right"
-        ),
-    )
-    draw_chart(
-        plots.lines_figure(
-            np.array([m.side**2 for m in measurements], float),
-            lines,
-            [_label_tokens(measurement.side) for measurement in measurements],
-            ("tokens N (side)", "seconds", "s"),
-            selection.get_theme(),
-            360,
-        ),
-        "which_model.by_clock",
-    )
-    page.caption(captions.describe_measured(measurements))
 
 
 def _label_tokens(side: int) -> str:

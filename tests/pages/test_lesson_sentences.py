@@ -6,23 +6,12 @@ import re
 
 import numpy as np
 
-from pages.which_model.guide import read_guide, write_lecture_guide
 from tests.messages import message
 from tests.pages.conftest import OpenApp
 from vitviz.config import ViTConfig
 from vitviz.models import parameter_count
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
-
-
-def test_the_guide_has_four_lines_with_the_known_sizes() -> None:
-    lines = write_lecture_guide(read_guide()).splitlines()[2:]
-    assert len(lines) == 4
-    assert (
-        "86.6 or 86.6 | 17.6 or 17.6" in lines[0]
-        and "22.1 or 5.7" in lines[2]
-        and "304.3 or 196.5" in lines[3]
-    )
 
 
 def test_the_years_stand_beside_the_papers(open_app: OpenApp) -> None:

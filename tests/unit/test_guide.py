@@ -1,0 +1,200 @@
+"""Test each number of the guide of 'Which model', which is text, against what it speaks of."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from statistics import mean, stdev
+
+import numpy as np
+import pytest
+
+from pages.which_model import scoreboard
+from vitviz.analysis.probes import place_probe
+from vitviz.analysis.receptive_fields import block_fields
+from vitviz.analysis.study_numbers import Numbers, read_numbers
+from vitviz.analysis.verdict import compare, compare_family
+from vitviz.checkpoint_header import Header, read_header
+from vitviz.checkpoints import open_model
+from vitviz.config import ModelConfig
+from vitviz.data.cifar10_few import few_dataset
+from vitviz.data.image_preprocessing import prepare_batch
+from vitviz.experiments.data_size import GRIDS, TITLES
+from vitviz.models import parameter_count, published_results
+from vitviz.models.abilities import as_cnn, as_swin, as_vit
+from vitviz.models.presets import PRESETS
+from vitviz.probe.layers import stream_layer_outputs
+from vitviz.shifted_windows import global_attention_cost, window_attention_cost
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = (ROOT / "pages" / "which_model" / "guide.md").read_text("utf-8")
+NAMES = {"CNN": "cnn", "Hybrid": "hybrid", "ViT": "vit"}
+
+
+def read_row(start: str) -> list[str]:
+    """Return the cells of the only table row whose first cell starts so."""
+    (row,) = (line for line in TEXT.splitlines() if line.startswith(f"| {start}"))
+    return [cell.strip() for cell in row.strip("|").split("|")]
+
+
+def read_checkpoint(name: str) -> Header:
+    return read_header(ROOT / "checkpoints" / f"{name}.safetensors")
+
+
+def count_adds(config: ModelConfig, side_px: int) -> float:
+    return sum(parameter_count.multiply_adds(config, side_px).values())
+
+
+def read_grid(dataset: str) -> Numbers:
+    source = {"result": f"data_size_{dataset}", "where": {"augmented": True}}
+    return read_numbers([source], TITLES, series="model", x="pictures")
+
+
+def test_accuracies_by_training_images() -> None:
+    numbers, cells = read_grid("cifar10"), read_row("**Accuracy by training images**")
+    for cell, name in zip(cells[1:], NAMES.values(), strict=True):
+        parts = []
+        for size in (250, 48_000):
+            seeds = [100 * value for value in numbers.list_seeds(name, size)]
+            parts.append(f"{mean(seeds):.1f} % with {size:,} ({len(seeds)} seeds, ± {stdev(seeds):.1f})")
+        assert cell == "; ".join(parts)
+    counts = [numbers.evidence[0][0].settings["parameters"][name] for name in NAMES.values()]
+    assert f"models of {min(counts):,} to {max(counts):,} parameters" in cells[0]
+
+
+def test_verdicts_are_one_family() -> None:
+    numbers = read_grid("cifar10")
+    pairs = (("cnn", 250), ("hybrid", 250), ("hybrid", 48_000))
+    alone = [
+        compare(numbers.values[name][size], numbers.values["vit"][size], images=numbers.images, chance=0.1)
+        for name, size in pairs
+    ]
+    texts = [verdict.describe().replace("\N{NO-BREAK SPACE}", " ") for verdict in compare_family(alone)]
+    assert f"CNN compared with ViT: {texts[0]}." in TEXT
+    assert f"Hybrid compared with ViT: {texts[1]} with 250 images; {texts[2]} with 48,000." in TEXT
+
+
+def test_a_teacher_s_gains_are_counted() -> None:
+    duels = []
+    for grid in map(read_grid, GRIDS):
+        for size in grid.places:
+            sides = grid.values["deit"][size], grid.values["vit"][size]
+            duels.append(compare(*sides, images=grid.images, chance=grid.chance))
+    assert not any(duel.outcome == "higher" for duel in compare_family(duels))
+    above = sum(duel.estimate > 0 for duel in duels)
+    assert f"is higher at {above} of {len(duels)} sizes, and shown to be higher at none" in TEXT
+
+
+def test_costs_and_configurations() -> None:
+    growth, bias, fields, pictures = map(
+        read_row, ("**Cost at", "**Inductive bias", "**Receptive", "**Visualizations")
+    )
+    for place, name in enumerate(NAMES.values(), 1):
+        config = read_checkpoint(f"cifar10_{name}").config
+        once, twice = count_adds(config, 32), count_adds(config, 64)
+        cell = f"{twice / once:.2f} times ({once / 1e6:,.0f} to {twice / 1e6:,.0f} million)"
+        if products := parameter_count.multiply_adds(config, 64).get(parameter_count.ATTENTION):
+            cell += f", {100 * products / twice:.0f} % for attention"
+        assert growth[place] == cell
+        if name == "cnn":
+            sides = [field.side_px for field in block_fields(as_cnn(config)).values()]
+            width = as_cnn(config).widths[0]
+            assert (
+                fields[place].startswith(f"{sides[0]} × {sides[0]} px") and f"{sides[-1]} px" in fields[place]
+            )
+            assert f"{27 * width} first" in bias[place] and f"{width} filters" in pictures[place]
+            continue
+        vit, tokens = as_vit(config), parameter_count.tokens(config, 32)
+        assert f"all {tokens} tokens" in fields[place]
+        assert f"{(tokens or 0) * vit.embed_dim:,} learned numbers" in bias[place]
+        assert f"{vit.depth * vit.num_heads} attention maps" in pictures[place]
+
+
+def test_the_lecture_s_models_have_the_known_sizes() -> None:
+    # Swin-L is the paper's; its weights are not listed.
+    swin_large = replace(as_swin(PRESETS["swin_base"].config), embed_dim=192, num_heads=(6, 12, 24, 48))
+    configs: dict[str, ModelConfig] = {"Swin-L": swin_large}
+    for preset, title in (
+        *(("vit_base_16", "ViT-B/16"), ("deit_base_16", "DeiT-B/16"), ("swin_tiny", "Swin-T")),
+        *(("swin_base", "Swin-B"), ("vit_small_16", "ViT-S/16"), ("deit_tiny_16", "DeiT-Ti/16")),
+        ("vit_large_16", "ViT-L/16"),
+    ):
+        configs[title] = PRESETS[preset].config
+    sizes = {
+        title: (sum(parameter_count.parameters(config).values()) / 1e6, count_adds(config, 224) / 1e9)
+        for title, config in configs.items()
+    }
+    for use in ("General", "High resolution", "Limited compute", "Best accuracy"):
+        _, models, millions, adds = read_row(f"**{use}**")
+        named = [sizes[title] for title in models.split(" or ")]
+        assert millions == " or ".join(f"{size:.1f}" for size, _ in named)
+        assert adds == " or ".join(f"{cost:.1f}" for _, cost in named)
+
+
+def test_claims_are_corrected_by_what_was_measured() -> None:
+    counts = {
+        name: sum(parameter_count.parameters(read_checkpoint(f"cifar10_{name}").config).values())
+        for name in ("vit", "cnn", "cnn_wide")
+    }
+    claim = "the ViT has {vit:,}, the CNN {cnn:,} and the wide CNN {cnn_wide:,}"
+    assert claim.format(**counts) in read_row("ViTs have far more")[1]
+    model = open_model(ROOT / "checkpoints" / "cifar10_vit.safetensors")
+    inputs = prepare_batch(few_dataset().test_images[:96], model.preparation)
+    layers = [[layer.places for layer in batch] for batch in stream_layer_outputs(model, inputs, 32)]
+    maps = [np.concatenate([batch[place] for batch in layers]) for place in (0, -1)]
+    first, last = (place_probe(grids[32:], grids[:32]) for grids in maps)
+    assert f"R² {first:.2f} at the input and {last:.2f} after" in read_row("A ViT has no positional")[1]
+    student = as_vit(read_checkpoint("cifar10_deit_soft").config)
+    assert (student.dropout, student.attention_dropout, student.drop_path) == (0, 0, 0.05)
+    assert "no dropout either; its stochastic depth is 0.05" in TEXT
+
+
+def test_advice_names_the_shipped_and_the_cited_models() -> None:
+    cards = [read_checkpoint(f"cifar10_{name}").card for name in NAMES.values()]
+    shares = [f"{100 * float(card['test_accuracy']):.1f} %" for card in cards]
+    assert f"CNN has {shares[0]}, the hybrid {shares[1]}, the ViT {shares[2]}." in TEXT
+    seconds = [f"{float(card['seconds']):,.0f} s" for card in cards]
+    assert f"{seconds[0]}, {seconds[1]} and {seconds[2]}." in TEXT
+    rated = [entry for entry in scoreboard.list_models() if entry.accuracy is not None]
+    for test_set, sentence, unit, digits, word in (
+        ("cifar10", "it needs the fewest: {} for {}; {} needs {} for {}.", 1e6, 1, "million"),
+        (
+            scoreboard.IMAGENET,
+            "{4} on ImageNet-1k for {3} multiply-adds per image; {5} reaches {1} for {0}.",
+            1e9,
+            2,
+            "billion",
+        ),
+    ):
+        entries = sorted((e for e in rated if e.test_set == test_set), key=lambda e: -(e.accuracy or 0))
+        best = entries[0]
+        if test_set == "cifar10":
+            near = [e for e in entries if (e.accuracy or 0) >= (best.accuracy or 0) - 0.05]
+            other = min(near, key=lambda entry: entry.multiply_adds)
+        else:
+            other = next(entry for entry in entries if not entry.too_large)
+        words = [
+            *(f"{other.multiply_adds / unit:,.0f} {word}", f"{100 * (other.accuracy or 0):.{digits}f} %"),
+            *(best.title, f"{best.multiply_adds / unit:,.0f} {word}"),
+            *(f"{100 * (best.accuracy or 0):.{digits}f} %", other.title),
+        ]
+        assert sentence.format(*words) in TEXT
+    top1, base = {m.name: m.top1 for m in published_results.PAPER_MODELS}, published_results.TOP1
+    gain = top1["DeiT-B, distilled"] - top1["DeiT-B"]
+    assert (
+        f"gains {gain:.1f} points" in TEXT and f"({top1['DeiT-B']} to {top1['DeiT-B, distilled']} %)" in TEXT
+    )
+    pretrained, scratch = (base[f"vit_base_patch16_224.augreg_{data}in1k"] for data in ("in21k_ft_", ""))
+    assert f"reaches {pretrained:.1f} % after" in TEXT and f"and {scratch:.1f} % trained" in TEXT
+    large = {t.data: t.accuracy["ImageNet"] for t in published_results.TRANSFERS if t.name == "ViT-L/16"}
+    assert f"ViT-L/16 {large['JFT-300M']:.2f} % after 303 million and {large['ImageNet-21k']:.2f} %" in TEXT
+
+
+@pytest.mark.parametrize("side_px", [224, 896])
+def test_windows_cost_less(side_px: int) -> None:
+    side = side_px // 4
+    ratio = global_attention_cost(side, side, 96) / window_attention_cost(side, side, 96, 7)
+    assert re.search(
+        rf"\b{ratio:.0f} times (as much as windows of 7 × 7 tokens )?for (an image|one) of {side_px} px", TEXT
+    )
