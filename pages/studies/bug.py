@@ -9,7 +9,9 @@ from pages.studies import live_runs
 from pages.studies.study import Values
 from vitviz.analysis.one_change import Variant, describe_bug
 from vitviz.analysis.race import format_epochs
-from vitviz.analysis.study_numbers import Numbers, create_numbers
+from vitviz.analysis.study_numbers import ALL, Numbers, create_numbers
+from vitviz.analysis.verdict import compare_family
+from vitviz.csv_table import Columns
 from vitviz.experiments import bugs
 from vitviz.experiments.bugs import BUGS, FIXED
 from vitviz.experiments.result_file import read_result
@@ -33,6 +35,21 @@ def read_pair(name: str, dataset: str) -> Numbers:
     }
     titles = {"fixed": "Without the bug", "with_bug": "With the bug"}
     return create_numbers(titles, rows, [(stored, [*rows["fixed"], *rows["with_bug"]])])
+
+
+def columns(values: Values, numbers: Numbers) -> Columns:
+    """Return the table of all bugs on a dataset, one family of comparisons."""
+    pairs = {name: read_pair(name, values["dataset"]) for name in BUGS}
+    verdicts = compare_family([pair.compare("with_bug", "fixed", ALL) for pair in pairs.values()])
+    return {
+        "Bug": [BUGS[name].title for name in pairs],
+        "Without the bug": [pair.get_mean("fixed", ALL) for pair in pairs.values()],
+        "With the bug": [pair.get_mean("with_bug", ALL) for pair in pairs.values()],
+        "Difference, points": [round(verdict.estimate, 2) for verdict in verdicts],
+        "Interval": [verdict.interval for verdict in verdicts],
+        "Seeds": [verdict.seeds for verdict in verdicts],
+        "Verdict": [verdict.outcome or verdict.reason for verdict in verdicts],
+    }
 
 
 def draw_above(values: Values, numbers: Numbers) -> None:

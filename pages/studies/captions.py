@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import Any
 
 from vitviz.analysis.study_numbers import Numbers
-from vitviz.analysis.verdict import Verdict, compare, compare_family
+from vitviz.analysis.verdict import Verdict, compare_family
 from vitviz.text import percent, plural
 
 _PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
@@ -72,7 +72,7 @@ def judge(texts: Sequence[str], numbers: Numbers | None) -> Family:
         return {}
     named = [text for text in _PLACEHOLDER.findall(" ".join(texts)) if _AGAINST in text]
     pairs = dict.fromkeys(pair for text in named for pair in _list_pairs(text, numbers))
-    family = compare_family([compare_series(numbers, *pair) for pair in pairs])
+    family = compare_family([numbers.compare(*pair) for pair in pairs])
     return dict(zip(pairs, family, strict=True))
 
 
@@ -94,14 +94,6 @@ def _read_pair(text: str, numbers: Numbers) -> Pair:
     place = numbers.get_place(at)
     first, second = (find_series(numbers, name, place) for name in what.split(_AGAINST))
     return first, second, place
-
-
-def compare_series(numbers: Numbers, first: str, second: str, place: Any) -> Verdict:
-    """Return the verdict on the difference of two series at one place."""
-    values = numbers.values[first][place], numbers.values[second][place]
-    right = numbers.get_right(first, place), numbers.get_right(second, place)
-    known = right if all(right) else None
-    return compare(*values, images=numbers.images, right=known, chance=numbers.chance)
 
 
 def describe(numbers: Numbers, pair: Pair, verdict: Verdict) -> str:

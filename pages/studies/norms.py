@@ -9,6 +9,7 @@ from pages.stores.model_choice import ModelChoice
 from pages.studies.study import Line, Values
 from vitviz.analysis.norms import GROUPS, NORMS, batch_influence, normalise
 from vitviz.analysis.study_numbers import Numbers
+from vitviz.csv_table import Columns
 from vitviz.data.datasets import default_pictures, find_note, tested
 from vitviz.models.abilities import abilities
 from vitviz.plots.chart import Chart
@@ -73,6 +74,24 @@ def read(values: Values, numbers: None) -> Numbers:
         "framed": signed(float(tokens[find_place(values)]), 3),
     }
     return Numbers({}, {}, extra=extra)
+
+
+def columns(values: Values, numbers: Numbers) -> Columns:
+    """Return the table of the norms of the framed value."""
+    tokens, others, place = load_tokens(), load_tokens(PICTURES), find_place(values)
+    groups = count_groups(tokens.shape[2])
+    outputs = [normalise(tokens, name, place, groups) for name in NORMS]
+    return {
+        "Norm": list(NORMS.values()),
+        "Values per mean": [int(output.members.sum()) for output in outputs],
+        "Number of means": [output.means for output in outputs],
+        "Mean of the values": [round(output.mean, 3) for output in outputs],
+        "Deviation": [round(output.deviation, 3) for output in outputs],
+        "Output": [round(float(output.values[place]), 3) for output in outputs],
+        "Change of image 1 with the others": [
+            round(batch_influence(tokens, name, others, groups), 3) for name in NORMS
+        ],
+    }
 
 
 def chart(values: Values, numbers: Numbers, mode: Mode) -> Chart:

@@ -13,7 +13,7 @@ from pages.controls.widgets import encode_value
 from pages.questions import prediction_gate
 from pages.questions.prediction_gate import Prediction, ask_options
 from pages.studies import captions
-from pages.studies.captions import compare_series, fill
+from pages.studies.captions import fill
 from pages.studies.study import Study, Values, View
 from vitviz.analysis.study_numbers import Numbers
 from vitviz.analysis.verdict import find_leaders
@@ -67,9 +67,7 @@ def _ask_highest(ask: Mapping[str, Any], about: Hashable, prompt: str, numbers: 
         predicted = f"Your prediction: {numbers.titles[guess]}, {percent(numbers.get_mean(guess, place))}"
         if guess == best:
             return f"{predicted}, the {'lowest' if ask.get('lowest') else 'highest'} mean."
-        measured = captions.describe(
-            numbers, (guess, best, place), compare_series(numbers, guess, best, place)
-        )
+        measured = captions.describe(numbers, (guess, best, place), numbers.compare(guess, best, place))
         return f"{predicted}. Measured: {measured}."
 
     options = {**numbers.titles, NONE: "No difference shown"}
@@ -82,7 +80,7 @@ def _ask_verdict(ask: Mapping[str, Any], about: Hashable, prompt: str, numbers: 
         zip(ask["names"], ask["answers"], strict=True)
     )  # first is higher, lower, no difference shown
     pair = ask["first"], ask["second"], place
-    verdict = compare_series(numbers, *pair)
+    verdict = numbers.compare(*pair)
     right = [OUTCOMES.index(verdict.outcome)] if verdict.outcome else []
     measured = captions.describe(numbers, pair, verdict)
 

@@ -1,8 +1,8 @@
 """Draw the gallery, and a study: controls, prediction, picture, caption, live runs, findings and drawers.
 
 A study's own module may have: `read(values, numbers)`, which completes the numbers of its file; `ask(values, numbers)`;
-`chart(values, numbers, mode)`, a picture or what draws it; `draw_above`, `draw_below` and `draw_live(values, numbers)`;
-`sketch()`, the lines of its card.
+`chart(values, numbers, mode)`, a picture or what draws it; `columns(values, numbers)`, another table; `draw_above`,
+`draw_below` and `draw_live(values, numbers)`; `sketch()`, the lines of its card.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +31,12 @@ from vitviz.plots.theme import Mode
 from vitviz.text import percent, plain, plural, split_sentence
 
 CARDS = 3  # in a row of the gallery
-SHARES = dict.fromkeys(("Mean", "Lowest", "Highest"), percent)
+BARS = "Bars: 95 % intervals of the means, over seeds and images."
+BANDS = "Lines through the dots: 95 % intervals of the means, over seeds and images; bands: over seeds alone."
+FAMILY_BARS = "Bars: intervals of the differences, one family tested after Holm; no bar for one seed."
+SHARES = dict.fromkeys(
+    ("Mean", "Lowest", "Highest", "Test accuracy", "Without the bug", "With the bug"), percent
+)
 
 
 @dataclass(frozen=True)
@@ -65,12 +70,17 @@ def build(study: Study, values: Values, mode: Mode = "light") -> Built:
         )
     elif chart := study.hook("chart"):
         picture = chart(values, numbers, mode)
+    if isinstance(picture, Chart) and numbers is not None:
+        study_charts.add_sample(picture, numbers.sample)
     ask = study.hook("ask")
     prediction = ask(values, numbers) if ask else questions.build(study, view, values, numbers, words)
     sentences = view.caption, view.notes, view.conditions
     family = captions.judge(sentences, numbers)
-    texts = (captions.fill(sentence, numbers, words, family) for sentence in sentences)
-    return Built(view, numbers, picture, prediction, *texts)
+    caption, notes, conditions = (captions.fill(sentence, numbers, words, family) for sentence in sentences)
+    if view.chart is not None and numbers is not None and numbers.sample:
+        bars = {"race": BANDS, "gains": FAMILY_BARS}.get(view.chart["kind"], BARS)
+        notes = " ".join(filter(None, (notes, bars)))
+    return Built(view, numbers, picture, prediction, caption, notes, conditions)
 
 
 def _read(view: View, values: Values) -> Numbers | None:
@@ -164,12 +174,14 @@ def draw(study: Study) -> None:
     notes += [describe_evidence(*stored, built.conditions) for stored in evidence] or [built.conditions]
     if lines := [*filter(None, notes)]:
         page.provenance("  \n".join(lines))
-    has_table = answered and built.numbers is not None and bool(built.numbers.values)
+    columns = build_columns(built.numbers, view) if answered and built.numbers is not None else {}
+    if answered and (own := study.hook("columns")):
+        columns = own(values, built.numbers)
     page.drawers(
         f"studies.{study.name}",
         math=study.math,
         code=study.load_code if study.code else (),
-        numbers=partial(_draw_numbers, study.name, built) if has_table else None,
+        numbers=partial(_draw_numbers, study.name, built, columns) if columns else None,
     )
 
 
@@ -219,7 +231,9 @@ def describe_evidence(stored: Result, rows: Sequence[Row], conditions: str) -> s
 
 
 def build_columns(numbers: Numbers, view: View) -> Columns:
-    """Return the table of a study: each series at each place, over its seeds, and the view's further columns."""
+    """Return the table of a study: each series at each place, its differences, and the view's further columns."""
+    if not numbers.values:
+        return {}
     points = [(name, place) for name in numbers.titles for place in numbers.values[name]]
     seeds = [numbers.list_seeds(*point) for point in points]
     places = [place for _, place in points]
@@ -232,9 +246,26 @@ def build_columns(numbers: Numbers, view: View) -> Columns:
         "Highest": [max(values) for values in seeds],
         "Seeds": [len(values) for values in seeds],
     }
+    columns |= _build_differences(numbers, view, points)
     for title, field in (view.table or {}).items():
         columns[title] = [_average_field(numbers, field, name) for name, _ in points]
     return columns
+
+
+def _build_differences(
+    numbers: Numbers, view: View, points: Sequence[tuple[str, Any]]
+) -> dict[str, list[Any]]:
+    """Return the columns of differences from the base of each series, as one family; none without a base."""
+    base = numbers.extra.get("base series", (view.chart or {}).get("from"))
+    if base is None:
+        return {}
+    verdicts = numbers.compare_all({name: base.format(name) for name in numbers.titles})
+    family = [verdicts.get(point) for point in points]
+    return {
+        "Difference, points": [verdict and round(verdict.estimate, 2) for verdict in family],
+        "Interval": [(verdict and verdict.interval) or None for verdict in family],
+        "Verdict": [verdict and (verdict.outcome or verdict.reason) for verdict in family],
+    }
 
 
 def _average_field(numbers: Numbers, field: str, series: str) -> float | None:
@@ -246,9 +277,8 @@ def _average_field(numbers: Numbers, field: str, series: str) -> float | None:
     return sum(found) / len(found) if found else None
 
 
-def _draw_numbers(name: str, built: Built) -> None:
+def _draw_numbers(name: str, built: Built, columns: Columns) -> None:
     assert built.numbers is not None
-    columns = build_columns(built.numbers, built.view)
     formats = {title: st.column_config.NumberColumn(format="localized") for title in built.view.table or {}}
     page.table(columns, SHARES, formats, f"studies.{name}.table")
     page.csv("These numbers (CSV)", columns, f"{name}.csv", f"studies.{name}.csv")

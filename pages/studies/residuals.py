@@ -14,6 +14,7 @@ from pages.studies.study import Values
 from pages.views.figures import draw_chart
 from vitviz.analysis.norms import Norms, describe_gradient_shares, format_share, select_norms
 from vitviz.analysis.study_numbers import Numbers
+from vitviz.csv_table import Columns
 from vitviz.experiments.gradients import DATASET, DEPTH, PICTURES, PREPARATION, VARIANTS, deep
 from vitviz.plots.chart import Chart
 from vitviz.plots.normalisation import gradient_figure
@@ -36,6 +37,18 @@ def read(values: Values, numbers: Numbers) -> Numbers:
 
 def chart(values: Values, numbers: Numbers, mode: Mode) -> Chart:
     return gradient_figure(select(values, numbers), mode)
+
+
+def columns(values: Values, numbers: Numbers) -> Columns:
+    """Return the table of every training: its test accuracy, and the gradient norm of each block."""
+    stored, rows = numbers.evidence[0]
+    mark = list(stored.settings["marks"]).index(values["updates"])
+    return {
+        "Model": [VARIANTS[row["variant"]] for row in rows],
+        "Seed": [row["seed"] for row in rows],
+        "Test accuracy": [row["test"] for row in rows],
+        **{f"Block {block + 1}": [row["norms"][mark][block] for row in rows] for block in range(DEPTH)},
+    }
 
 
 def draw_below(values: Values, numbers: Numbers) -> None:

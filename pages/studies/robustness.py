@@ -1,7 +1,5 @@
 """Read and draw the accuracy of the shipped CIFAR-10 models at every strength of a change."""
 
-import numpy as np
-
 from pages.questions.prediction_gate import Prediction, ask_highest
 from pages.studies.study import Values
 from vitviz.analysis.image_changes import CHANGES, ROBUSTNESS, UNCHANGED, Losses, collect_losses
@@ -37,8 +35,7 @@ def read(values: Values, numbers: None) -> Numbers:
         family: {name: {0: share} for name, share in zip(names, shares, strict=True)}
         for family, shares in losses.accuracy.items()
     }
-    shares, images = np.array([*losses.accuracy.values()]), int(stored.settings["pictures"])
-    error = 200 * float(np.sqrt(shares * (1 - shares) / images).max())
+    images = int(stored.settings["pictures"])
     rows = [*stored.where(change=UNCHANGED), *stored.where(change=change)]
     return Numbers(
         titles=dict(zip(accuracy, accuracy, strict=True)),
@@ -46,7 +43,7 @@ def read(values: Values, numbers: None) -> Numbers:
         rows=dict.fromkeys(accuracy, ()),
         evidence=[(stored, rows)],
         images=images,
-        extra={"strongest": names[-1], "error": error, "finding": describe_losses(losses, images)},
+        extra={"strongest": names[-1], "finding": describe_losses(losses, images)},
     )
 
 
@@ -63,7 +60,10 @@ def chart(values: Values, numbers: Numbers, mode: Mode) -> Chart:
     """Draw accuracy over the strengths of the change."""
     stored, _ = numbers.evidence[0]
     losses = collect_losses(stored, values["change"], FAMILIES)
-    return robustness_figure(losses.accuracy, numbers.places, losses.neutral, mode)
+    ends = {
+        family: [numbers.get_interval(family, place) for place in numbers.places] for family in numbers.titles
+    }
+    return robustness_figure(losses.accuracy, ends, numbers.places, losses.neutral, mode)
 
 
 def describe_losses(losses: Losses, images: int) -> str:

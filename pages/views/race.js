@@ -57,9 +57,9 @@ export default class Race {
   }
 
   valuesAt(epoch) {
-    return this.message.header.racers.flatMap(({ title }, i) => {
+    return this.message.header.racers.flatMap(({ title, sample }, i) => {
       const last = this.points(`curve${i}`).findLast(([at]) => at <= epoch + 1e-6);
-      return last ? `${title} ${percent(last[1])}` : [];
+      return last ? `${title} ${percent(last[1])}${sample ? ` (${sample})` : ''}` : [];
     });
   }
 
@@ -92,6 +92,11 @@ export default class Race {
   }
 
   drawRacer({ title, color, seeds = 0 }, i) {
+    const band = this.message.arrays[`band${i}`];
+    if (band) {
+      const [places, n] = [this.points(`curve${i}`).map(([epoch]) => epoch), band.shape[1]];
+      this.plot.band(places, band.data.subarray(0, n), band.data.subarray(n), { color, alpha: 0.15 });
+    }
     for (let seed = 0; seed < seeds; seed++)
       this.plot.line(this.points(`curve${i}_${seed}`), i, { color, width: 1.25, alpha: 0.45 });
     const end = this.plot.line(this.points(`curve${i}`), i, { color });
@@ -129,8 +134,9 @@ export default class Race {
     plot.text(fitParts(plot.ctx, result, plot.x1 + 12 - start), start, y - 19, style);
   }
 
-  drawSeeds(plot, { title, told, dots, color }, y, isHigh) {
+  drawSeeds(plot, { title, told, dots, color, interval }, y, isHigh) {
     this.nameRow(plot, title, told, y, isHigh);
+    if (interval) line(plot.ctx, color, 1.5, plot.x(interval[0]), y, plot.x(interval[1]), y);
     for (const value of dots) plot.dot(plot.x(value), y, 5, color, { alpha: 0.7 });
     if (dots.length) {
       const mean = plot.x(dots.reduce((sum, value) => sum + value, 0) / dots.length);

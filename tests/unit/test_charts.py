@@ -68,7 +68,7 @@ FIGURES: dict[str, Build] = {
         mode,
         share=True,
     ),
-    "seeds": lambda mode: hybrids.seeds_figure(["a", "b"], [[0.5], [0.6]], 1, mode),
+    "seeds": lambda mode: hybrids.seeds_figure(["a", "b"], [[0.5], [0.6]], [(0.4, 0.6)] * 2, 1, mode),
     "board": lambda mode: scoreboard.board_figure(
         [scoreboard.Point(name, name, 1.0, 2.0) for name in scoreboard.FAMILY],
         scoreboard.Axis("x", "", False),

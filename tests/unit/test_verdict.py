@@ -18,6 +18,7 @@ from vitviz.analysis.verdict import (
     compare,
     compare_family,
     find_leaders,
+    measure_interval,
 )
 
 
@@ -160,3 +161,11 @@ def test_false_verdicts_are_rare(seeds: int, stored: bool) -> None:
         )
         false += verdict.shown
     assert false / experiments <= 0.055 + 2 * sqrt(0.055 * 0.945 / experiments)
+
+
+def test_a_mean_s_interval_is_over_seeds_and_images() -> None:
+    low, high = measure_interval([0.90, 0.92, 0.94], 10_000)
+    half = sqrt(4.302653**2 * 0.0004 / 3 + 1.960201**2 * 0.92 * 0.08 / 10_000)
+    assert (low, high) == pytest.approx((0.92 - half, 0.92 + half), abs=1e-6)
+    low, high = measure_interval([0.5], 100)
+    assert (low, high) == pytest.approx((0.5 - 1.984217 * 0.05, 0.5 + 1.984217 * 0.05), abs=1e-6)

@@ -7,17 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis.verdict import Verdict, compare_rows, find_leaders
+from vitviz.analysis.verdict import Verdict, compare_rows, find_leaders, measure_interval
 
 Row = Mapping[str, Any]
 FloatArray = NDArray[np.float64]
 LONG_S = 30  # from so many seconds on whole ones are said
-Lines = Mapping[str, tuple[str, FloatArray]]  # by model its title and (2, n): core-seconds and accuracy
+Lines = Mapping[
+    str, tuple[str, FloatArray]
+]  # by model its title and (4, n): core-seconds, accuracy and its interval
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """One model over the sizes: (n,) numbers of images, ascending, and accuracies over the seeds."""
+    """One model over the sizes: (n,) numbers of images, ascending, mean accuracies and the ends of their intervals."""
 
     name: str
     title: str
@@ -170,16 +172,19 @@ def _mean(curve: Curve, size: int) -> float:
     return float(curve.mean[_find_size(curve, size)])
 
 
-def compute_mean_lines(rows: Sequence[Row], titles: Mapping[str, str]) -> dict[str, tuple[str, FloatArray]]:
-    """Return by model its title and (2, n): core-seconds and validation accuracy at equal updates, seed means.
+def compute_mean_lines(rows: Sequence[Row], titles: Mapping[str, str], images: int) -> Lines:
+    """Return the seed means at equal updates, see `Lines`.
 
     Args:
         rows: of one size, each with its 'curve' of [updates, core-seconds, accuracy].
+        images: of validation.
     """
     lines = {}
     for name, title in titles.items():
         curves = [np.array(row["curve"], np.float64) for row in rows if row["model"] == name]
         complete = [curve for curve in curves if len(curve) == max(map(len, curves))]
         if complete:
-            lines[name] = title, np.mean(complete, axis=0)[:, 1:].T
+            points = np.array(complete)
+            ends = [measure_interval(seeds, images) for seeds in points[:, :, 2].T]
+            lines[name] = title, np.hstack([points.mean(axis=0)[:, 1:], ends]).T
     return lines

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis.verdict import Verdict, compare, compare_family
+from vitviz.analysis.verdict import Verdict, compare, compare_family, measure_interval
 from vitviz.experiments.result_file import unpack_correct
 from vitviz.text import percent, plural
 
 Row = Mapping[str, Any]
 FloatArray = NDArray[np.float64]
+MANY = 10**9  # images, whose part of an interval is 0
 CURVE_POINTS = 3  # of [updates, core-seconds, accuracy]
 
 
@@ -23,6 +24,7 @@ class Variant:
 
     Attributes:
         curve: (2, n) epochs and mean validation accuracy.
+        band: (2, n) ends of the curve's 95 % interval over seeds; empty with one seed.
         test: test accuracy by seed; a training that diverged or has not finished has none.
         right: which test images are classified correctly, by seed; a live run stores none.
         images: of the test set.
@@ -39,6 +41,7 @@ class Variant:
     right: Mapping[int, NDArray[np.bool_]] = field(default_factory=dict)
     diverged: int = 0
     family: str = "vit"
+    band: FloatArray = field(default_factory=lambda: np.empty((2, 0)))
 
     @property
     def mean(self) -> float:
@@ -67,7 +70,9 @@ def create_variant(name: str, title: str, rows: Sequence[Row], epochs: float, im
         images: of the test set.
     """
     whole = [np.array(row["curve"], np.float64).reshape(-1, CURVE_POINTS) for row in rows if "test" in row]
-    curve = np.empty((2, 0))
+    curve = band = np.empty((2, 0))
+    if len(whole) > 1:
+        band = np.array([measure_interval(seeds, MANY) for seeds in np.array(whole)[:, :, 2].T]).T
     if whole:
         updates = whole[0][:, 0]
         curve = np.stack(
@@ -77,6 +82,7 @@ def create_variant(name: str, title: str, rows: Sequence[Row], epochs: float, im
         name=name,
         title=title,
         curve=curve,
+        band=band,
         test={int(row["seed"]): float(row["test"]) for row in rows if "test" in row},
         seconds=tuple(float(row["training_core_s"]) for row in rows if "training_core_s" in row),
         parameters=int(rows[0]["parameters"]) if rows else 0,

@@ -1,7 +1,7 @@
 """Read the numbers of a study from its results, by series, by place on the x axis and by seed."""
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any
 
@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from vitviz.analysis.data_size import Curve, add_equal_time_accuracy, create_curve, select_one_machine
 from vitviz.analysis.distillation import ANSWERS
+from vitviz.analysis.verdict import Verdict, compare, compare_family, measure_interval
 from vitviz.experiments.result_file import TEST_IMAGES, Result, ResultError, Row, read_result, unpack_correct
+from vitviz.text import plural
 
 BySeed = Mapping[int, float]
 ALL = ""  # the only place of a figure without an x axis
@@ -71,13 +73,41 @@ class Numbers:
         return [*self.values[series][place].values()]
 
     def create_curves(self) -> list[Curve]:
-        """Return the series as curves over numbers of images."""
-        return [
-            create_curve(
-                name, title, {place: [*seeds.values()] for place, seeds in self.values[name].items()}
+        """Return the series as curves over numbers of images, with 95 % intervals."""
+        curves = []
+        for name, title in self.titles.items():
+            curve = create_curve(
+                name, title, {place: self.list_seeds(name, place) for place in self.values[name]}
             )
-            for name, title in self.titles.items()
-        ]
+            ends = np.array([self.get_interval(name, int(place)) for place in curve.pictures])
+            curves.append(replace(curve, low=ends[:, 0], high=ends[:, 1]))
+        return curves
+
+    def get_interval(self, series: str, place: Any = ALL) -> tuple[float, float]:
+        """Return the 95 % interval of a mean."""
+        return measure_interval(self.list_seeds(series, place), self.images)
+
+    @property
+    def sample(self) -> str:
+        """'3 seeds, 10,000 images'; '' for cited numbers."""
+        seeds = (
+            plural(len(self.list_seeds(next(iter(self.titles)), self.places[0])), "seed")
+            if self.titles
+            else ""
+        )
+        return f"{seeds}, {plural(self.images, 'image')}" if self.images and seeds else ""
+
+    def compare(self, first: str, second: str, place: Any) -> Verdict:
+        """Return the verdict on the difference of two series at one place."""
+        values = self.values[first][place], self.values[second][place]
+        right = self.get_right(first, place), self.get_right(second, place)
+        return compare(*values, images=self.images, right=right if all(right) else None, chance=self.chance)
+
+    def compare_all(self, bases: Mapping[str, str]) -> dict[tuple[str, Any], Verdict]:
+        """Return the verdicts of series against their bases at all places, as one family."""
+        pairs = [(name, place) for name in bases for place in self.values[name] if bases[name] != name]
+        family = compare_family([self.compare(name, bases[name], place) for name, place in pairs])
+        return dict(zip(pairs, family, strict=True))
 
 
 def read_numbers(

@@ -144,6 +144,21 @@ def compare(
     return verdict if len(seeds) == 1 else _decide(verdict, ERROR_RATE)
 
 
+def measure_interval(accuracies: Sequence[float] | FloatArray, images: int) -> tuple[float, float]:
+    """Return the 95 % interval of a mean accuracy, from its seeds and from its test images.
+
+    Args:
+        accuracies: from 0 to 1, one a seed, all on the same images; of one seed the interval is over images alone.
+    """
+    mean = float(np.mean(accuracies))
+    of_images = mean * (1 - mean) / max(images, 1)
+    of_seeds = float(np.var(accuracies, ddof=1)) / len(accuracies) if len(accuracies) > 1 else 0.0
+    half = _half_width(
+        Verdict(mean, "", len(accuracies), images, (of_seeds, of_images, of_images)), ERROR_RATE
+    )
+    return max(0.0, mean - half), min(1.0, mean + half)
+
+
 def compare_rows(first: Sequence[Row], second: Sequence[Row]) -> Verdict | None:
     """Compare the stored rows of two recipes, see `compare`; None if no seed has both.
 

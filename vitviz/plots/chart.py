@@ -108,11 +108,13 @@ class Chart:
         half: float,
         style: tuple[str, str, str],
         hover: str,
+        ends: tuple[float, float],
         **dots: Any,
     ) -> None:
-        """Add a dot for each of the values along x, and a bar of 2 `half` rows at their mean.
+        """Add a dot for each of the values along x, a bar of 2 `half` rows at their mean, and its interval.
 
         Args:
+            ends: of the interval.
             style: colour and symbol of the dots, and colour of the bar.
             hover: template of a dot's text.
             dots: further parts of the dots' trace.
@@ -125,6 +127,7 @@ class Chart:
         for x, y, trace in (
             ([*values], [row] * len(values), named),
             ([mean] * 2, [row - half, row + half], bar),
+            ([*ends], [row] * 2, {**bar, "line": {"color": ink, "width": 1.5}}),
         ):
             self.add("scatter", x=x, y=y, orientation="h", **trace)
 

@@ -12,9 +12,9 @@ from vitviz.plots.theme import SYMBOLS as SHAPES
 from vitviz.text import percent
 
 ORDER = ("cnn", "hybrid", "swin", "vit", "deit")
-COLOURS = FAMILIES | {"patch_2": VARIANTS[1], "patch_4": FAMILIES["vit"], "patch_8": VARIANTS[2]}
+COLOURS = FAMILIES | {"patch_4": FAMILIES["vit"], "patch_8": VARIANTS[2]}
 SYMBOLS = {"cnn": "square", "hybrid": "diamond", "swin": "triangle-up", "vit": "circle", "deit": "cross"}
-SYMBOLS |= {"patch_2": "diamond", "patch_4": "circle", "patch_8": "square"}
+SYMBOLS |= {"patch_4": "circle", "patch_8": "square"}
 HEIGHT_PX = 440
 
 
@@ -36,9 +36,7 @@ def size_figure(
     own_points: Sequence[Own] = (),
     mode: Mode = "light",
 ) -> Chart:
-    """Draw accuracy over the number of training images, one line per model with the span of its seeds.
-
-    A line is dotted over sizes that were not measured; with one seed per point there is no span.
+    """Draw accuracy over the number of training images, one line per model with its intervals.
 
     Args:
         sizes: ticks of the axis, ascending, with every size of the curves.
@@ -50,7 +48,9 @@ def size_figure(
     line = {"color": PALETTES[mode].muted, "width": 1, "dash": "dot"}
     figure.hline(100 * chance, line, f"chance {percent(chance, 0)}")
     for curve in curves:
-        _over_sizes(figure, curve, sizes)
+        ends = 100 * curve.low, 100 * curve.high
+        hover = "%{x:,} images: %{y:.1f} %"
+        figure.curve(curve.title, curve.pictures.tolist(), 100 * curve.mean, _style(curve.name), hover, ends)
     for point in own_points:
         _star(figure, point, PALETTES[mode].ink)
     return figure.with_legend(
@@ -65,28 +65,6 @@ def full_axis(sizes: Sequence[float]) -> list[float]:
     low, high = math.log10(sizes[0]), math.log10(sizes[-1])
     room = 0.04 * (high - low) or 0.5
     return [low - room, high + room]
-
-
-def _over_sizes(figure: Chart, curve: Curve, sizes: Sequence[int]) -> None:
-    """Draw one model's line, dotted over sizes that were not measured."""
-    within = [size for size in sizes if curve.pictures[0] <= size <= curve.pictures[-1]]
-    places = [curve.find_size(size) for size in within]
-    if None in places:
-        figure.add(
-            "scatter",
-            x=curve.pictures.tolist(),
-            y=(100 * curve.mean).tolist(),
-            mode="lines",
-            line={"color": COLOURS[curve.name], "width": 1.5, "dash": "dot"},
-            showlegend=False,
-            hoverinfo="skip",
-        )
-    mean, low, high = (
-        [float("nan") if at is None else 100 * float(values[at]) for at in places]
-        for values in (curve.mean, curve.low, curve.high)
-    )
-    ends = None if curve.seeds.max() == 1 else (low, high)
-    figure.curve(curve.title, within, mean, _style(curve.name), "%{x:,} images: %{y:.1f} %", ends)
 
 
 def _style(name: str) -> tuple[str, str]:
@@ -129,8 +107,11 @@ def time_figure(lines: Lines, chance: float, mode: Mode = "light") -> Chart:
     figure = Chart(mode)
     line = {"color": PALETTES[mode].muted, "width": 1, "dash": "dot"}
     figure.hline(100 * chance, line, f"chance {percent(chance, 0)}")
-    for name, (title, (seconds, accuracy)) in lines.items():
-        figure.curve(title, seconds.round(1), 100 * accuracy, _style(name), "%{x:,} s: %{y:.1f} %")
+    for name, (title, (seconds, accuracy, *ends)) in lines.items():
+        low, high = (100 * end for end in ends)
+        figure.curve(
+            title, seconds.round(1), 100 * accuracy, _style(name), "%{x:,} s: %{y:.1f} %", (low, high)
+        )
     longest = max((float(line[0, -1]) for _, line in lines.values()), default=1.0)
     return figure.with_legend(
         HEIGHT_PX,
@@ -164,7 +145,7 @@ def gain_figure(gains: Sequence[Curve], mode: Mode = "light") -> Chart:
     figure = Chart(mode)
     figure.hline(0, {"color": PALETTES[mode].muted, "width": 1.5})
     for gain in gains:
-        ends = None if gain.seeds.max() == 1 else (100 * gain.low, 100 * gain.high)
+        ends = 100 * gain.low, 100 * gain.high
         hover = "%{x:,} images: %{y:+.1f} points"
         figure.curve(gain.title, gain.pictures.tolist(), 100 * gain.mean, _style(gain.name), hover, ends)
     return figure.with_legend(

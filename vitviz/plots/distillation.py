@@ -108,7 +108,7 @@ def disagreement_figure(names: Sequence[str], differs: NDArray[np.float64], mode
 def teacher_gain_figure(curves: Sequence[Curve], mode: Mode = "light") -> Chart:
     """Draw student minus twin, in points, over the number of images, one line per combination of the heads.
 
-    Both ways of combining the heads, which come first, have the span of their seeds; each head alone is dotted.
+    Both ways of combining the heads, which come first, have their intervals; each head alone is dotted.
     """
     palette = PALETTES[mode]
     figure = Chart(mode)
@@ -137,12 +137,12 @@ def teacher_gain_figure(curves: Sequence[Curve], mode: Mode = "light") -> Chart:
 def lessons_figure(
     names: Sequence[str], means: Sequence[float], spans: Sequence[tuple[float, float]], mode: Mode = "light"
 ) -> Chart:
-    """Draw the test accuracy of every distillation recipe as a dot with the span of its seeds.
+    """Draw the test accuracy of every distillation recipe as a dot with its interval.
 
     Args:
         names: of the recipes; the first is the twin, whose mean is drawn as a line.
         means: in [0, 1].
-        spans: lowest and highest.
+        spans: ends of the intervals.
     """
     palette = PALETTES[mode]
     figure = Chart(mode)

@@ -142,7 +142,7 @@ def weight_changes_figure(
 def image_count_figure(
     curves: Sequence[Curve], sizes: Sequence[int], chance: float, mode: theme.Mode
 ) -> Chart:
-    """Draw test accuracy over images per class, one line per method with the span of its seeds.
+    """Draw test accuracy over images per class, one line per method with its intervals.
 
     The vertical axis is logarithmic in the error rate, so that halving the mistakes is the same step everywhere.
     """

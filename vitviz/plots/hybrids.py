@@ -130,14 +130,16 @@ def courses_figure(courses: Sequence[Course], x_title: str, unit: str, mode: the
 def seeds_figure(
     names: Sequence[str],
     accuracies: Sequence[Sequence[float]],
+    intervals: Sequence[tuple[float, float]],
     marked: int,
     mode: theme.Mode = "light",
     printed: Sequence[float] = (),
 ) -> Chart:
-    """Draw the accuracy of every seed as a dot in the row of its net, and their mean as a bar.
+    """Draw the accuracy of every seed as a dot in the row of its net, and their mean as a bar with its interval.
 
     Args:
-        found: accuracies of each row's seeds, in [0, 1].
+        accuracies: of each row's seeds, in [0, 1].
+        intervals: of each row's mean.
         marked: the control's row.
         printed: an accuracy of each row that a lecture printed: a cross, or one line if all are the same.
     """
@@ -145,7 +147,9 @@ def seeds_figure(
     for row, values in enumerate(accuracies):
         color, symbol = (palette.muted, "diamond") if row == marked else (palette.primary, "circle")
         shares = [100 * share for share in values]
-        figure.seeds(shares, row, 0.3, (color, symbol, palette.ink), f"{names[row]}: %{{x:.2f}} %")
+        low, high = (100 * end for end in intervals[row])
+        hover = f"{names[row]}: %{{x:.2f}} %"
+        figure.seeds(shares, row, 0.3, (color, symbol, palette.ink), hover, (low, high))
     if len({*printed}) == 1:
         line = {"color": palette.query, "width": 2, "dash": "dash"}
         figure.vline(100 * printed[0], line, {"text": "printed", "font": {"color": palette.ink}, "xshift": 4})

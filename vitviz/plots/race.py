@@ -8,8 +8,10 @@ from numpy.typing import NDArray
 
 from vitviz.analysis.one_change import Variant
 from vitviz.analysis.race import Racer, align_racers, measured_span
+from vitviz.analysis.verdict import measure_interval
 from vitviz.plots.blob import pack
 from vitviz.plots.theme import variant_colors
+from vitviz.text import plural
 
 ROOM = 0.02  # of the scale beside the outermost dots
 CONCEALED = "#8A8A8A"
@@ -73,6 +75,8 @@ def pack_variants(
             "color": colour,
             "measured": None,
             "dots": [round(accuracy, 4) for accuracy in variant.test.values()],
+            "interval": find_interval(variant),
+            "sample": plural(len(variant.test), "seed") if variant.test else "",
             "told": variant.summary,
         }
         for variant, colour in zip(variants, variant_colors([v.family for v in variants]), strict=True)
@@ -96,10 +100,18 @@ def pack_variants(
             "title": "Accuracy, time and parameters",
             "note": note,
             "axis": "test accuracy, %     ● one seed     | mean",
-            "range": scale([accuracy for variant in variants for accuracy in variant.test.values()]),
+            "range": scale([end for v in variants for end in (*v.test.values(), *(find_interval(v) or ()))]),
         },
     }
-    return pack(header, **{f"curve{i}": curve.astype(np.float32) for i, curve in enumerate(curves)})
+    arrays = {f"curve{i}": curve for i, curve in enumerate(curves)}
+    if not concealed:
+        arrays |= {f"band{i}": variant.band for i, variant in enumerate(variants) if variant.band.size}
+    return pack(header, **{name: array.astype(np.float32) for name, array in arrays.items()})
+
+
+def find_interval(variant: Variant) -> tuple[float, float] | None:
+    """Return the 95 % interval of a variant's mean test accuracy; None with two seeds, where it fills the axis."""
+    return None if len(variant.test) in (0, 2) else measure_interval([*variant.test.values()], variant.images)
 
 
 def find_extremes(curves: Sequence[NDArray[np.floating]]) -> list[NDArray[np.floating]]:

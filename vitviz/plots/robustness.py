@@ -15,12 +15,17 @@ FACE_SYMBOLS = ("square", "circle", "diamond", "triangle-up")
 
 
 def robustness_figure(
-    accuracy: Mapping[str, Sequence[float]], strengths: Sequence[str], neutral: int, mode: Mode = "light"
+    accuracy: Mapping[str, Sequence[float]],
+    intervals: Mapping[str, Sequence[tuple[float, float]]],
+    strengths: Sequence[str],
+    neutral: int,
+    mode: Mode = "light",
 ) -> Chart:
-    """Draw test accuracy over strengths, evenly spaced.
+    """Draw test accuracy over strengths, evenly spaced, with its intervals.
 
     Args:
         accuracy: by family, in [0, 1], one per strength.
+        intervals: of each accuracy.
         neutral: index of the unchanged image, marked by a line.
     """
     figure = Chart(mode)
@@ -32,6 +37,7 @@ def robustness_figure(
             [100 * share for share in shares],
             (FAMILY[family], FAMILY_SYMBOLS[family]),
             "%{customdata}: %{y:.1f} %",
+            ([100 * low for low, _ in intervals[family]], [100 * high for _, high in intervals[family]]),
             customdata=list(strengths),
         )
     return figure.with_legend(
@@ -83,12 +89,17 @@ def shift_figure(
 
 
 def faces_figure(
-    rows: Sequence[str], shares: Mapping[str, Shares], families: Sequence[str], mode: Mode = "light"
+    rows: Sequence[str],
+    shares: Mapping[str, Shares],
+    intervals: Mapping[str, Sequence[tuple[float, float]]],
+    families: Sequence[str],
+    mode: Mode = "light",
 ) -> Chart:
-    """Draw one row per arrangement and one line of dots per model: every seed, and the mean as a bar.
+    """Draw one row per arrangement and one line of dots per model: every seed, and the mean with its interval.
 
     Args:
         shares: model -> arrangement -> share predicted as face, one per seed.
+        intervals: model -> arrangement -> interval of the mean share.
     """
     figure = Chart(mode)
     for m, (title, by_row) in enumerate(shares.items()):
@@ -100,6 +111,7 @@ def faces_figure(
                 0.1,
                 (color, FACE_SYMBOLS[m % len(FACE_SYMBOLS)], PALETTES[mode].ink),
                 f"{rows[row]}: %{{x:.1f}} %",
+                (100 * intervals[title][row][0], 100 * intervals[title][row][1]),
                 name=title,
                 legendgroup=title,
                 showlegend=not row,

@@ -9,7 +9,7 @@ import numpy as np
 from vitviz.analysis.data_size import compute_mean_lines, create_curve
 from vitviz.analysis.one_change import Variant, create_variant
 from vitviz.analysis.race import Racer
-from vitviz.analysis.study_numbers import Numbers
+from vitviz.analysis.study_numbers import ALL, Numbers
 from vitviz.experiments.result_file import Row
 from vitviz.plots import data_size, distillation, fine_tuning, hybrids, robustness
 from vitviz.plots.chart import Chart
@@ -39,7 +39,13 @@ class Race:
 
     def list_known(self) -> list[Variant]:
         """Return all variants; those that are not known have neither curve nor results."""
-        bare: dict[str, Any] = {"curve": np.empty((2, 0)), "test": {}, "seconds": (), "diverged": 0}
+        bare: dict[str, Any] = {
+            "curve": np.empty((2, 0)),
+            "test": {},
+            "seconds": (),
+            "diverged": 0,
+            "band": np.empty((2, 0)),
+        }
         return [replace(variant, **({} if variant.name in self.known else bare)) for variant in self.variants]
 
 
@@ -66,19 +72,22 @@ def draw_published(numbers: Numbers, options: Options, mode: Mode) -> Chart:
 def draw_times(numbers: Numbers, options: Options, mode: Mode) -> Chart:
     """Draw validation accuracy over seconds of training."""
     rows = [row for name in numbers.titles for row in numbers.rows[name]]
-    return data_size.time_figure(compute_mean_lines(rows, numbers.titles), 0.1, mode)
+    return data_size.time_figure(compute_mean_lines(rows, numbers.titles, numbers.images), 0.1, mode)
 
 
 def draw_gains(numbers: Numbers, options: Options, mode: Mode) -> Chart:
-    """Draw the difference of each series from the one with the suffix of `from`, seed by seed."""
+    """Draw the difference of each series from the one with the suffix of `from`, with the intervals of one family."""
+    verdicts = numbers.compare_all({name: options["from"].format(name) for name in numbers.titles})
     curves = []
     for name, title in numbers.titles.items():
-        base = numbers.values[options["from"].format(name)]
-        differences = {
-            place: [value - base[place][seed] for seed, value in seeds.items() if seed in base[place]]
-            for place, seeds in numbers.values[name].items()
-        }
-        curves.append(create_curve(name, title, differences))
+        family = [verdicts[name, place] for place in numbers.values[name]]
+        gains = {place: [verdicts[name, place].estimate / 100] for place in numbers.values[name]}
+        curve = create_curve(name, title, gains)
+        low, high = (
+            np.array([gain if end is None else end / 100 for end, gain in zip(ends, curve.mean, strict=True)])
+            for ends in zip(*((verdict.low, verdict.high) for verdict in family), strict=True)
+        )
+        curves.append(replace(curve, low=low, high=high))
     draw = distillation.teacher_gain_figure if options.get("heads") else data_size.gain_figure
     return draw(curves, mode)
 
@@ -90,14 +99,14 @@ def draw_rows(numbers: Numbers, options: Options, mode: Mode) -> Chart:
     printed = options.get("printed", {})
     printed = [printed[name] for name in names] if isinstance(printed, Mapping) and printed else printed
     tests = [numbers.list_seeds(name) for name in names]
-    return hybrids.seeds_figure([*numbers.titles.values()], tests, marked, mode, printed or ())
+    ends = [numbers.get_interval(name) for name in names]
+    return hybrids.seeds_figure([*numbers.titles.values()], tests, ends, marked, mode, printed or ())
 
 
 def draw_methods(numbers: Numbers, options: Options, mode: Mode) -> Chart:
-    """Draw a dot with the span of its seeds for each series; the first is a line."""
-    tests = [numbers.list_seeds(name) for name in numbers.titles]
-    ends = [(min(values), max(values)) for values in tests]
-    means = [sum(values) / len(values) for values in tests]
+    """Draw a dot with its interval for each series; the first is a line."""
+    ends = [numbers.get_interval(name) for name in numbers.titles]
+    means = [numbers.get_mean(name, ALL) for name in numbers.titles]
     return distillation.lessons_figure([*numbers.titles.values()], means, ends, mode)
 
 
@@ -107,7 +116,11 @@ def draw_shares(numbers: Numbers, options: Options, mode: Mode) -> Chart:
         title: [[*seeds.values()] for seeds in numbers.values[name].values()]
         for name, title in numbers.titles.items()
     }
-    return robustness.faces_figure(options["places"], shares, options["families"], mode)
+    ends = {
+        title: [numbers.get_interval(name, place) for place in numbers.values[name]]
+        for name, title in numbers.titles.items()
+    }
+    return robustness.faces_figure(options["places"], shares, ends, options["families"], mode)
 
 
 def draw_race(numbers: Numbers, options: Options, mode: Mode) -> Race:
@@ -119,7 +132,15 @@ def draw_race(numbers: Numbers, options: Options, mode: Mode) -> Race:
         create_variant(name, title, numbers.rows[name], *about) for name, title in numbers.titles.items()
     ]
     known = tuple(name for name in numbers.titles if name in options.get("known", ()))
-    return Race(variants, options.get("chance", 0.1), epochs, options["note"], known=known)
+    note = f"{numbers.sample}; {options['note']}"
+    return Race(variants, options.get("chance", 0.1), epochs, note, known=known)
+
+
+def add_sample(chart: Chart, sample: str) -> None:
+    """Add the numbers of seeds and images to the tooltips of measured points."""
+    for trace in chart.traces:
+        if sample and "printed" not in trace.get("hovertemplate", "printed"):
+            trace["hovertemplate"] += f" ({sample})"
 
 
 def count_epochs(settings: Row, row: Row) -> float:

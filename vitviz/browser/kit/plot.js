@@ -107,9 +107,9 @@ export class Plot {
   }
 
   /** Fill between two lines of values at places on x. */
-  band(places, low, high) {
+  band(places, low, high, { color = this.colors.muted, alpha = 0.3 } = {}) {
     const { ctx } = this;
-    Object.assign(ctx, { globalAlpha: 0.3, fillStyle: this.colors.muted });
+    Object.assign(ctx, { globalAlpha: alpha, fillStyle: color });
     ctx.beginPath();
     places.forEach((at, k) => ctx.lineTo(this.x(at), this.y(low[k])));
     for (let k = places.length - 1; k >= 0; k--) ctx.lineTo(this.x(places[k]), this.y(high[k]));
