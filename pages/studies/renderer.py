@@ -80,7 +80,8 @@ def build(study: Study, values: Values, mode: Mode = "light") -> Built:
     if view.chart is not None and numbers is not None and numbers.sample:
         bars = {"race": BANDS, "gains": FAMILY_BARS}.get(view.chart["kind"], BARS)
         notes = " ".join(filter(None, (notes, bars)))
-    return Built(view, numbers, picture, prediction, caption, notes, conditions)
+    texts = {"caption": caption, "notes": notes, "conditions": conditions}
+    return Built(view, numbers, picture, prediction, **texts)
 
 
 def _read(view: View, values: Values) -> Numbers | None:

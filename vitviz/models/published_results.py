@@ -7,7 +7,6 @@ from pathlib import Path
 TIMM = "timm, results/results-imagenet.csv at 0173a13"
 TORCHVISION = "torchvision, its weights' own figures"
 VIT_PAPER = "Dosovitskiy et al. 2021, table 2"
-DEIT_PAPER = "Touvron et al. 2021, table 5"
 
 
 def cite_accuracy(name: str) -> str:

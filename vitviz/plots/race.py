@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from math import ceil, floor
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,19 +69,7 @@ def pack_variants(
         epochs: length of a training.
         concealed: True draws the lowest and the highest curve in grey and no seeds.
     """
-    racers = [
-        {
-            "name": variant.name,
-            "title": variant.title,
-            "color": colour,
-            "measured": None,
-            "dots": [round(accuracy, 4) for accuracy in variant.test.values()],
-            "interval": find_interval(variant),
-            "sample": plural(len(variant.test), "seed") if variant.test else "",
-            "told": variant.summary,
-        }
-        for variant, colour in zip(variants, variant_colors([v.family for v in variants]), strict=True)
-    ]
+    racers = _describe_racers(variants)
     curves: list[NDArray[np.floating]] = [variant.curve for variant in variants]
     if concealed:
         curves = find_extremes(curves)
@@ -107,6 +96,22 @@ def pack_variants(
     if not concealed:
         arrays |= {f"band{i}": variant.band for i, variant in enumerate(variants) if variant.band.size}
     return pack(header, **{name: array.astype(np.float32) for name, array in arrays.items()})
+
+
+def _describe_racers(variants: Sequence[Variant]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": variant.name,
+            "title": variant.title,
+            "color": colour,
+            "measured": None,
+            "dots": [round(accuracy, 4) for accuracy in variant.test.values()],
+            "interval": find_interval(variant),
+            "sample": plural(len(variant.test), "seed") if variant.test else "",
+            "told": variant.summary,
+        }
+        for variant, colour in zip(variants, variant_colors([v.family for v in variants]), strict=True)
+    ]
 
 
 def find_interval(variant: Variant) -> tuple[float, float] | None:
