@@ -15,8 +15,9 @@ ROOT = Path(__file__).parents[1]
 class Cluster:
     """A scheduler and workers as processes of their own, as `dask scheduler` and `dask worker` start them."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.address = folder, ""
+    def __init__(self, folder: Path, **settings: str) -> None:
+        """Start the scheduler with Dask's settings as environment variables name them: DASK_..."""
+        self.folder, self.address, self.settings = folder, "", settings
         self.processes: list[subprocess.Popen[bytes]] = []
         self.file = folder / "scheduler.json"
         self.add_scheduler()
@@ -40,15 +41,16 @@ class Cluster:
         self.address = json.loads(self.file.read_text())["address"]
         return process
 
-    def add_worker(self) -> subprocess.Popen[bytes]:
-        options = ["--no-nanny", "--nthreads", "1", "--no-dashboard", "--host", "127.0.0.1"]
+    def add_worker(self, *guard: str) -> subprocess.Popen[bytes]:
+        """Start a worker of one thread; `guard` are the options of the nanny that restarts it, none by default."""
+        options = [*(guard or ("--no-nanny", "--nthreads", "1")), "--no-dashboard", "--host", "127.0.0.1"]
         return self._open("distributed.cli.dask_worker", "--scheduler-file", str(self.file), *options)
 
     def _open(self, module: str, *options: str) -> subprocess.Popen[bytes]:
         process = subprocess.Popen(
             [sys.executable, "-m", module, *options],
             cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env={**os.environ, **self.settings, "PYTHONPATH": str(ROOT)},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -111,6 +113,47 @@ def test_a_machine_that_is_lost_is_said_and_another_takes_the_run_up(
     assert run.status().message == f"{LOST}. Resume to continue from the last save."
     executor.resume(run)
     eventually(lambda: executor.queue_position(run) is None and training(run) and run.status().step > step)
+
+
+def keep_interpreter(seconds: int) -> None:
+    ctypes.PyDLL(None).sleep(seconds)
+
+
+def fill_memory(megabytes: int) -> int:
+    memory = bytearray(megabytes * 2**20)
+    memory[::4096] = b"1" * len(memory[::4096])
+    time.sleep(60)
+    return len(memory)
+
+
+@pytest.mark.slow  # a cluster of processes
+@pytest.mark.parametrize(("fault", "amount"), [(keep_interpreter, 20), (fill_memory, 900)])
+def test_a_machine_that_its_nanny_kills_costs_the_steps_since_the_last_save_and_trains_nothing_twice(
+    tmp_path: Path, fault: Callable[[int], object], amount: int
+) -> None:
+    """Dask kills a silent worker after its ttl, one at 95 % of its memory at once; it gives its task to the other."""
+    pytest.importorskip("distributed")
+    cluster = Cluster(tmp_path, DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL="5s")
+    for _ in range(2):
+        cluster.add_worker("--nthreads", "2", "--nworkers", "1", "--memory-limit", "700MiB")
+    executor = DaskExecutor(tmp_path / "runs", cluster.address)
+    try:
+        run = executor.start(config("ann"))
+        eventually(lambda: executor.queue_position(run) is None and training(run))
+        client, trainer = executor._client, run.status().pid
+        tasks = client.sync(client.scheduler.processing)
+        (machine,) = [address for address, names in tasks.items() if names]
+        beside = client.submit(fault, amount, workers=[machine], pure=False)
+        eventually(lambda: run.status().state == "interrupted")
+        eventually(lambda: gone(trainer))
+        assert run.status().message == f"{LOST}. Resume to continue from the last save."
+        beside.cancel()
+        eventually(lambda: not executor.running())
+        steps = [record["step"] for record in run.records()[0] if record["kind"] == "step"]
+        assert steps == list(range(1, len(steps) + 1)) and run.status().pid == trainer
+    finally:
+        cluster.close()
+        executor.close()
 
 
 @pytest.mark.slow  # a cluster of processes
