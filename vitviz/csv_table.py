@@ -10,6 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 Columns = Mapping[str, "Sequence[object] | NDArray[Any]"]
+# Columns of places, which pages count from 1; and such places in a name.
+_COUNTED = {
+    *(
+        "layer",
+        "stage",
+        "head",
+        "row",
+        "column",
+        "row in the second",
+        "column in the second",
+        "patch",
+        "position",
+    ),
+    *("channel", "segment", "component", "filter", "window", "query", "key"),
+}
+_NUMBERED = re.compile(
+    r"\b((?:layer|stage|block|convolution|head|row|column|slot)[ _]|(?:d|k)(?=\d+$))(\d+)\b"
+)
 # Depending on the locale, spreadsheets also take these signs in full width, and start a cell at a semicolon or tab.
 _FORMULA = re.compile(r"(^|[;\t\r\n])(\s*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])")
 
@@ -28,6 +46,30 @@ def csv_text(columns: Columns) -> str:
     writer.writerow(map(_escape_formula, columns))
     writer.writerows(zip(*(map(_cell, values) for values in columns.values()), strict=True))
     return out.getvalue()
+
+
+def count_from_zero(columns: Columns) -> Columns:
+    """Return a page's table, which counts from 1, as programs read it: layers, heads, rows and so on from 0.
+
+    Headers of such columns say so; names in headers, such as 'head 1', are counted from 0 as well.
+    """
+    return {_shift_header(name, values): _shift(name, values) for name, values in columns.items()}
+
+
+def _shift_header(name: str, values: "Sequence[object] | NDArray[Any]") -> str:
+    shifted = _NUMBERED.sub(lambda match: f"{match[1]}{int(match[2]) - 1}", name)
+    return f"{shifted} (from 0)" if name in _COUNTED and len(values) else shifted
+
+
+def _shift(name: str, values: "Sequence[object] | NDArray[Any]") -> "Sequence[object]":
+    if name not in _COUNTED:
+        return list(values)
+    return [
+        _NUMBERED.sub(lambda match: f"{match[1]}{int(match[2]) - 1}", value)
+        if isinstance(value, str)
+        else value - 1  # type: ignore[operator]
+        for value in values
+    ]
 
 
 def columns_of(matrix: NDArray[Any], names: Iterable[str]) -> dict[str, NDArray[Any]]:

@@ -28,7 +28,7 @@ from pages.stores import session
 from pages.stores.session_cookie import describe_cookie
 from pages.streamlit_fixes import element_cache
 from pages.views.register import get_messages, register
-from vitviz.csv_table import Columns, csv_text
+from vitviz.csv_table import Columns, count_from_zero, csv_text
 from vitviz.glossary import OTHERWISE
 from vitviz.papers import find_findings, link_names
 from vitviz.plots.blob import pack
@@ -245,8 +245,11 @@ def style_table(columns: Any, formatters: Formatters) -> Any:
 
 
 def csv(label: str, columns: Columns, file_name: str, key: str) -> None:
-    """Draw a CSV download of columns: `csv("Weights (CSV)", {"layer": …}, "w.csv", …)`."""
-    download(label, partial(csv_text, columns), file_name, key)
+    """Draw a CSV download of a page's columns: `csv("Weights (CSV)", {"layer": …}, "w.csv", …)`.
+
+    Layers, heads and other places count from 1 in the columns and from 0 in the file, as in the API.
+    """
+    download(label, lambda: csv_text(count_from_zero(columns)), file_name, key)
 
 
 def json(label: str, document: Any, file_name: str, key: str) -> None:

@@ -9,7 +9,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vitviz.csv_table import columns_of, csv_text
+from vitviz.csv_table import columns_of, count_from_zero, csv_text
+
+
+def test_a_pages_places_count_from_zero_in_a_file_and_say_so() -> None:
+    columns = {
+        "layer": np.array([1, 2]),
+        "position": ["cls", "row 1, column 8"],
+        "head 1": [0.5, 1.0],
+        "class": ["row 1", "head 2"],
+    }
+    assert csv_text(count_from_zero(columns)) == (
+        'layer (from 0),position (from 0),head 0,class\n0,cls,0.5,row 1\n1,"row 0, column 7",1,head 2\n'
+    )
+    assert count_from_zero({"layer": ["ViT, stage 2, block 3", "stem"]}) == {
+        "layer (from 0)": ["ViT, stage 1, block 2", "stem"]
+    }
+    assert list(count_from_zero({"patch": [1], "d1": [2.0], "MLP": [1.0]})) == ["patch (from 0)", "d0", "MLP"]
 
 
 def test_a_table_has_a_head_and_six_digits() -> None:

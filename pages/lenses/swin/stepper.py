@@ -56,13 +56,14 @@ def draw(controls: swin_selection.GridControls) -> None:
 
 
 def draw_tables(layout: analysis.Layout) -> None:
-    """Draw region ids, windows and masked pairs as downloads; indices count from 1."""
+    """Draw region ids, windows and masked pairs as downloads."""
     count, cells = layout.index.shape
     st.markdown(
-        f"Region ids of the rolled grid; {count:,} windows of {cells:,} slots (patches are numbered from 1)."
+        f"Region ids of the rolled grid; {count:,} windows of {cells:,} slots (in the files, patches, windows and slots"
+        " count from 0)."
     )
     ids = columns_of(layout.ids, (f"column_{i + 1}" for i in range(layout.grid[1])))
-    slots = columns_of(layout.index + 1, (f"slot_{i + 1}" for i in range(cells)))
+    slots = columns_of(layout.index, (f"slot_{i + 1}" for i in range(cells)))
     pairs = columns_of(np.argwhere(layout.mask < 0) + 1, ("window", "query", "key"))
     with st.container(horizontal=True):
         page.csv("Region ids (CSV)", ids, "region_ids.csv", "swin.csv_ids")
