@@ -163,10 +163,12 @@ def _measure_distance(options: argparse.Namespace) -> int:
     mean = distances.mean(axis=0)
     if options.json:
         rows = [[None if np.isnan(px) else float(px) for px in heads] for heads in mean]
-        print(json.dumps({"images": len(distances), "unit": "px", "distance": rows}, indent=1))
+        stated = {"images": len(distances), "unit": "px", "layers_and_heads_count_from": 0}
+        print(json.dumps(stated | {"distance": rows}, indent=1))
         return 0
     print(
-        f"Mean attention distance in px over {len(distances)} image{'s' * (len(distances) != 1)}, layer by head"
+        f"Mean attention distance in px over {len(distances)} image{'s' * (len(distances) != 1)}, layer by head,"
+        " both from 0"
     )
     for layer, heads in enumerate(mean):
         print(f"{layer:>5}  {'  '.join('     -' if np.isnan(px) else f'{px:6.2f}' for px in heads)}")

@@ -2,10 +2,11 @@
 
 import operator
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +36,7 @@ from vitviz.probe.explorer_layers import AttentionLayer, capture_layers, describ
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-    from vitviz.browser.notebook_widget import Explorer
+    from vitviz.browser.notebook_output import Explorer
 
 Query = str | int | tuple[int, int] | None
 TILE_PX = 280
@@ -86,7 +87,8 @@ class View:
             ValueError: if the model has no classifier head, or predicts values.
         """
         _require(abilities(self.model.config).class_head)
-        return [name for name, probability in self.prediction if probability > threshold]
+        least = _read_number("threshold", threshold)
+        return [name for name, probability in self.prediction if probability > least]
 
     @property
     def _is_regression(self) -> bool:
@@ -122,7 +124,7 @@ class View:
         Raises:
             ValueError: if rollout has no meaning for this model.
         """
-        return self._explain(Recipe(None, fusion, discard), "rollout")
+        return self._explain(Recipe(None, fusion, _read_number("discard", discard)), "rollout")
 
     def relevance(self, target: str | int | None = None) -> FloatArray:
         """Return the gradient-weighted rollout of a class (Chefer et al. 2021), (rows, cols), not negative.
@@ -203,7 +205,7 @@ class View:
 
         Args:
             path: ends in .png or .html.
-            layers: the rows of the image; None for all layers. An HTML file has all of them.
+            layers: the rows of the image, from 0; None for all layers. An HTML file has all of them, from 1.
             query: as `attention` takes it.
 
         Returns:
@@ -211,11 +213,15 @@ class View:
 
         Raises:
             ValueError: if the file has another ending, or as `attention`.
+            TypeError: if an argument has another type.
+            OSError: if the file cannot be written.
         """
+        if not isinstance(path, str | os.PathLike):
+            raise TypeError(f"path must be a path, received {type(path).__name__}")
         path = Path(path)
-        if path.suffix == ".png":
+        if path.suffix.lower() == ".png":
             path.write_bytes(self._draw_sheet(layers, query))
-        elif path.suffix == ".html":
+        elif path.suffix.lower() == ".html":
             from vitviz.browser.html import render_html
 
             title = f"Attention of {self.model.title}"
@@ -225,15 +231,15 @@ class View:
         return path
 
     def explore(self, query: Query = None) -> "Explorer":
-        """Return the attention explorer as a notebook widget; it needs the extra `notebook`.
+        """Return the attention explorer as a notebook's output: an image and HTML, which need no kernel.
 
         Raises:
-            ImportError: if anywidget is not installed.
             ValueError: as `attention`.
         """
-        from vitviz.browser.notebook_widget import Explorer
+        from vitviz.browser.notebook_output import Explorer
 
-        return Explorer(message=self.explorer_message(query))
+        title = f"Attention of {self.model.title}"
+        return Explorer(title, self.explorer_message(query), self._draw_sheet([-1], query))
 
     def explorer_message(self, query: Query = None) -> bytes:
         """Return the data of the explorer with the attention of every layer and head.
@@ -298,6 +304,8 @@ class View:
         ), layout
 
     def _find_token(self, query: Query, layout: TokenLayout) -> int:
+        if isinstance(query, np.ndarray | Tensor) and query.ndim:
+            query = query.tolist()
         if query is None:
             return Pin(None, "cls").token(layout)
         if isinstance(query, str):
@@ -335,6 +343,8 @@ class View:
         return method_maps_of(self.model, self.prepared.input, recipe)[name].reshape(self.layout.grid)
 
     def _draw_sheet(self, layers: list[int] | None, query: Query) -> bytes:
+        if not isinstance(layers, Iterable | None) or isinstance(layers, str):
+            raise TypeError(f"layers must be a list of whole numbers, received {layers!r}")
         ground, tiles, labels = seen_crop(self.image, self.model.preparation), [], []
         for layer in range(len(self._layers)) if layers is None else layers:
             lines, layout = self._weights(layer, query)
@@ -346,6 +356,7 @@ class View:
                 labels.append(f"layer {layer % len(self._layers)}, head {head}")
         if not tiles:
             raise ValueError("layers must name at least one layer, received none")
+        labels[0] += " (counted from 0)"
         return png(sheet(tiles, labels, min(12, len(tiles) if len(lines) > 12 else len(lines))))
 
 
@@ -360,7 +371,9 @@ def inspect(
             upright, cropped and resized as the model's preparation says.
 
     Raises:
-        ImageError: if the file is no image, or damaged.
+        ImageError: if the file is no image, or the file or a Pillow image is damaged.
+        OSError: if the file cannot be read.
+        TypeError: if the image is none of these, or as `load`.
         ValueError: if the array is no image, or as `load`.
 
     Example:
@@ -397,9 +410,7 @@ def _read_image(image: str | Path | Image.Image | NDArray[Any]) -> NDArray[np.ui
             return convert_image(image)
         except OSError as error:  # Pillow reads pixels late
             raise ImageError(f"This image is truncated or damaged: {error}.") from error
-    if isinstance(image, Tensor):
-        image = image.detach().cpu().numpy()
-    array = received = np.asarray(image)
+    array = received = _as_array(image)
     if array.dtype.kind == "f" and array.size and 0 <= array.min() and array.max() <= 1:
         array = np.rint(255 * array).astype(np.uint8)
     if array.dtype != np.uint8 or array.ndim not in (2, 3) or array.ndim == 3 and array.shape[2] != 3:
@@ -410,6 +421,38 @@ def _read_image(image: str | Path | Image.Image | NDArray[Any]) -> NDArray[np.ui
             f" received {received.dtype} {received.shape}{numbers}"
         )
     return np.repeat(array[..., None], 3, axis=2) if array.ndim == 2 else array
+
+
+def _as_array(image: Any) -> NDArray[Any]:
+    """Return a tensor's, an array's or a nested list's values.
+
+    Raises:
+        TypeError: if it is none of these.
+        ValueError: if a tensor holds no values, or a list's rows differ in length.
+    """
+    if isinstance(image, Tensor):
+        if image.is_meta or image.is_sparse or image.is_quantized:
+            raise ValueError(
+                "an image must be a dense tensor with values, received a meta, sparse or quantised one"
+            )
+        values = image.detach().cpu()
+        return (values.float() if values.is_floating_point() else values).numpy()
+    if not isinstance(image, list | tuple | memoryview) and not hasattr(image, "__array__"):
+        raise TypeError(
+            f"an image must be a path, a Pillow image or an array, received {type(image).__name__}"
+        )
+    try:
+        return np.asarray(image)
+    except ValueError as error:
+        raise ValueError(
+            "an image must be a rectangle of numbers, received rows of different lengths"
+        ) from error
+
+
+def _read_number(name: str, number: object) -> float:
+    if isinstance(number, bool | np.bool_) or not isinstance(number, SupportsFloat):
+        raise TypeError(f"{name} must be a number, received {number!r}")
+    return float(number)
 
 
 def _find_index(name: str, index: object, count: int) -> int:

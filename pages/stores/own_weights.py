@@ -140,7 +140,7 @@ def add_model(user: UserSession, entry: OpenedModel) -> str:
     try:
         name = STORE.add(entry, user.token)
     except uploads.StoreFull as error:
-        raise PretrainedError(str(error)) from error
+        raise PretrainedError(str(error).removesuffix(".")) from error
     adopt_weights(user, name)
     return f"{KEY}{name}"
 

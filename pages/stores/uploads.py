@@ -24,6 +24,11 @@ PRIVACY = (
     " view it; you can delete it at any time."
 )
 _GRACE_S = 120.0  # a dropped connection may come back
+_ALL_FULL = "The server's memory for uploads is full, and all are in use: try again later."
+_OWN_FULL = (
+    "You may keep {} uploads of this kind, and all of yours are open in your tabs, or were within the last two minutes:"
+    " delete one, or close its tab and try again."
+)
 
 
 class StoreFull(ValueError):
@@ -98,7 +103,7 @@ class Store(Generic[T]):
         with self.lock:
             entries = {name: entry for name, entry in self.entries.items() if name != key}
             while sum(entry.user == user for entry in entries.values()) >= self.per_user:
-                del entries[_find_oldest(entries, shown, user)]
+                del entries[_find_oldest(entries, shown, user, _OWN_FULL.format(self.per_user))]
             held = Counter[str]()
             for entry in entries.values():
                 held[entry.user] += entry.content.nbytes
@@ -171,12 +176,18 @@ class Store(Generic[T]):
                     entry.released = released
 
 
-def _find_oldest(entries: dict[str, _Entry[Any]], shown: frozenset[str], user: str) -> str:
-    """Return the id of a user's oldest upload that is open in no tab."""
+def _find_oldest(
+    entries: dict[str, _Entry[Any]], shown: frozenset[str], user: str, why_not: str = _ALL_FULL
+) -> str:
+    """Return the id of a user's oldest upload that is open in no tab.
+
+    Raises:
+        StoreFull: with the sentence `why_not`.
+    """
     for key, entry in entries.items():
         if entry.user == user and key not in shown:
             return key
-    raise StoreFull("The server's memory for uploads is full, and all are in use: try again later.")
+    raise StoreFull(why_not)
 
 
 STORE: Store[np.ndarray] = Store()

@@ -17,6 +17,7 @@ WORD = re.compile(r"\w+")
 LINES = 600
 KEPT = {  # by name: who uses it, if not this project's own code
     "_send_event": "Streamlit's own way, for a test that puts bundles beside it",
+    "_repr_mimebundle_": "a notebook calls it",
     "process_ids": "tests look whether an executor leaves trainers behind",
     "restore_rows": "the inverse of `quantise_rows` as the browser has it, for tests",
     "write_forward_msg": "Streamlit calls it",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import doctest
+import io
 import re
 import shutil
 import subprocess
 import sys
+from html import unescape
 from importlib import import_module
 from pathlib import Path
 
@@ -77,8 +80,12 @@ def test_the_lines_of_readme_run_in_a_notebook(tmp_path: Path) -> None:
     NotebookClient(
         notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
     ).execute()
-    (widget,) = [output.data for output in notebook.cells[-1].outputs if "data" in output]
-    assert "application/vnd.jupyter.widget-view+json" in widget
+    nbformat.validate(notebook)
+    (shown,) = [output.data for output in notebook.cells[-1].outputs if "data" in output]
+    with Image.open(io.BytesIO(base64.b64decode(shown["image/png"]))) as heads:
+        assert heads.format == "PNG" and heads.width > 800
+    page = unescape(shown["text/html"].partition('srcdoc="')[2].partition('"')[0])
+    assert page.startswith("<!doctype html>") and "data-message" in page and "https://" not in page
 
 
 @pytest.mark.parametrize("name", ["loading", "view", "timm_export"])

@@ -16,6 +16,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+import vitviz
 from vitviz.analysis.opened_part import PartRequest
 from vitviz.checkpoints import open_model
 from vitviz.experiments.gradients import deep
@@ -104,6 +105,22 @@ class _ReadThreads(nn.Module):
         other.start()
         other.join()
         return x, {}
+
+
+@pytest.mark.parametrize("name", ["relevance", "distances", "rollout", "tokens"])
+def test_every_number_of_a_view_keeps_to_the_thread_limit(name: str) -> None:
+    """Two threads took 8 to 16 times as long as one on a busy machine."""
+    before, counts = torch.get_num_threads(), []
+    view = vitviz.inspect("digits_vit", np.zeros((40, 40), np.uint8))
+    block = view.model.vit.block(0)
+    handle = block.register_forward_hook(lambda *_: counts.append(torch.get_num_threads()))
+    torch.set_num_threads(2)
+    try:
+        getattr(view, name)()
+        assert set(counts) == {1} and torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+        handle.remove()
 
 
 def test_a_small_capture_leaves_the_threads_of_others_as_they_are() -> None:

@@ -119,6 +119,11 @@ def test_a_users_own_oldest_makes_room_unless_it_is_open() -> None:
     tab.keys = frozenset({first})
     second, third = store.add(np.zeros(1), "ann"), store.add(np.zeros(1), "ann")
     assert store.get(first) is not None and store.get(second) is None and store.get(third) is not None
+    tab.keys = frozenset({first, third})
+    with pytest.raises(
+        StoreFull, match="You may keep 2 uploads of this kind, and all of yours are open in your tabs"
+    ):
+        store.add(np.zeros(1), "ann")
 
 
 def test_a_cache_that_an_upload_adds_does_not_end_anothers_search_for_room(

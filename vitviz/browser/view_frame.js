@@ -1,39 +1,26 @@
-// Draw views where Streamlit's frame (pages/views/base.js) is missing: in a notebook, or in a self-contained HTML file with
-// a button for its theme.
+// Draw views where Streamlit's frame (pages/views/base.js) is missing: in a self-contained HTML file with a button for its
+// theme, also inside a notebook's output, which has the notebook's theme.
 
 import { open } from './kit/blob.js';
 import { createView, el } from './kit/dom.js';
 import { theme } from './kit/colour_ramp.js';
 import { inflate } from './module_loader.js';
 
-const PAPER = 'var(--jp-layout-color0, var(--vscode-editor-background, #fff))';
-const INK = 'var(--jp-content-font-color1, var(--vscode-editor-foreground, #111))';
-
-/** Copy the notebook's colours, which may be names, to where the views read theirs. */
-function adopt(node) {
-  Object.assign(node.style, { background: PAPER, color: INK, padding: '8px' });
-  const { backgroundColor, color } = getComputedStyle(node);
-  node.style.setProperty('--st-background-color', backgroundColor);
-  node.style.setProperty('--st-text-color', color);
-  node.style.setProperty('--st-primary-color', 'var(--jp-brand-color1, #2457a6)');
-  node.style.setProperty('--st-font', 'var(--jp-ui-font-family, system-ui, sans-serif)');
+/** Return the frame of a notebook's output that holds this document; null elsewhere. */
+function findFrame() {
+  try {
+    return window.frameElement?.classList.contains('vitviz') ? window.frameElement : null;
+  } catch {
+    return null; // of another origin
+  }
 }
 
-/** Draw the message of an anywidget model; returns the cleanup. */
-export async function render(model, parent, urls) {
-  const node = el(parent, 'div');
-  adopt(node);
-  const { buffer, byteOffset, byteLength } = model.get('message');
-  const view = await mount(node, new Uint8Array(buffer, byteOffset, byteLength), urls);
-  const watched = new MutationObserver(() => {
-    adopt(node);
-    view.draw();
-  });
-  watched.observe(document.body, { attributes: true, attributeFilter: ['data-jp-theme-light', 'data-jp-theme-name'] });
-  return () => {
-    watched.disconnect();
-    view.end();
-  };
+/** Put the views in place of the image before the frame, and keep the frame as high as they are. */
+function fill(frame) {
+  frame.previousElementSibling?.remove();
+  new ResizeObserver(() => {
+    frame.style.height = `${document.body.offsetHeight}px`;
+  }).observe(document.body);
 }
 
 /** Mount the views of an HTML file, and switch its theme. */
@@ -45,6 +32,16 @@ export async function start(urls) {
   const root = document.documentElement;
   const dark = window.matchMedia('(prefers-color-scheme: dark)');
   const node = document.querySelector('#theme');
+  const frame = findFrame();
+  const notebook = frame?.ownerDocument.body;
+  if (notebook && 'jpThemeLight' in notebook.dataset) {
+    const adopt = () => (root.dataset.theme = notebook.dataset.jpThemeLight === 'false' ? 'dark' : 'light');
+    adopt();
+    new MutationObserver(() => {
+      adopt();
+      draw();
+    }).observe(notebook, { attributes: true, attributeFilter: ['data-jp-theme-light'] });
+  }
   const isDark = () => (root.dataset.theme ? root.dataset.theme === 'dark' : dark.matches);
   function draw() {
     node.textContent = isDark() ? 'Use the light theme' : 'Use the dark theme';
@@ -56,6 +53,7 @@ export async function start(urls) {
   };
   dark.onchange = draw;
   draw();
+  if (frame) fill(frame);
 }
 
 /**
