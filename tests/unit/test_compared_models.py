@@ -24,8 +24,6 @@ WITHOUT = {
     "perturbation.describe_perturbation": "confidences of models for the one image that is shown",
     "shift_equivariance._ask_model": "a question about the one image that is shown",
     "shift_equivariance.describe_shift": "feature maps of models for the one image that is shown",
-    "hybrid_training.read": "words for a caption that says one seed and no verdict",
-    "positions.read": "words for a caption that says one seed each and names the ties",
     "robustness.ask": "the question; describe_losses gives its answer with a family of verdicts",
     "tuning_race._draw_setup": "the question; its answer is a verdict",
     "captions.describe_transfers": "cited from a paper, without seeds",

@@ -1,4 +1,4 @@
-"""Compare runs: the time to an accuracy, the parameters by part, and the differences of their recipes."""
+"""Compare runs: the time to an accuracy, the parameters by part, and the values that vary."""
 
 from collections.abc import Mapping, Sequence
 from math import prod
@@ -6,9 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from vitviz.config import TrainConfig
-from vitviz.text import join_words
 
 _PARTS = (
     ("stem", "Convolutional stem"),  # before patch_embed: a hybrid's convolutions lie in it
@@ -46,33 +43,6 @@ def parameters_by_part(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
         counts[part] = counts.get(part, 0) + prod(shape)
     order = [*dict.fromkeys(title for _, title in _PARTS), "Norms", "Other"]
     return {part: counts[part] for part in order if part in counts}
-
-
-def describe_recipe_differences(trains: Mapping[str, TrainConfig]) -> str:
-    """Return the settings that differ between trainings, such as '25 to 54 epochs; mixup for ViT'; '' if none does."""
-    spans = {
-        "{} epochs": [train.epochs or 0.0 for train in trains.values()],
-        "peak learning rate {}": [train.learning_rate for train in trains.values()],
-        "weight decay {}": [train.weight_decay for train in trains.values()],
-    }
-    only = {
-        "random erasing": [name for name, train in trains.items() if train.erase_px],
-        "mixup or CutMix": [
-            name for name, train in trains.items() if train.mixup_alpha or train.cutmix_alpha
-        ],
-        "distillation": [name for name, train in trains.items() if train.distill_from],
-    }
-    parts = [
-        words.format(f"{min(values):g} to {max(values):g}")
-        for words, values in spans.items()
-        if len({*values}) > 1
-    ]
-    parts += [
-        f"{technique} for {join_words(names)}"
-        for technique, names in only.items()
-        if 0 < len(names) < len(trains)
-    ]
-    return "; ".join(parts)
 
 
 def find_varying_names(rows: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -87,16 +87,16 @@ def tokens_figure(tokens: NDArray[np.floating], token: int, mode: theme.Mode = "
 
 @dataclass(frozen=True, eq=False)
 class Course:
-    """One training: (n,) of what has passed, and the accuracy that it had."""
+    """One training: (n,) images that it has seen, its validation accuracy, and the ends (n, 2) of intervals."""
 
-    name: str
     family: str
     x: NDArray[np.float64]
     accuracy: NDArray[np.float64]
+    ends: NDArray[np.float64]
 
 
-def courses_figure(courses: Sequence[Course], x_title: str, unit: str, mode: theme.Mode = "light") -> Chart:
-    """Return the validation accuracy over time or over images; each line carries its name at its end."""
+def courses_figure(courses: Sequence[Course], mode: theme.Mode = "light") -> Chart:
+    """Draw the validation accuracy over images between thin lines of its interval; a line has its name at its end."""
     figure, ink = Chart(mode), theme.PALETTES[mode].ink
     for course in courses:
         figure.add(
@@ -104,24 +104,27 @@ def courses_figure(courses: Sequence[Course], x_title: str, unit: str, mode: the
             x=course.x,
             y=100 * course.accuracy,
             mode="lines",
-            name=course.name,
+            name=course.family,
             line={"color": FAMILY[course.family], "width": 2},
-            hovertemplate=f"%{{x:,.0f}} {unit}: %{{y:.1f}} %",
+            hovertemplate="%{x:,.0f} images: %{y:.1f} %",
         )
+        for ends in course.ends.T:
+            thin = {"color": FAMILY[course.family], "width": 0.5}
+            figure.add("scatter", x=course.x, y=100 * ends, mode="lines", line=thin, hoverinfo="skip")
         figure.note(
             x=float(course.x[-1]),
             y=float(100 * course.accuracy[-1]),
-            text=course.name,
+            text=course.family,
             xanchor="left",
             xshift=6,
             font={"color": ink, "size": 13},
         )
-    longest = max((len(course.name) for course in courses), default=0)
+    longest = max((len(course.family) for course in courses), default=0)
     last = max((float(course.x[-1]) for course in courses), default=1.0)
     figure.layout(
         height=400,
         margin={"r": 8 * longest + 8},
-        xaxis={"title": {"text": x_title}, "range": [0, last], "tickformat": ",.0f", "nticks": 6},
+        xaxis={"title": {"text": "images seen"}, "range": [0, last], "tickformat": ",.0f", "nticks": 6},
         yaxis={"title": {"text": "validation accuracy, %"}},
     )
     return figure
