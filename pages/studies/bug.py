@@ -10,7 +10,6 @@ from pages.studies.study import Values
 from vitviz.analysis.one_change import Variant, describe_bug
 from vitviz.analysis.race import format_epochs
 from vitviz.analysis.study_numbers import ALL, Numbers, create_numbers
-from vitviz.analysis.verdict import compare_family
 from vitviz.csv_table import Columns
 from vitviz.experiments import bugs
 from vitviz.experiments.bugs import BUGS, FIXED
@@ -38,17 +37,17 @@ def read_pair(name: str, dataset: str) -> Numbers:
 
 
 def columns(values: Values, numbers: Numbers) -> Columns:
-    """Return the table of all bugs on a dataset, one family of comparisons."""
+    """Return the table of all bugs on a dataset, each with its own interval."""
     pairs = {name: read_pair(name, values["dataset"]) for name in BUGS}
-    verdicts = compare_family([pair.compare("with_bug", "fixed", ALL) for pair in pairs.values()])
+    verdicts = [pair.compare("with_bug", "fixed", ALL) for pair in pairs.values()]
     return {
         "Bug": [BUGS[name].title for name in pairs],
         "Without the bug": [pair.get_mean("fixed", ALL) for pair in pairs.values()],
         "With the bug": [pair.get_mean("with_bug", ALL) for pair in pairs.values()],
-        "Difference, points": [round(verdict.estimate, 2) for verdict in verdicts],
-        "Interval": [verdict.interval for verdict in verdicts],
+        "Difference, points": [verdict.estimate for verdict in verdicts],
+        "95 % from": [verdict.low for verdict in verdicts],
+        "95 % to": [verdict.high for verdict in verdicts],
         "Seeds": [verdict.seeds for verdict in verdicts],
-        "Verdict": [verdict.outcome or verdict.reason for verdict in verdicts],
     }
 
 

@@ -85,11 +85,11 @@ def columns(values: Values, numbers: Numbers) -> Columns:
         "Norm": list(NORMS.values()),
         "Values per mean": [int(output.members.sum()) for output in outputs],
         "Number of means": [output.means for output in outputs],
-        "Mean of the values": [round(output.mean, 3) for output in outputs],
-        "Deviation": [round(output.deviation, 3) for output in outputs],
-        "Output": [round(float(output.values[place]), 3) for output in outputs],
+        "Mean of the values": [output.mean for output in outputs],
+        "Deviation": [output.deviation for output in outputs],
+        "Output": [float(output.values[place]) for output in outputs],
         "Change of image 1 with the others": [
-            round(batch_influence(tokens, name, others, groups), 3) for name in NORMS
+            batch_influence(tokens, name, others, groups) for name in NORMS
         ],
     }
 

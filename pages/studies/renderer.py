@@ -33,7 +33,7 @@ from vitviz.text import percent, plain, plural, split_sentence
 CARDS = 3  # in a row of the gallery
 BARS = "Bars: 95 % intervals of the means, over seeds and images."
 BANDS = "Lines through the dots: 95 % intervals of the means, over seeds and images; bands: over seeds alone."
-FAMILY_BARS = "Bars: intervals of the differences, one family tested after Holm; no bar for one seed."
+GAIN_BARS = "Bars: 95 % intervals of the differences, each alone; none for one seed."
 SHARES = dict.fromkeys(
     ("Mean", "Lowest", "Highest", "Test accuracy", "Without the bug", "With the bug"), percent
 )
@@ -78,7 +78,7 @@ def build(study: Study, values: Values, mode: Mode = "light") -> Built:
     family = captions.judge(sentences, numbers)
     caption, notes, conditions = (captions.fill(sentence, numbers, words, family) for sentence in sentences)
     if view.chart is not None and numbers is not None and numbers.sample:
-        bars = {"race": BANDS, "gains": FAMILY_BARS}.get(view.chart["kind"], BARS)
+        bars = {"race": BANDS, "gains": GAIN_BARS}.get(view.chart["kind"], BARS)
         notes = " ".join(filter(None, (notes, bars)))
     texts = {"caption": caption, "notes": notes, "conditions": conditions}
     return Built(view, numbers, picture, prediction, **texts)
@@ -256,16 +256,15 @@ def build_columns(numbers: Numbers, view: View) -> Columns:
 def _build_differences(
     numbers: Numbers, view: View, points: Sequence[tuple[str, Any]]
 ) -> dict[str, list[Any]]:
-    """Return the columns of differences from the base of each series, as one family; none without a base."""
+    """Return the differences from the base of each series, each with its own interval; none without a base."""
     base = numbers.extra.get("base series", (view.chart or {}).get("from"))
     if base is None:
         return {}
-    verdicts = numbers.compare_all({name: base.format(name) for name in numbers.titles})
-    family = [verdicts.get(point) for point in points]
+    verdicts = [numbers.compare(name, base.format(name), place) for name, place in points]
     return {
-        "Difference, points": [verdict and round(verdict.estimate, 2) for verdict in family],
-        "Interval": [(verdict and verdict.interval) or None for verdict in family],
-        "Verdict": [verdict and (verdict.outcome or verdict.reason) for verdict in family],
+        "Difference, points": [verdict.estimate for verdict in verdicts],
+        "95 % from": [verdict.low for verdict in verdicts],
+        "95 % to": [verdict.high for verdict in verdicts],
     }
 
 
@@ -280,7 +279,12 @@ def _average_field(numbers: Numbers, field: str, series: str) -> float | None:
 
 def _draw_numbers(name: str, built: Built, columns: Columns) -> None:
     assert built.numbers is not None
-    formats = {title: st.column_config.NumberColumn(format="localized") for title in built.view.table or {}}
+    formats = {
+        title: st.column_config.NumberColumn(format="%.3g")
+        for title, values in columns.items()
+        if title not in SHARES and any(isinstance(value, float) for value in values)
+    }
+    formats |= {title: st.column_config.NumberColumn(format="localized") for title in built.view.table or {}}
     page.table(columns, SHARES, formats, f"studies.{name}.table")
     page.csv("These numbers (CSV)", columns, f"{name}.csv", f"studies.{name}.csv")
     results = {stored.name: stored for stored, _ in built.numbers.evidence}  # one file may serve two curves

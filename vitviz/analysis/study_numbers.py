@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from vitviz.analysis.data_size import Curve, add_equal_time_accuracy, create_curve, select_one_machine
 from vitviz.analysis.distillation import ANSWERS
-from vitviz.analysis.verdict import Verdict, compare, compare_family, measure_interval
+from vitviz.analysis.verdict import Verdict, compare, measure_interval
 from vitviz.experiments.result_file import TEST_IMAGES, Result, ResultError, Row, read_result, unpack_correct
 from vitviz.text import plural
 
@@ -102,12 +102,6 @@ class Numbers:
         values = self.values[first][place], self.values[second][place]
         right = self.get_right(first, place), self.get_right(second, place)
         return compare(*values, images=self.images, right=right if all(right) else None, chance=self.chance)
-
-    def compare_all(self, bases: Mapping[str, str]) -> dict[tuple[str, Any], Verdict]:
-        """Return the verdicts of series against their bases at all places, as one family."""
-        pairs = [(name, place) for name in bases for place in self.values[name] if bases[name] != name]
-        family = compare_family([self.compare(name, bases[name], place) for name, place in pairs])
-        return dict(zip(pairs, family, strict=True))
 
 
 def read_numbers(

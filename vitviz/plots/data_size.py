@@ -144,10 +144,11 @@ def gain_figure(gains: Sequence[Curve], mode: Mode = "light") -> Chart:
     """Draw the gain from augmentation, in points, over the number of training images."""
     figure = Chart(mode)
     figure.hline(0, {"color": PALETTES[mode].muted, "width": 1.5})
-    for gain in gains:
-        ends = 100 * gain.low, 100 * gain.high
-        hover = "%{x:,} images: %{y:+.1f} points"
-        figure.curve(gain.title, gain.pictures.tolist(), 100 * gain.mean, _style(gain.name), hover, ends)
+    for index, gain in enumerate(gains):
+        ends, sizes = (100 * gain.low, 100 * gain.high), gain.pictures.tolist()
+        apart = [size * (1 + 0.03 * (index - (len(gains) - 1) / 2)) for size in sizes]  # keep the bars apart
+        hover = "%{customdata:,} images: %{y:+.1f} points"
+        figure.curve(gain.title, apart, 100 * gain.mean, _style(gain.name), hover, ends, customdata=sizes)
     return figure.with_legend(
         360,
         xaxis=sizes_axis(sorted({int(size) for gain in gains for size in gain.pictures}), "training images"),

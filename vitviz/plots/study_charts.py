@@ -76,18 +76,16 @@ def draw_times(numbers: Numbers, options: Options, mode: Mode) -> Chart:
 
 
 def draw_gains(numbers: Numbers, options: Options, mode: Mode) -> Chart:
-    """Draw the difference of each series from the one with the suffix of `from`, with the intervals of one family."""
-    verdicts = numbers.compare_all({name: options["from"].format(name) for name in numbers.titles})
+    """Draw the difference of each series from the one with the suffix of `from`, each with its own 95 % interval."""
     curves = []
     for name, title in numbers.titles.items():
-        family = [verdicts[name, place] for place in numbers.values[name]]
-        gains = {place: [verdicts[name, place].estimate / 100] for place in numbers.values[name]}
-        curve = create_curve(name, title, gains)
-        low, high = (
-            np.array([gain if end is None else end / 100 for end, gain in zip(ends, curve.mean, strict=True)])
-            for ends in zip(*((verdict.low, verdict.high) for verdict in family), strict=True)
+        base = options["from"].format(name)
+        verdicts = {place: numbers.compare(name, base, place) for place in numbers.values[name]}
+        ends = np.array(
+            [[v.estimate if end is None else end for end in (v.low, v.high)] for v in verdicts.values()]
         )
-        curves.append(replace(curve, low=low, high=high))
+        curve = create_curve(name, title, {place: [v.estimate / 100] for place, v in verdicts.items()})
+        curves.append(replace(curve, low=ends[:, 0] / 100, high=ends[:, 1] / 100))
     draw = distillation.teacher_gain_figure if options.get("heads") else data_size.gain_figure
     return draw(curves, mode)
 
