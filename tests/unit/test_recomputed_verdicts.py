@@ -10,6 +10,7 @@ from vitviz.analysis.verdict import Verdict, compare_family, compare_rows
 from vitviz.experiments.bugs import BUGS, FIXED
 from vitviz.experiments.conv_attention import MODELS
 from vitviz.experiments.data_size import GRIDS
+from vitviz.experiments.distillation import GIVEN, SIZES
 from vitviz.experiments.hyperparameters import BASES, HYPERPARAMETERS
 from vitviz.experiments.result_file import TEST_IMAGES, read_result
 from vitviz.lessons.experiment_measures import select_bug_rows, select_hyperparameter_rows
@@ -37,6 +38,12 @@ def families() -> dict[str, Family]:
     found["attention over convolutions"] = [
         (stored.where(model=name), control, 10_000) for name in MODELS if name != "control"
     ]
+    for dataset, sizes in SIZES.items():
+        stored = read_result(f"teaching_{dataset}")
+        for size in sizes:
+            lessons = [stored.where(lesson=lesson, pictures=size) for lesson in GIVEN[dataset]]
+            pairs = [(rows, lessons[0], TEST_IMAGES[dataset]) for rows in lessons[1:]]
+            found[f"methods of distillation {dataset} {size}"] = pairs
     for dataset, grid in GRIDS.items():
         stored = read_result(f"data_size_{dataset}")
         found[f"teacher {dataset}"] = [

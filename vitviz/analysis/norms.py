@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vitviz.analysis.verdict import compare_family, compare_seeds
 from vitviz.text import join_words, plural
 
 FloatArray = NDArray[np.floating]
@@ -153,21 +154,28 @@ def describe_gradient_shares(norms: Sequence[Norms], updates: int) -> str:
     more = f"; the others: {', '.join(others)}" if others else ""
     return (
         f"The smallest ratio of the first block's gradient norm to the last block's is {first} {moment}{more}."
-        f"{_describe_overlap(norms)}"
+        f"{_describe_certainty(norms)}"
     )
 
 
-def _describe_overlap(norms: Sequence[Norms]) -> str:
-    """Describe whether the seeds' ranges of the ratio set the smallest one apart; '' with one seed."""
-    ranked = sorted((norm for norm in norms if not np.isnan(norm.share)), key=lambda norm: norm.share)
-    if len(ranked) < 2 or min(norm.seeds for norm in ranked) < 2:
+def _describe_certainty(norms: Sequence[Norms]) -> str:
+    """Describe which ratios are not shown to be larger than the smallest one; '' with one seed."""
+    if min((norm.seeds for norm in norms), default=0) < 2:
         return ""
-    smallest, *others = ranked
-    level = [norm.title for norm in others if norm.shares.min() <= smallest.shares.max()]
+    _, *level = find_smallest(norms)
     if not level:
-        return f" Its range over {smallest.seeds} seeds overlaps no other."
-    names = join_words([f"'{title}'" for title in level])
-    return f" Its range over {smallest.seeds} seeds overlaps that of {names}: no difference between them is shown."
+        return f" It is shown to be smaller than each other one over {norms[0].seeds} seeds."
+    names = join_words([f"'{norm.title}'" for norm in level])
+    return f" Over {norms[0].seeds} seeds no difference from {names} is shown."
+
+
+def find_smallest(norms: Sequence[Norms]) -> list[Norms]:
+    """Return the variant with the smallest ratio, then those that are not shown to have a larger one."""
+    ranked = sorted((norm for norm in norms if not np.isnan(norm.share)), key=lambda norm: norm.share)
+    smallest, *others = ranked
+    duels = [compare_seeds(np.log(norm.shares), np.log(smallest.shares)) for norm in others]
+    family = zip(others, compare_family(duels), strict=True)
+    return [smallest, *(norm for norm, verdict in family if not verdict.shown)]
 
 
 def format_share(share: float) -> str:

@@ -191,6 +191,16 @@ def compare_values(first: Sequence[float] | FloatArray, second: Sequence[float] 
     return judge_difference(float(differences.mean()), variance, images)
 
 
+def compare_seeds(first: Sequence[float] | FloatArray, second: Sequence[float] | FloatArray) -> Verdict:
+    """Compare two measures of trainings, one value a seed, such as the logarithms of gradient norms."""
+    differences = np.asarray(first, np.float64) - np.asarray(second, np.float64)
+    seeds = len(differences)
+    variance = float(differences.var(ddof=1)) / seeds if seeds > 1 else 0.0
+    reason = ONE_SEED if seeds == 1 else ""
+    verdict = Verdict(float(differences.mean()), reason, seeds, images=0, variances=(variance, 0.0, 0.0))
+    return verdict if seeds == 1 else _decide(verdict, ERROR_RATE)
+
+
 def judge_difference(estimate: float, variance: float, images: int) -> Verdict:
     """Judge the difference of two models, measured as they are: their seeds are not varied.
 

@@ -7,7 +7,7 @@ from statistics import mean
 from typing import Annotated
 
 from vitviz.analysis.data_size import find_curve_leaders, find_leads, group_curves
-from vitviz.analysis.norms import format_share, select_norms
+from vitviz.analysis.norms import find_smallest, format_share, select_norms
 from vitviz.analysis.one_change import Variant, compare_variants, create_variant
 from vitviz.analysis.transfer import describe_lead, group_method_curves
 from vitviz.analysis.verdict import Verdict, find_leaders
@@ -152,12 +152,13 @@ class WeakestGradient(StoredMeasure):
         shares = {norm.name: norm.share for norm in norms if not isnan(norm.share)}
         if len(shares) < len(VARIANTS):
             return None
-        weakest = min(shares, key=shares.__getitem__)
+        weakest, *level = (list(VARIANTS).index(norm.name) for norm in find_smallest(norms))
         numbers = "; ".join(f"{VARIANTS[name]}: {format_share(share)}" for name, share in shares.items())
         return MeasuredAnswer(
-            list(VARIANTS).index(weakest),
+            weakest,
             f"Gradient of the first block divided by that of the last after {plural(EARLY_UPDATES, 'update')}"
             f" (geometric mean over seeds): {numbers}.",
+            level=tuple(level),
         )
 
 
