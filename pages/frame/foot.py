@@ -1,5 +1,6 @@
 """Draw the foot of every page: its place in the model and links to the neighbouring pages."""
 
+import gzip
 from collections.abc import Callable, Hashable, Mapping
 from functools import cache, partial
 from pathlib import Path
@@ -9,7 +10,7 @@ import streamlit as st
 from pages.controls import query_params
 from pages.frame import glossary_terms, page, registry
 from pages.frame.registry import PageEntry
-from pages.selection import selection
+from pages.selection import model_weights, selection
 from pages.streamlit_fixes import element_cache
 from pages.views.register import get_messages
 from vitviz.browser.html import render_html
@@ -29,7 +30,9 @@ def draw(slug: str) -> None:
         if get_messages():
             current = selection.get_current()
             about = selection.describe(selection.get_model_choice(), current.step, current.image)
-            make = partial(render_views, entry, get_messages(), f"{about}." if entry.sidebar else "")
+            about = f"{about}." if entry.sidebar else ""
+            published = st.session_state.get(model_weights.PUBLISHED, {})
+            make = partial(render_views, entry, get_messages(), about, published)
             page.download(
                 "Download page (HTML)", make, f"{entry.slug}.html", f"shell.take_along.{entry.slug}"
             )
@@ -45,11 +48,23 @@ def draw(slug: str) -> None:
 
 
 def render_views(
-    entry: PageEntry, messages: Mapping[str, bytes | Callable[[], bytes]], about: str = ""
+    entry: PageEntry,
+    messages: Mapping[str, bytes | Callable[[], bytes]],
+    about: str,
+    published: Mapping[str, bytes],
 ) -> str:
-    """Return the page's views as one HTML file, which works without a server and a network."""
+    """Return the page's views as one HTML file, which works without a server and a network.
+
+    Args:
+        published: weights as gzip by address; the file holds those that a message names.
+    """
     made = [message if isinstance(message, bytes) else message() for message in [*messages.values()]]
-    return render_html(entry.title, made, f"{entry.question} {about}".rstrip())
+    weights = {
+        address: gzip.decompress(raw)
+        for address, raw in [*published.items()]
+        if any(address.encode() in message for message in made)
+    }
+    return render_html(entry.title, made, f"{entry.question} {about}".rstrip(), weights)
 
 
 def _draw_links(before: PageEntry | None, after: PageEntry | None, _query: Hashable) -> None:

@@ -19,7 +19,7 @@ from vitviz.models.abilities import as_swin
 from vitviz.models.token_layout import TokenLayout, layout_of_layer, stage_of
 from vitviz.pin import Pin
 from vitviz.plots.attention_message import Head, Strip, explorer_layers_view, explorer_view, strip_view
-from vitviz.plots.live_explorer import LiveModel, live_explorer_view, runs_in_browser
+from vitviz.plots.live_explorer import LiveModel, live_explorer_view, name_script, runs_in_browser
 from vitviz.plots.photo import Photo
 from vitviz.probe.explorer_layers import describe_scene
 from vitviz.text import percent
@@ -98,25 +98,33 @@ def build_layers_view(
     return explorer_layers_view(scenes, ground, layers, options, numbers.index(map_selection.layer))
 
 
+def can_run(subject: CapturedSubject) -> bool:
+    """Return True if a file's explorer runs the model."""
+    able = subject.able
+    return runs_in_browser(subject.model.config) and bool(able.class_head) and bool(able.whole_record)
+
+
 def build_live_view(
     subject: CapturedSubject,
     map_selection: MapSelection,
     ground: Photo,
     options: Mapping[str, object],
     steps: Sequence[int] = (),
+    *,
+    weights: dict[str, bytes] | None = None,
 ) -> bytes:
     """Return the message of all layers and heads with the model at `steps` (by default the subject's), for a file.
 
-    Where a browser cannot run the model, the message holds no weights.
+    Where a browser cannot run the model, the message names no weights. `weights` takes the checkpoints by address; by
+    default the message holds them.
     """
     from vitviz.checkpoints import pack_model
 
     stored = build_layers_view(subject, map_selection, ground, options)
-    config = subject.model.config
-    if not runs_in_browser(config) or not subject.able.class_head or not subject.able.whole_record:
+    if not can_run(subject):
         return stored
     live = LiveModel(
-        config=config,
+        config=subject.model.config,
         preparation=subject.model.preparation,
         classes=subject.model.classes,
         checkpoints={
@@ -129,7 +137,9 @@ def build_live_view(
         pixels=subject.prepared.input,
         probabilities=subject.probabilities,
     )
-    return live_explorer_view(stored, live)
+    if weights is not None:
+        weights.update({name_script(raw): raw for raw in live.checkpoints.values()})
+    return live_explorer_view(stored, live, embedded=weights is None)
 
 
 def describe_attention(subject: CapturedSubject, map_selection: MapSelection, pin: Pin) -> str:

@@ -8,9 +8,12 @@ from streamlit import runtime
 from pages.stores import catalogue, shared_cache
 from pages.stores.model_choice import ModelChoice
 from vitviz.checkpoint_header import CheckpointError, take_step
-from vitviz.plots.live_explorer import runs_in_browser
+from vitviz.plots.live_explorer import name_script, runs_in_browser
 
+SITE = "_site_weights"  # session key of `vitviz site`: script -> checkpoint; missing in the app
+PUBLISHED = "_published_weights"  # session key: address -> weights that this session's page uses, as gzip
 MOST_PRIVATE = 4  # weights that a session holds of its own models
+MOST_PUBLISHED = 16  # addresses that a session remembers for a downloaded page
 _PRIVATE = "_model_weights"  # session key: identity -> weights, in no cache that others share
 
 
@@ -19,11 +22,23 @@ def publish(choice: ModelChoice, step: int) -> str:
 
     The address ends in a hash of the content, and only this session's runs keep the file.
     """
-    if not runs_in_browser(choice.config) or not runtime.exists():
+    if not runs_in_browser(choice.config):
+        return ""
+    if SITE in st.session_state:
+        raw = _pack(choice, step)
+        file = name_script(raw)
+        st.session_state[SITE][file] = raw
+        return file
+    if not runtime.exists():
         return ""
     raw = _encode(choice, step)
     place = f"weights.{choice.key}.{step}"
-    return runtime.get_instance().media_file_mgr.add(raw, "application/gzip", place)
+    address = runtime.get_instance().media_file_mgr.add(raw, "application/gzip", place)
+    published: dict[str, bytes] = st.session_state.setdefault(PUBLISHED, {})
+    published[address] = published.pop(address, raw)
+    while len(published) > MOST_PUBLISHED:
+        del published[next(iter(published))]
+    return address
 
 
 def _encode(choice: ModelChoice, step: int) -> bytes:

@@ -33,8 +33,9 @@ const TOUR_AFTER_MS = 900; // the user has seen the whole map
 const IMAGES = { drawing: 'Draw a digit', photo: 'Photo', test: 'Test image', upload: 'Upload …' };
 
 export default class MapView {
-  constructor({ root, trigger, onUnmount }) {
-    Object.assign(this, { root, trigger, hover: NONE, refs: [], parts: new Map(), pending: 0, built: '' });
+  /** alone: true in a file, which has no server to open a part or to give another image. */
+  constructor({ root, trigger, onUnmount, alone = false }) {
+    Object.assign(this, { root, trigger, alone, hover: NONE, refs: [], parts: new Map(), pending: 0, built: '' });
     this.photo = photo(root);
     this.say = live(root);
     this.summary = el(root, 'p', { class: 'mp-summary' });
@@ -90,7 +91,7 @@ export default class MapView {
     this.hover = NONE;
     this.summary.textContent = summary(this.model);
     this.crisp = this.pad.take(message);
-    this.images.hidden = message.header.drawing === undefined || message.header.map !== 'home.map';
+    this.images.hidden = this.alone || message.header.drawing === undefined || message.header.map !== 'home.map';
     this.images.classList.toggle('mp-drawn', Boolean(message.header.drawing));
     this.build();
     writeParts(this.parts, this.model);

@@ -127,8 +127,10 @@ export class Panel {
     if (!this.deep) this.picture(main, part);
     this.content = el(main, 'div', { class: 'mp-content' });
     if (ready) this.body(this.message);
-    else if (part.opens)
-      el(this.content, 'p', { class: 'vv-muted mp-waiting', role: 'status' }, 'Computing this part …');
+    else if (part.opens) {
+      const words = this.view.alone ? 'The app shows the numbers of this part.' : 'Computing this part …';
+      el(this.content, 'p', { class: 'vv-muted mp-waiting', role: 'status' }, words);
+    }
     this.view.stage.style.minHeight = `${this.node.offsetHeight}px`;
     if (inside) this.node.focus({ preventScroll: true });
   }
@@ -191,7 +193,7 @@ export class Panel {
       open.setAttribute('aria-label', next ? `Open ${next.title}` : 'No further part');
       disable(open, next ? '' : 'No further part');
     }
-    if (part.link) this.link(acts, part.link);
+    if (part.link && !this.view.alone) this.link(acts, part.link);
     button(acts, '✕ Whole map', () => this.closed(true), { 'aria-label': `Close ${part.title}`, class: 'mp-close' });
   }
 

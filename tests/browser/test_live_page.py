@@ -71,7 +71,11 @@ def opened(browser: Browser, tmp_path: Path) -> Iterator[Page]:
 
 
 def draw_seven(page: Page) -> str:
-    """Draw a seven on the pad and return its strokes."""
+    return draw_strokes(page, ROOT, "data-strokes")
+
+
+def draw_strokes(page: Page, root: str, attribute: str) -> str:
+    """Draw a seven on the pad and return its strokes, which the view's root states."""
     box = page.locator("canvas.vv-pad").bounding_box()
     assert box
     places = [(0.3, 0.2), (0.7, 0.2), (0.45, 0.85)]
@@ -81,9 +85,10 @@ def draw_seven(page: Page) -> str:
     for place in at[1:]:
         page.mouse.move(*place, steps=6)
     page.mouse.up()
-    strokes = page.locator(ROOT).get_attribute("data-strokes")
-    assert strokes
-    return strokes
+    # Once the pen is lifted, the strokes are simplified to the three corners, of three characters each.
+    simple = "([root, name]) => document.querySelector(root).getAttribute(name)?.length === 9"
+    page.wait_for_function(simple, arg=[root, attribute])
+    return str(page.locator(root).get_attribute(attribute))
 
 
 def test_a_drawing_changes_attention_and_class_as_python_says(opened: Page) -> None:

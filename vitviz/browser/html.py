@@ -28,7 +28,7 @@ _PAGE = """<!doctype html>
 </head>
 <body>
 <header><h1>{title}</h1><button id="theme" type="button">Use the dark theme</button></header>
-<main>
+{links}<main>
 {lead}{body}
 </main>
 <footer>Made with vitviz.</footer>
@@ -58,13 +58,15 @@ def render_html(
     lead: str = "",
     weights: Mapping[str, bytes] = MappingProxyType({}),
     *,
-    scripts: bool = False,
+    pages: Sequence[tuple[str, str]] = (),
+    current: str = "",
 ) -> str:
     """Return the HTML document of some views, with a sentence before them.
 
     Args:
         weights: checkpoints that the document holds, by the address under which messages name them.
-        scripts: True if other checkpoints lie beside the file as scripts (`render_weights`), as on a web host.
+        pages: the pages (file, title) of a site, whose checkpoints lie beside them as scripts (`render_weights`).
+        current: the file of this page.
 
     Raises:
         FileNotFoundError: if a view's file is missing.
@@ -77,9 +79,10 @@ def render_html(
     code = read_linker() + _START
     digest = base64.b64encode(sha256(code.encode()).digest()).decode()
     return _PAGE.format(
-        policy=_POLICY.format(digest=digest, scripts=" 'self' file:" if scripts else ""),
+        policy=_POLICY.format(digest=digest, scripts=" 'self' file:" if pages else ""),
         title=escape(title),
         styles=read_styles([*styles, *(file for file in files if file.endswith(".css"))]),
+        links=_render_links(pages, current),
         lead=f"<p>{escape(lead)}</p>\n" if lead else "",
         body="\n".join(map(_embed_message, messages)),
         modules=encode(modules.encode()),
@@ -91,13 +94,14 @@ def render_html(
     )
 
 
-def render_index(title: str, links: Sequence[tuple[str, str, str]]) -> str:
-    """Return a page with links (file, title, question) to other files of its folder."""
-    items = "\n".join(
-        f'<li><a href="{escape(file)}">{escape(name)}</a><br>{escape(question)}</li>'
-        for file, name, question in links
+def _render_links(pages: Sequence[tuple[str, str]], current: str) -> str:
+    if not pages:
+        return ""
+    marks = {current: ' aria-current="page"'}
+    items = "".join(
+        f'<li><a href="{escape(file)}"{marks.get(file, "")}>{escape(name)}</a></li>' for file, name in pages
     )
-    return render_html(title, []).replace("<main>\n", f"<main>\n<ul>\n{items}\n</ul>")
+    return f'<nav aria-label="Pages"><ul>{items}</ul></nav>\n'
 
 
 def _embed_message(message: bytes) -> str:

@@ -59,7 +59,7 @@ export async function start(urls) {
 /**
  * Create the view of a message and keep it at the width of its parent.
  *   urls: addresses of modules by name (link.js)
- * Returns {draw(): for a new theme, end()}. Events that need a server are ignored.
+ * Returns {draw(): for a new theme, end()}. Events that need a server are ignored; `alone` tells the view so.
  */
 async function mount(parent, bytes, urls) {
   const { files, header, ...data } = open(bytes);
@@ -68,7 +68,7 @@ async function mount(parent, bytes, urls) {
   const unmounts = [];
   const { default: setup } = await import(urls[files[0]]);
   const onUnmount = (callback) => unmounts.push(callback);
-  const update = createView(setup, { root, send() {}, trigger() {}, onUnmount });
+  const update = createView(setup, { root, send() {}, trigger() {}, onUnmount, alone: true });
   let width = 0;
   let mode = '';
   function draw() {

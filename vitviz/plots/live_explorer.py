@@ -49,30 +49,33 @@ class LiveModel:
     pixels: NDArray[np.float32]
     probabilities: NDArray[np.float32]
 
-    @property
-    def addresses(self) -> dict[int, str]:
-        """Names of the checkpoints by step: hashes of their content."""
-        return {step: f"{blake2b(raw, digest_size=8).hexdigest()}" for step, raw in self.checkpoints.items()}
+
+def name_script(raw: bytes) -> str:
+    """Return the address of a checkpoint as a script beside a page: a hash of its content."""
+    return f"weights/{blake2b(raw, digest_size=8).hexdigest()}.js"
 
 
-def live_explorer_view(stored: bytes, model: LiveModel, folder: str = "") -> bytes:
+def live_explorer_view(stored: bytes, model: LiveModel, *, embedded: bool = True) -> bytes:
     """Return the explorer of all layers with its model; it names its own files.
 
     Args:
         stored: of `explorer_layers_view`: what is shown before the model has run, and where it cannot.
-        folder: where the checkpoints lie as scripts ('weights/'); empty: the message holds them.
+        embedded: False if the checkpoints lie beside the page as scripts.
     """
     files = name_files(read_files(stored))
     header, _ = open_blob(stored[len(files) :])
     arrays = dict(unpack_arrays(stored[len(files) :]))
-    addresses = model.addresses
-    if not folder:
-        arrays |= {addresses[step]: np.frombuffer(raw, np.uint8) for step, raw in model.checkpoints.items()}
     steps = sorted(model.checkpoints)
+    addresses = [name_script(model.checkpoints[step]) for step in steps]
+    if embedded:
+        arrays |= {
+            address: np.frombuffer(model.checkpoints[step], np.uint8)
+            for address, step in zip(addresses, steps, strict=True)
+        }
     live: dict[str, Any] = {
         "steps": steps,
         "at": steps.index(model.step),
-        "weights": [f"{folder}{addresses[step]}.js" if folder else addresses[step] for step in steps],
+        "weights": addresses,
         "records": [f"{name}.attn" for name in model.layers],
         "heads_over_all": isinstance(model.config, ViTConfig),
         "preparation": to_dict(model.preparation),

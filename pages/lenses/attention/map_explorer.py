@@ -97,7 +97,12 @@ def draw_pinned(
     get_messages()[KEY] = partial(
         attention_maps.build_live_view, subject, controls.map_selection, ground, options
     )
-    get_messages().pop(f"{KEY}.strip", None)
+    for stored in (
+        f"{KEY}.strip",
+        f"{GROUP}.options",
+        *([BARS] if attention_maps.can_run(subject) else ()),
+    ):
+        get_messages().pop(stored, None)  # the file's explorer has its own
     smoothed = " Drawn smoothly; each patch has one weight." if controls.background.smooth else ""
     page.caption(
         attention_maps.describe_attention(subject, controls.map_selection, selection.get_current().pin)
