@@ -20,6 +20,7 @@ from vitviz.loading import load
 from vitviz.models.abilities import Ability, abilities
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.token_layout import TokenLayout, layout_of_layer
+from vitviz.models.whole_image import explain_fixed_shape, fit_model, fit_size
 from vitviz.pin import Pin
 from vitviz.plots.attention_images import attention_image, png, sheet
 from vitviz.plots.attention_message import explorer_layers_view
@@ -361,7 +362,10 @@ class View:
 
 
 def inspect(
-    model: str | Path | nn.Module | LoadedModel, image: str | Path | Image.Image | NDArray[Any]
+    model: str | Path | nn.Module | LoadedModel,
+    image: str | Path | Image.Image | NDArray[Any],
+    *,
+    whole_image: bool = False,
 ) -> View:
     """Return the view of one image with one model.
 
@@ -369,12 +373,14 @@ def inspect(
         model: of `load`, or what `load` takes.
         image: a file, a Pillow image, or an array (H, W) or (H, W, 3), uint8 or floats in [0, 1]; it is turned
             upright, cropped and resized as the model's preparation says.
+        whole_image: True resizes the image in its own proportions to whole patches, and a ViT's positions to their
+            grid.
 
     Raises:
         ImageError: if the file is no image, or the file or a Pillow image is damaged.
         OSError: if the file cannot be read.
         TypeError: if the image is none of these, or as `load`.
-        ValueError: if the array is no image, or as `load`.
+        ValueError: if the array is no image, if the model's shape of images is fixed, or as `load`.
 
     Example:
         >>> import numpy as np, vitviz
@@ -383,6 +389,12 @@ def inspect(
         (10, 1.0)
     """
     loaded, pixels = load(model), _read_image(image)
+    if whole_image:
+        if reason := explain_fixed_shape(loaded.config, loaded.preparation):
+            raise ValueError(f"whole_image does not fit {loaded.title}: {reason}")
+        size = fit_size(loaded.vit.config, (pixels.shape[0], pixels.shape[1]))
+        # A name or file is opened at that size, so that its own table of positions is resized once.
+        loaded = fit_model(load(model, img_size=size) if isinstance(model, str | Path) else loaded, size)
     return View(loaded, pixels, prepare(pixels, loaded.preparation))
 
 

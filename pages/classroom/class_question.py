@@ -166,6 +166,8 @@ def _ask_class(question: Question, subject: Subject | None) -> None:
         return
     with membership.toast_errors("The class was not asked"):
         subject = load_current() if subject is None else subject
+        if subject.choice.native is not None:
+            raise ValueError("A class answers on the cropped image: turn off 'Whole image' first")
         shown = query_params.get_values()
         if why := question.measure.why_not(subject):
             raise ValueError(why)

@@ -101,7 +101,7 @@ def draw(model: ModelChoice, chosen: selection.Selection) -> None:
     """Draw the image as the model sees it, a suggested model, and the sources of other images."""
     st.fragment(_draw_thumbnail, key=selection.THUMBNAIL)(model, chosen)
     notices.draw_notice(session_keys.NOTICE)
-    _draw_crop_slider(shared_cache.load_image(chosen.image), model)
+    _draw_crop(shared_cache.load_image(chosen.image), model, chosen.whole)
     model_suggestion.draw(model, chosen.image)
     source = _draw_sources(chosen.image)
     if not model_suggestion.draw_offer(model, chosen.image) and source == "own":
@@ -210,6 +210,32 @@ def describe_crop(
 def _format_size(width: int, height: int) -> str:
     """Return '32 × 32 px' with non-breaking spaces."""
     return unbroken(f"{width:,} × {height:,} px")
+
+
+def explain_crop(model: ModelChoice) -> str:
+    """Return why a model cannot read an image in its own proportions; '' if it can."""
+    from vitviz.models.whole_image import explain_fixed_shape
+
+    return explain_fixed_shape(model.config, model.preparation)
+
+
+def _draw_crop(pixels: np.ndarray, model: ModelChoice, whole: bool | None) -> None:
+    """Draw the position of the crop, and the choice of the whole image, where the model does not see all of it."""
+    if not whole:
+        _draw_crop_slider(pixels, model)
+    rows, cols = (model.native or model).preparation.image_shape
+    if whole is None or model.preparation.digit or pixels.shape[1] * rows == pixels.shape[0] * cols:
+        return
+    st.session_state["nouns.whole"] = whole  # a link may have changed it
+    reason = explain_crop(model)
+    st.toggle(
+        "Whole image",
+        key="nouns.whole",
+        help=reason
+        or "Resizes the image in its own proportions to whole patches, and the model's positions to their grid.",
+        disabled=bool(reason),
+        on_change=lambda: session_keys.get_control_values().update(whole=st.session_state["nouns.whole"]),
+    )
 
 
 def _draw_crop_slider(pixels: np.ndarray, model: ModelChoice) -> None:

@@ -35,6 +35,9 @@ class Selection:
     image: str
     pin: Pin  # a position in the prepared image, or a prefix token
     crop: float = 0.5  # position along the image's longer side, in [0, 1]
+    whole: bool | None = (
+        False  # True: the model is fitted to the whole image; None: the page does not do that
+    )
 
     @property
     def offset(self) -> tuple[float, float]:
@@ -67,8 +70,26 @@ def _identify_script_run() -> object:
 
 
 def get_model_choice() -> ModelChoice:
-    """Return the selected model's metadata without loading its weights."""
-    return list_models()[get_current().model]
+    """Return the selected model's metadata without loading its weights; fitted to a whole image if that is shown."""
+    current = get_current()
+    choice = list_models()[current.model]
+    return fit_choice(choice, current.image) if current.whole else choice
+
+
+def fit_choice(choice: ModelChoice, image: str) -> ModelChoice:
+    """Return a ViT with an input of an image's proportions."""
+    from vitviz.models.abilities import as_vit
+    from vitviz.models.whole_image import fit_preparation, fit_size
+
+    height, width = shared_cache.load_image(image).shape[:2]
+    config = as_vit(choice.config)
+    size = fit_size(config, (height, width))
+    return replace(
+        choice,
+        config=replace(config, image_size=size),
+        preparation=fit_preparation(choice.preparation, size),
+        native=choice,
+    )
 
 
 def is_private() -> bool:
@@ -104,9 +125,11 @@ def get_theme() -> Mode:
     return "dark" if st.context.theme.type == "dark" else "light"
 
 
-def resolve(model: str, step: int, image: str, crop: float) -> Selection:
+def resolve(model: str, step: int, image: str, crop: float, whole: bool | None) -> Selection:
     """Set the selection of this run and write it into the link, which holds a pin only if a token is pinned."""
-    resolved = Selection(model, step, image, session_keys.get_control_values().get("pin") or Pin(), crop)
+    resolved = Selection(
+        model, step, image, session_keys.get_control_values().get("pin") or Pin(), crop, whole
+    )
     st.session_state[session_keys.SELECTION] = resolved
     for key in ("model", "step", "image", "pin"):
         if key != "pin" or is_pinned():
@@ -161,7 +184,7 @@ def set_default_pin(pin: Pin) -> None:
 
 def substitute(current: Selection, model: str, step: int, image: str) -> Selection:
     """Show another model and image in this run; the link keeps the user's selection."""
-    shown = replace(current, model=model, step=step, image=image)
+    shown = replace(current, model=model, step=step, image=image, whole=None)
     st.session_state[session_keys.SELECTION] = shown
     return shown
 

@@ -34,6 +34,8 @@ from vitviz.upload_limits import WEIGHTS_PER_USER
 
 _NAME = re.compile(r"[a-z0-9_]{1,64}")
 _MODEL_PX = 72
+# Pages that compare models of one input, or train on a dataset's images.
+_CROPPED = ("live_lab", "fine_tuning", "on_your_picture", "distillation", "which_model")
 _CARD_POLL_S = 3.0  # while the lab's run trains
 _CURVE_PX = 256
 _CURVE_HEIGHT_PX = 41  # scaled to the sidebar's width
@@ -74,7 +76,8 @@ def _draw_selection(entry: PageEntry, choices: Mapping[str, ModelChoice]) -> Non
     page_selection.store_landing(entry, selected, image)
     _resolve_value("pin", Pin.parse)
     selected_step = step if model is selected else _resolve_step(selected)
-    resolved = selection.resolve(selected.key, selected_step, image, _resolve_crop())
+    whole = _resolve_whole(entry, selected)
+    resolved = selection.resolve(selected.key, selected_step, image, _resolve_crop(), whole)
     substituted = model is not selected or entry.slug == "live_lab"  # a run shows images of its own dataset
     shown_image = page_selection.resolve_image(model, image, substituted)
     if model is not selected or shown_image.value != image:
@@ -85,7 +88,7 @@ def _draw_selection(entry: PageEntry, choices: Mapping[str, ModelChoice]) -> Non
     st.session_state[session_keys.TAB].keys = frozenset(key.partition(":")[2] for key in open_keys)
     if popover.is_closed():
         return
-    image_picker.draw(model, resolved)
+    image_picker.draw(selection.get_model_choice(), resolved)
     if shown_image.reason:
         _draw_image_reason(shown_image.reason)
     model_dialog.draw(model, step)
@@ -161,6 +164,16 @@ def _resolve_crop() -> float:
 
     crop = _resolve_value("crop", parse)
     return crop if isinstance(crop, float) else 0.5
+
+
+def _resolve_whole(entry: PageEntry, model: ModelChoice) -> bool | None:
+    """Return True if the model is shown the whole image; None where a page or a model does not do that."""
+    value = _resolve_value("whole", {"1": True, "0": False}.get)
+    if value:
+        query_params.set_value("whole", "1")  # also on a page that does not use it
+    if entry.slug in _CROPPED:
+        return None
+    return bool(value) and not image_picker.explain_crop(model)
 
 
 # ---------------------------------------------------------------- model and step

@@ -23,6 +23,9 @@ class ModelChoice:
     file_name: str = ""  # of uploaded weights
     assumptions: tuple[str, ...] = ()  # of uploaded weights, until they are confirmed or changed
     accuracy: float | None = None  # on test images; for a run, the best on validation images
+    native: "ModelChoice | None" = (
+        None  # the model at its own size, where this one is fitted to a whole image
+    )
 
     @property
     def shown(self) -> str:

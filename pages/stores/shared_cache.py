@@ -14,6 +14,7 @@ from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import streamlit as st
@@ -22,6 +23,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from pages.stores import catalogue, own_weights, published_weights, runs, uploads
 from pages.stores.model_choice import ModelChoice
 from pages.stores.shared_results import ResultCache
+from vitviz.config_fields import Size, format_size
 
 if TYPE_CHECKING:
     from vitviz.analysis.forward_pass import Journey
@@ -144,14 +146,39 @@ def load_model(choice: ModelChoice, step: int | None = None) -> LoadedModel:
     Raises:
         KeyError: if its weights have expired.
     """
+    if choice.native is not None:
+        return _fit_model(choice.native, load_model(choice.native, step), choice.config.image_size)
     if choice.key.startswith(own_weights.KEY):
         return own_weights.get_model(choice.key)  # held by its session, not by a cache that outlives it
     at, path, stamp = _find_file(choice, step)
     return _load_model(choice.key, choice, at, path, stamp)
 
 
+_FITTED: WeakKeyDictionary[LoadedModel, dict[Size, LoadedModel]] = WeakKeyDictionary()
+_MOST_FITTED = 4  # sizes of one model
+
+
+def _fit_model(choice: ModelChoice, loaded: LoadedModel, size: Size) -> LoadedModel:
+    """Return a model fitted to whole images, kept as long as the model itself."""
+    from vitviz.models.whole_image import fit_model
+
+    sizes = _FITTED.setdefault(loaded, {})
+    if size not in sizes:
+        if choice.key.startswith(
+            published_weights.KEY
+        ):  # from its own table of positions, which is resized once
+            loaded = _load_published(choice.key, size)
+        fitted = fit_model(loaded, size)
+        for oldest in list(sizes)[: max(0, len(sizes) + 1 - _MOST_FITTED)]:
+            sizes.pop(oldest, None)
+        sizes[size] = fitted
+    return sizes[size]
+
+
 def identify_weights(choice: ModelChoice, step: int) -> str:
     """Return a key that changes with the weights of a choice at a step, without loading them."""
+    if choice.native is not None:
+        return f"{identify_weights(choice.native, step)}@{format_size(choice.config.image_size)}"
     key = choice.key
     if key.startswith(own_weights.KEY):
         return own_weights.identify_model(key)
@@ -178,10 +205,7 @@ def _load_model(key: str, _choice: ModelChoice, step: int, path: Path | None, st
     from vitviz.models.zoo import create_model
 
     if key.startswith(published_weights.KEY):
-        from vitviz.models.pretrained import load_pretrained
-
-        name, side = published_weights.split_key(key)
-        return load_pretrained(name, image_size=side)
+        return _load_published(key)
     if path is None:
         classes = tuple(str(i) for i in range(getattr(_choice.config, "num_classes", 0)))
         return LoadedModel(
@@ -197,6 +221,14 @@ def _load_model(key: str, _choice: ModelChoice, step: int, path: Path | None, st
     from vitviz.checkpoints import open_model
 
     return open_model(path, step)
+
+
+def _load_published(key: str, size: Size | None = None) -> LoadedModel:
+    """Return published weights at the size that their key names, or at another one."""
+    from vitviz.models.pretrained import load_pretrained
+
+    name, side = published_weights.split_key(key)
+    return load_pretrained(name, image_size=size or side)
 
 
 UNTRAINED_SEED = 2**31 - 1  # never used for training, so that weights are not compared with themselves

@@ -1,6 +1,6 @@
 // The image divided into patches, the strip of tokens, the selected patch and the columns of E.
 // header: {patch, rows, cols, channels, dim, prefix, pin, column, columns, label}
-// arrays: shown (S, S, 3) uint8, values (C, S, S), weight (D, C P P), bias (D), tokens (N, D), prefix_tokens (p, D)
+// arrays: shown (H, W, 3) uint8, values (C, H, W), weight (D, C P P), bias (D), tokens (N, D), prefix_tokens (p, D)
 
 import { tokenName } from '../../../vitviz/browser/kit/text.js';
 import { button, canvas, el, live, tooltip } from '../../../vitviz/browser/kit/dom.js';
@@ -209,13 +209,16 @@ export default class PatchesStage {
 
   patchValues(patch) {
     const { patch: P, cols, channels } = this.message.header;
-    const S = this.message.arrays.values.shape[2];
+    const {
+      data,
+      shape: [, high, wide],
+    } = this.message.arrays.values;
     const flat = new Float32Array(this.size);
     const top = Math.floor(patch / cols) * P;
     const start = (patch % cols) * P;
     for (let c = 0, k = 0; c < channels; c++)
       for (let y = 0; y < P; y++)
-        for (let x = 0; x < P; x++, k++) flat[k] = this.message.arrays.values.data[(c * S + top + y) * S + start + x];
+        for (let x = 0; x < P; x++, k++) flat[k] = data[(c * high + top + y) * wide + start + x];
     return flat;
   }
 
