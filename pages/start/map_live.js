@@ -1,9 +1,10 @@
-// The map follows the pen: the engine runs the model in the browser, without a request to the server.
+// The map follows the pen and the sidebar's step: the engine runs the model in the browser.
 
-import { computeNewest, openModel } from '../../vitviz/browser/engine/live_model.js';
+import { computeNewest, openModel, toInput, words } from '../../vitviz/browser/engine/live_model.js';
 import { prepareDigit } from '../../vitviz/browser/kit/digit_input.js';
+import { listen } from '../../vitviz/browser/kit/bus.js';
 import { decode } from '../../vitviz/browser/kit/drawing_pad.js';
-import { offscreen } from '../../vitviz/browser/kit/pixels.js';
+import { createContext, offscreen } from '../../vitviz/browser/kit/pixels.js';
 import { MapModel } from './map_model.js';
 import { paintParts, writeParts } from './map_parts.js';
 import { liveMessage } from './map_record.js';
@@ -27,17 +28,34 @@ function canFollow({ header, arrays }) {
 /** Return true if the engine's record gives the arrays of this model's map: nothing else scales or adds vectors. */
 const isPlain = ({ layer_scale: scale, positions }) => scale === null && positions !== 'pixels';
 
+/** Return the intermediates from which a map is drawn. */
+async function record(model, pixels) {
+  const blocks = Array.from({ length: model.config.depth }, (_, i) => [
+    `blocks.${i}`,
+    ...PARTS.map((part) => `blocks.${i}.${part}`),
+  ]);
+  const names = ['patch_embed', 'embedded', 'norm', 'logits', ...blocks.flat()];
+  return (await model.run(pixels, { record: names, lens: true })).tensors;
+}
+
 /** Runs the model of a map on drawings while the pen moves. */
 export class LiveMap {
   /** view: the map; isNew(): true while it shows strokes that the server has not answered. */
   constructor(view, isNew) {
-    Object.assign(this, { view, isNew, address: '', model: null });
+    Object.assign(this, { view, isNew, address: '', model: null, words: words(view.root) });
     this.follow = computeNewest((text) => this.compute(text));
+    this.followStep = computeNewest((address) => this.computeStep(address));
+    this.unlisten = listen('step', view.root, ({ address }) => {
+      this.words.behind(true);
+      this.followStep(address);
+    });
   }
 
   /** Take a message of the server, whose `weights` is the address of the model's checkpoint. */
   take(message) {
     this.message = message;
+    this.words.behind(false);
+    delete this.view.root.dataset.step;
     const { weights } = message.header;
     if (!weights || weights === this.address || !canFollow(message)) return;
     this.address = weights;
@@ -62,38 +80,60 @@ export class LiveMap {
     const { model, address } = this;
     const prepared = prepareDigit(decode(text), model.preparation);
     if (!prepared) return;
-    const { depth, image_size: side } = model.config;
-    const blocks = Array.from({ length: depth }, (_, i) => [
-      `blocks.${i}`,
-      ...PARTS.map((part) => `blocks.${i}.${part}`),
-    ]);
-    const names = ['patch_embed', 'embedded', 'norm', 'logits', ...blocks.flat()];
-    const { tensors } = await model.run(prepared.pixels, { record: names, lens: true });
-    if (!this.ready || this.address !== address) return;
+    const tensors = await record(model, prepared.pixels);
+    if (!this.ready || this.address !== address || !this.isNew()) return;
+    const side = model.config.image_size;
     const image = new ImageData(side, side);
     prepared.shown.forEach((value, i) => image.data.set([value, value, value, 255], 4 * i));
     const drawn = { strokes: text, frame: prepared.frame, image: offscreen(image) };
-    this.show(liveMessage(this.message, tensors), drawn);
+    this.showDrawing(liveMessage(this.message, tensors), drawn);
+    this.view.root.dataset.live = text;
   }
 
-  /** Draw the map of these strokes; the elements stay. */
-  show(message, { strokes, frame, image }) {
+  /** Draw the map of the same image with the weights of another step. */
+  async computeStep(address) {
+    const { message, view } = this;
+    if (!address || !canFollow(message) || !view.bitmap || this.isNew()) return;
+    const model = await openModel(address);
+    if (!isPlain(model.config)) return;
+    const { width, height } = view.bitmap;
+    const ctx = createContext(width, height);
+    ctx.drawImage(view.bitmap, 0, 0);
+    const levels = ctx.getImageData(0, 0, width, height).data.filter((_, i) => i % 4 < 3);
+    const tensors = await record(model, toInput(levels, model.preparation));
+    if (message !== this.message || view.journey.active) return;
+    this.show(liveMessage(message, tensors));
+    view.root.dataset.step = String(model.step); // map.css dims the tiles that show weights
+  }
+
+  /** Draw the map of these strokes. */
+  showDrawing(message, { strokes, frame, image }) {
     const { view } = this;
-    if (!this.isNew() || view.journey.active) return;
-    view.message = { ...view.message, header: message.header, arrays: message.arrays };
-    view.model = new MapModel(message);
-    for (const entry of view.parts.values()) entry.part = view.model.byId.get(entry.part.id);
+    if (view.journey.active) return;
     view.crisp = frame && view.pad.crisp({ strokes, frame });
     view.bitmap = image;
     view.grey = greyedDrawing(view.crisp ?? image);
     Object.assign(view.pad.drawing, { frame });
     view.pad.paintSeen(image);
+    this.show(message);
+  }
+
+  /** Draw another record of the model; the elements stay. */
+  show(message) {
+    const { view } = this;
+    view.message = { ...view.message, header: message.header, arrays: message.arrays };
+    view.model = new MapModel(message);
+    for (const entry of view.parts.values()) entry.part = view.model.byId.get(entry.part.id);
     view.scale = streamScale(view.model, [view.model.readout, view.model.header.pin]);
     paintParts(view.parts, view.view());
     writeParts(view.parts, view.model);
     view.summary.textContent = summary(view.model);
     view.drawnScene = '';
     view.draw();
-    view.root.dataset.live = strokes;
+  }
+
+  end() {
+    this.unlisten();
+    this.words.end();
   }
 }

@@ -147,6 +147,7 @@ export class MapPad {
   }
 
   end() {
+    this.live.end();
     clearTimeout(this.resting);
     this.turning();
   }

@@ -13,7 +13,7 @@ from pages.controls import query_params
 from pages.frame import glossary_terms, page, registry
 from pages.frame.registry import PageEntry
 from pages.lessons import open_lesson
-from pages.selection import selection
+from pages.selection import selection, step_weights
 from pages.selection.substitutes import describe_classes
 from pages.start import map_messages, map_session
 from pages.start.map_session import MapFrame
@@ -72,6 +72,8 @@ def draw() -> None:
     message = MapFrame(VIEW, "home.part", "home.asked", choice, current).draw()
     header, _ = open_blob(message)
     page.caption(plain(header["caption"]), describe_classes(choice, current.image))
+    if len(choice.steps) > 1:
+        step_weights.draw(choice, current.step)
     st.session_state[TERMS] = find_terms(header)
 
 

@@ -68,6 +68,7 @@ def start_server(
     log: Path,
     env: dict[str, str] | None = None,
     health: str = "/_stcore/health",
+    root: Path = ROOT,
 ) -> subprocess.Popen[bytes]:
     """`streamlit run script`, once it answers; raises RuntimeError with its log where it ends or stays silent.
 
@@ -77,7 +78,7 @@ def start_server(
     with log.open("wb") as out:
         server = subprocess.Popen(
             command,
-            cwd=ROOT,
+            cwd=root,
             stdout=out,
             stderr=subprocess.STDOUT,
             env={**os.environ, "PYTHONDONTWRITEBYTECODE": "", **(env or {})},

@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { changeInput, toInput } from '../../pages/lenses/on_your_image/sweep_live.js';
+import { changeInput } from '../../pages/lenses/on_your_image/sweep_live.js';
+import { toInput } from '../../vitviz/browser/engine/live_model.js';
 import { unpack } from '../../vitviz/browser/kit/blob.js';
 
 const { header, arrays } = unpack(readFileSync(join(process.env.VITVIZ_CASES, 'changes.bin')));

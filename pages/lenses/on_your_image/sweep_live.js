@@ -1,7 +1,7 @@
 // The models read the covered or rearranged image while it is dragged: the engine runs them in the browser.
 
 import { probabilitiesOf } from '../../../vitviz/browser/engine/forward.js';
-import { computeNewest, openModel } from '../../../vitviz/browser/engine/live_model.js';
+import { computeNewest, openModel, toInput } from '../../../vitviz/browser/engine/live_model.js';
 
 const PIECES = 4; // on a side
 
@@ -36,15 +36,6 @@ export function changeInput({ header, arrays }, hand) {
     }
   });
   return changed;
-}
-
-/** Return levels (S, S, 3) as a model's input (C, S, S). */
-export function toInput(levels, { mean, std, pixel_range: range = 255 }) {
-  const area = levels.length / 3;
-  return Float32Array.from({ length: mean.length * area }, (_, i) => {
-    const c = Math.floor(i / area);
-    return (levels[3 * (i % area) + c] / range - mean[c]) / std[c];
-  });
 }
 
 /** Return the readout's row of the last layer's attention, the mean over the heads, for the patches. */

@@ -7,7 +7,9 @@ import json
 import os
 import random
 import shutil
+import subprocess
 import time
+import weakref
 import zipfile
 from collections.abc import Callable
 from dataclasses import asdict
@@ -25,7 +27,7 @@ from tests.robustness.fuzz.links import links
 from tests.robustness.fuzz.mutate import spoil
 from tests.robustness.fuzz.watch import Entry
 from tests.unit.training_helpers import digits_run
-from vitviz.checkpoint_header import CheckpointError
+from vitviz.checkpoint_header import CheckpointError, read_header, take_step
 from vitviz.checkpoints import checkpoint_bytes, load_checkpoint
 from vitviz.data.dataset import DatasetError
 from vitviz.data.dataset_zip import load_zip
@@ -43,6 +45,7 @@ from vitviz.training.run_directory import Run, RunError, Status, is_id
 from vitviz.training.run_trainer import Session
 from vitviz.training.session_models import make_model_trainers
 
+ROOT = Path(__file__).parents[3]
 CRAFTED = "crafted images"
 NAMES = (
     "pictures",
@@ -51,6 +54,7 @@ NAMES = (
     "archives",
     "checkpoints",
     "weights",
+    "engine",
     "pins",
     "links",
     "commands",
@@ -191,6 +195,38 @@ def _weights(folder: Path) -> Entry:
     return Entry("weights", [header], take, (PretrainedError,), attacks.of_weights(state))
 
 
+class EngineRefusal(Exception):
+    """The browser's engine refuses a file."""
+
+
+def _engine(folder: Path) -> Entry:
+    """Give files to the browser's engine, in a node that stays."""
+    node = subprocess.Popen(
+        ["node", "--max-old-space-size=512", Path(__file__).with_name("engine.mjs")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    weakref.finalize(node, node.kill)
+    names = ("digits_vit", "digits_cnn", "digits_swin")
+    seeds = [take_step(raw, read_header(raw).steps[-1]) for raw in map(_read_shipped, names)]
+
+    def take(data: bytes) -> None:
+        assert node.stdin is not None and node.stdout is not None
+        node.stdin.write(len(data).to_bytes(4, "little") + data)
+        node.stdin.flush()
+        answer = json.loads(node.stdout.readline() or '{"error": "node has ended"}')
+        if "refused" in answer:
+            raise EngineRefusal(answer["refused"])
+        if answer:
+            raise RuntimeError(answer["error"])
+
+    return Entry("engine", seeds, take, (EngineRefusal,))
+
+
+def _read_shipped(name: str) -> bytes:
+    return (ROOT / "checkpoints" / f"{name}.safetensors").read_bytes()
+
+
 def _pins(folder: Path) -> Entry:
     """Read text of any kind as a pin and as the id of a run."""
 
@@ -290,6 +326,7 @@ _MAKERS: dict[str, Callable[[Path], Entry]] = {
     "archives": _archives,
     "checkpoints": _checkpoints,
     "weights": _weights,
+    "engine": _engine,
     "pins": _pins,
     "links": links,
     "commands": _commands,

@@ -44,6 +44,15 @@ export function openModel(address) {
   return opened;
 }
 
+/** Return levels (S, S, 3) as a model's input (C, S, S). */
+export function toInput(levels, { mean, std, pixel_range: range = 255 }) {
+  const area = levels.length / 3;
+  return Float32Array.from({ length: mean.length * area }, (_, i) => {
+    const c = Math.floor(i / area);
+    return (levels[3 * (i % area) + c] / range - mean[c]) / std[c];
+  });
+}
+
 /** Return a function that computes the newest call alone; a failure leaves the picture to the server. */
 export const computeNewest = (compute) =>
   newestOnly((...inputs) => compute(...inputs).catch((error) => console.info(`Left to the server: ${error.message}`)));

@@ -6,6 +6,7 @@
 //   wish    {group, layer or head}    a map that a user points at, for the view that has its weights
 //   map     {group, header, layer}    another layer, head or step for the explorers of a group, until the server's message
 //   bars    {key, names, now, before, strong}    class probabilities for the bars of that key, until then
+//   step    {model, step, address}    weights of a step to which the sidebar's slider is dragged
 //   moment  {run, step}       selected step of a run; step null: the newest
 //
 // A listener does not receive its own messages.
