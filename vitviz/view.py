@@ -234,13 +234,18 @@ class View:
     def explore(self, query: Query = None) -> "Explorer":
         """Return the attention explorer as a notebook's output: an image and HTML, which need no kernel.
 
+        The HTML contains the model if it then has at most 1 MB.
+
         Raises:
             ValueError: as `attention`.
         """
-        from vitviz.browser.notebook_output import Explorer
+        from vitviz.browser.html import render_html
+        from vitviz.browser.notebook_output import MOST_BYTES, Explorer
 
-        title = f"Attention of {self.model.title}"
-        return Explorer(title, self.explorer_message(query), self._draw_sheet([-1], query))
+        title, message = f"Attention of {self.model.title}", self.live_message(query)
+        if len(render_html(title, [message])) > MOST_BYTES:
+            message = self.explorer_message(query)
+        return Explorer(title, message, self._draw_sheet([-1], query))
 
     def explorer_message(self, query: Query = None) -> bytes:
         """Return the data of the explorer with the attention of every layer and head.

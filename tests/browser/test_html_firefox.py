@@ -11,6 +11,7 @@ import pytest
 import vitviz
 from tests.browser import firefox
 from tests.browser.firefox import Firefox
+from vitviz.data import drawings
 from vitviz.view import View
 
 pytestmark = [
@@ -72,3 +73,22 @@ def test_the_theme_changes_the_ground(opened: tuple[Firefox, View]) -> None:
     before = tab.read(ground)
     tab.click("Use the")
     tab.wait(f"{ground} !== {before!r}", True)
+
+
+def test_a_drawing_changes_attention_and_class_as_python_says(tmp_path: Path) -> None:
+    file = vitviz.inspect("digits_vit", np.zeros((28, 28), np.uint8)).save(tmp_path / "model.html")
+    root = "document.querySelector('.vv[data-component=explorer_live]')"
+    with firefox.running(tmp_path) as tab:
+        tab.open(file.as_uri(), 390, 844)
+        tab.wait(f"{root}.dataset.started", "true")
+        tab.touch("document.querySelector('canvas.vv-pad')", (0.3, 0.2), (0.7, 0.2), (0.45, 0.85))
+        tab.wait(
+            f"(({root}.dataset.strokes ?? '').length % 3 === 0) && {root}.dataset.strokes.length > 0", True
+        )
+        tab.wait("named('Undo') !== undefined", True)
+        view = vitviz.inspect("digits_vit", drawings.draw_strokes(tab.read(f"{root}.dataset.strokes")))
+        name, share = view.prediction[0]
+        text = f"Predicted class: {name}, {100 * share:.1f}\N{NO-BREAK SPACE}%"
+        tab.wait("document.querySelector('.cb-head').textContent", text)
+        tab.wait(f"Math.abs({WEIGHT} - {view.attention(-1).max()}) < 0.002", True)
+        assert tab.list_faults() == []

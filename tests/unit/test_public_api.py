@@ -66,7 +66,9 @@ def test_the_lines_of_readme_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert sheet.width > 800
     assert Path("attention.html").stat().st_size < 2 * 2**20
     message = seen.explore().message
-    assert message == seen.explorer_message() and len(message) > 10_000
+    assert message == seen.live_message() and len(message) > len(seen.explorer_message()) > 10_000
+    large = vitviz.inspect("cifar10_vit", np.zeros((32, 32), np.uint8))
+    assert large.explore().message == large.explorer_message()  # with its model it has more than 1 MB
 
 
 def test_the_lines_of_readme_run_in_a_notebook(tmp_path: Path) -> None:

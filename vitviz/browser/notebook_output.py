@@ -7,6 +7,7 @@ from typing import Any
 
 from vitviz.browser.html import render_html
 
+MOST_BYTES = 1_000_000  # of a page with its model: notebooks are stored with their outputs
 # A frame keeps the page's styles to itself. Its script removes the image and sets the frame's height, so that the image
 # stays where a reader runs no scripts.
 _OUTPUT = (
