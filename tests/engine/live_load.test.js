@@ -10,6 +10,7 @@ globalThis.document = { createElement: () => ({ getContext: () => ({}) }), query
 globalThis.CSS = { escape: (text) => text };
 const { LiveMap } = await import('../../pages/start/map_live.js');
 
+const view = () => ({ root: { dataset: {}, getRootNode: () => ({}), closest: () => null } });
 const PARTS = ['picture', 'block', 'classes'].map((kind) => ({ kind }));
 const model = { config: { layer_scale: null, positions: 'learned' } };
 const message = (weights) => ({
@@ -51,7 +52,7 @@ async function settled(done) {
 }
 
 test('all maps of a page share one engine and the weights of one address', async () => {
-  const [first, second] = [new LiveMap({}, () => true), new LiveMap({}, () => true)];
+  const [first, second] = [new LiveMap(view(), () => true), new LiveMap(view(), () => true)];
   first.take(message('/media/a'));
   first.take(message('/media/b'));
   second.take(message('/media/b'));
@@ -65,7 +66,7 @@ test('all maps of a page share one engine and the weights of one address', async
 });
 
 test('weights whose download failed are loaded with the next message', async () => {
-  const live = new LiveMap({}, () => true);
+  const live = new LiveMap(view(), () => true);
   status = 404;
   live.take(message('/media/c'));
   await settled(() => live.address === '');
