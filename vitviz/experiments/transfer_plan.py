@@ -61,7 +61,9 @@ DIGITS = Plan(
     validation=0.1,
     test_pictures=359,
     method=Method(updates=150, batch_size=32),
-    # Of 3e-4, 5e-4, 1e-3, 2e-3 and 4e-3 those that serve the model from scratch best with 20 images a class.
+    # Of 3e-4, 5e-4, 1e-3, 2e-3 and 4e-3 those that serve the model from scratch best with 20 images a class;
+    # on which images was not recorded. Again with seed 0 on the 143 validation images: MNIST's 1e-3 and 2e-3 tie at
+    # 81.8 %; CIFAR-10's 3e-4 is one image above 5e-4, and 1e-3 five below it.
     scratch_rates={"mnist_vit": 1e-3, "cifar10_vit": 5e-4},
 )
 MNIST = Plan(
