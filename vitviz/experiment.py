@@ -20,6 +20,7 @@ from vitviz.experiments import (
     distillation,
     faces,
     gradients,
+    image_sets,
     lecture_results,
     lecture_training,
     one_change,
@@ -47,6 +48,7 @@ EXPERIMENTS |= {
 }
 EXPERIMENTS[faces.NAME] = faces.experiment
 EXPERIMENTS[gradients.NAME] = gradients.experiment
+EXPERIMENTS[image_sets.NAME] = image_sets.experiment
 EXPERIMENTS["one_knob_digits"] = partial(one_change.one_knob, "digits")
 EXPERIMENTS |= {f"one_slip_{dataset}": partial(one_change.one_slip, dataset) for dataset in bugs.SEEDS}
 EXPERIMENTS |= {name: partial(transfer.experiment, plan) for name, plan in transfer_plan.PLANS.items()}

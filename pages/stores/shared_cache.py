@@ -231,32 +231,12 @@ def _load_published(key: str, size: Size | None = None) -> LoadedModel:
     return load_pretrained(name, image_size=size or side)
 
 
-UNTRAINED_SEED = 2**31 - 1  # never used for training, so that weights are not compared with themselves
-
-
-RANDOM_DRAWS = 10  # of random weights that a trained model is compared with
-
-
 @shared(max_entries=8)
 def load_untrained(model: LoadedModel) -> LoadedModel:
     """Return a model of the same architecture with random weights from a fixed seed."""
+    from vitviz.probe.image_sets import draw_untrained
+
     return draw_untrained(model, 0)
-
-
-def draw_untrained(model: LoadedModel, draw: int) -> LoadedModel:
-    """Return a model of the same architecture with one of several draws of random weights; it is not cached."""
-    from vitviz.models.zoo import create_model
-
-    return replace(
-        model,
-        model=create_model(model.config, seed=UNTRAINED_SEED - draw),
-        title=f"{model.title}, random weights",
-        trained_on=None,
-        step=0,
-        digest=f"{model.digest}@random{draw}",
-        began_with=None,
-        notes=(),
-    )
 
 
 def load_dataset(name: str) -> Dataset:

@@ -62,6 +62,12 @@ def method_maps(
     return {name: np.clip(values.astype(np.float64), 0, None) for name, values in maps.items()}
 
 
+def compute_top_share(values: FloatArray) -> float:
+    """Return the share of a map's sum on its five strongest patches."""
+    total = float(values.sum())
+    return float(np.sort(values)[-5:].sum() / total) if total else 0.0
+
+
 def discard_lowest(fused: FloatArray, ratio: float, num_prefix_tokens: int) -> FloatArray:
     """Set the lowest `ratio` of each image's weights to zero; the prefix tokens' columns are kept in every row.
 

@@ -13,6 +13,7 @@ Uint8 = NDArray[np.uint8]
 COUNT = 3  # red, green, blue
 REACH = 2.0  # standard deviations from the middle of a colour to its end
 MOST_ROUNDS = 100
+MAX_SIDE = 32  # of a grid that pages compare; larger ones are averaged first
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,6 +140,12 @@ def shrink_grid(grid: tuple[int, ...], most: int) -> tuple[int, int]:
     rows, cols = grid
     scale = min(1, most / max(rows, cols))
     return max(1, round(rows * scale)), max(1, round(cols * scale))
+
+
+def reduce_grid(values: FloatArray) -> FloatArray:
+    """Return (rows, cols, D) averaged to at most `MAX_SIDE` rows and columns."""
+    grid = shrink_grid(values.shape[:2], MAX_SIDE)
+    return values if grid == values.shape[:2] else resample_grid(values[None], grid)[0].astype(np.float32)
 
 
 def colour_tokens(components: Components, tokens: FloatArray) -> Uint8:

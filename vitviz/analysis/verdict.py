@@ -201,15 +201,19 @@ def compare_seeds(first: Sequence[float] | FloatArray, second: Sequence[float] |
     return verdict if seeds == 1 else _decide(verdict, ERROR_RATE)
 
 
-def judge_difference(estimate: float, variance: float, images: int) -> Verdict:
+def judge_difference(
+    estimate: float, variance: float, images: int, seeds: int = 0, of_seeds: float = 0.0
+) -> Verdict:
     """Judge the difference of two models, measured as they are: their seeds are not varied.
 
     Args:
         variance: of the estimate, over images.
         images: on which both were measured.
+        seeds: draws of random weights, of which the second model is the mean.
+        of_seeds: variance of the estimate over these draws.
     """
     reason = FEW_IMAGES if images < LEAST_IMAGES else ""
-    verdict = Verdict(estimate, reason, seeds=0, images=images, variances=(0.0, variance, variance))
+    verdict = Verdict(estimate, reason, seeds=seeds, images=images, variances=(of_seeds, variance, variance))
     return _decide(verdict, ERROR_RATE)
 
 

@@ -6,7 +6,7 @@ from pages.selection.subject import CapturedSubject, capture_attention, name_tok
 from pages.stores import catalogue
 from vitviz.analysis import logits
 from vitviz.analysis.attention import FloatArray, rank_correlation, readout_row
-from vitviz.analysis.explanation_methods import METHODS
+from vitviz.analysis.explanation_methods import METHODS, compute_top_share
 from vitviz.models.token_layout import heads_by_layer
 from vitviz.text import percent, plain, signed
 
@@ -127,12 +127,6 @@ def describe_lens(
         f"{text} Applied to {name} after the last layer, the classifier head predicts {plain(classes[last])}"
         f" ({percent(token_probs[-1, last])})."
     )
-
-
-def compute_top_share(values: np.ndarray) -> float:
-    """Return the share of a map's sum on its five strongest patches."""
-    total = float(values.sum())
-    return float(np.sort(values)[-5:].sum() / total) if total else 0.0
 
 
 def describe_maps(maps: dict[str, np.ndarray]) -> str:

@@ -7,19 +7,20 @@ import streamlit as st
 
 from pages.frame import page
 from pages.lenses.attention import map_controls
-from pages.lenses.attention.captions import compute_top_share, describe_maps
+from pages.lenses.attention.captions import describe_maps
 from pages.lenses.attention.map_explorer import draw_prediction
 from pages.selection import selection
 from pages.selection.subject import CapturedSubject, Subject
 from pages.stores import shared_cache
 from pages.views.figures import draw_maps
 from vitviz.analysis import explanation_methods
-from vitviz.analysis.explanation_methods import METHODS
+from vitviz.analysis.explanation_methods import METHODS, compute_top_share
 from vitviz.lessons import model_measures
 from vitviz.lessons.lesson import Question
 from vitviz.plots.attention_images import Drawn, attention_image, png
 from vitviz.plots.attention_message import maps_view
 from vitviz.probe import explanation_maps
+from vitviz.probe.image_sets import draw_untrained
 from vitviz.text import percent
 
 Maps = dict[str, np.ndarray]
@@ -28,7 +29,7 @@ Maps = dict[str, np.ndarray]
 @shared_cache.per_image(shared=32, upload=8)
 def compute_maps(subject: Subject, recipe: explanation_maps.Recipe, draw: int | None) -> Maps:
     """Return a map (patches,) per method; by `draw`, of random weights for the same class."""
-    model = subject.model if draw is None else shared_cache.draw_untrained(subject.model, draw)
+    model = subject.model if draw is None else draw_untrained(subject.model, draw)
     return explanation_maps.method_maps_of(model, subject.prepared.input, recipe)
 
 

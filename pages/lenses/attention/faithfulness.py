@@ -22,6 +22,7 @@ from vitviz.analysis.faithfulness import Score, area
 from vitviz.plots.chart import Chart
 from vitviz.plots.faithfulness import curves_figure
 from vitviz.probe.explanation_maps import OrderCurve, Recipe, order_curve
+from vitviz.probe.image_sets import RANDOM_DRAWS
 from vitviz.text import signed
 
 AREAS = {
@@ -86,7 +87,7 @@ def draw(subject: CapturedSubject) -> None:
 def compute_random_maps(subject: CapturedSubject, recipe: Recipe) -> list[Maps]:
     """Return the maps of every draw of random weights; the first one is shown."""
     draws = []
-    for draw in range(shared_cache.RANDOM_DRAWS):
+    for draw in range(RANDOM_DRAWS):
         page.rerun_if_outdated()
         draws.append(compute_maps(subject, recipe, draw))
     return draws

@@ -14,7 +14,7 @@ from pages.stores import shared_cache
 from pages.stores.model_choice import ModelChoice
 from vitviz.analysis.attention import kept_by_mass, readout_row
 from vitviz.analysis.image_changes import copy_image
-from vitviz.analysis.token_colours import Components, resample_grid, shrink_grid, split_by_component
+from vitviz.analysis.token_colours import Components, reduce_grid, split_by_component
 from vitviz.analysis.token_similarity import FloatArray, Matches
 from vitviz.config import Preparation
 from vitviz.data.image_preprocessing import Prepared, prepare, seen_crop
@@ -25,7 +25,6 @@ from vitviz.probe.capture import capture
 from vitviz.probe.layers import Layer, list_layers, read_layer_outputs
 
 SMALL_PX = 64  # up to this image size one thread is fastest
-MAX_SIDE = 32  # of a grid; larger grids are averaged first
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class ImageSource:
 class Activations:
     """Activations of one model on one image.
 
-    layers: (rows, cols, D) of every layer, grids of more than `MAX_SIDE` averaged.
+    layers: (rows, cols, D) of every layer, larger grids reduced (`reduce_grid`).
     probabilities: (classes,); empty without a classifier head.
     attention: (rows, cols), the readout's attention in the last layer, mean of the heads; None without one.
     """
@@ -232,15 +231,9 @@ def _run(model: LoadedModel, source: ImageSource) -> Activations:
     if last:
         config, layout = as_vit(model.config), model.layout(*size)
         row = readout_row(run[last][0].mean(axis=0), layout.prefix, config.readout)
-        attention = _reduce_grid(row.reshape(*layout.grid, 1))[..., 0]
+        attention = reduce_grid(row.reshape(*layout.grid, 1))[..., 0]
     return Activations(
-        tuple(_reduce_grid(output.places[0]) for output in outputs),
+        tuple(reduce_grid(output.places[0]) for output in outputs),
         model.probabilities(run.logits[0]) if able.class_head else np.empty(0, np.float32),
         attention,
     )
-
-
-def _reduce_grid(values: FloatArray) -> FloatArray:
-    """Return (rows, cols, D) averaged to at most `MAX_SIDE` rows and columns."""
-    grid = shrink_grid(values.shape[:2], MAX_SIDE)
-    return values if grid == values.shape[:2] else resample_grid(values[None], grid)[0].astype(np.float32)
