@@ -48,7 +48,8 @@ DRAW_HEADS = """async ([values, spread]) => {
   const data = Float32Array.from(values.flat());
   const spread0 = { data: data.map(() => spread), shape };
   const header = {
-    series: ['a'], steps: [0], shown: 0, axis: 'px', unit: 'px', lines: [{ value: 10, label: 'uniform' }],
+    series: ['a'], bars: ['interval'], steps: [0], shown: 0,
+    axis: 'px', unit: 'px', lines: [{ value: 10, label: 'uniform' }],
   };
   const arrays = { values0: { data, shape }, spread0 };
   createView(HeadDistance, { root, onUnmount() {} })({ header, arrays, colors: theme(root), width: 900 });

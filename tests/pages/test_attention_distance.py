@@ -16,6 +16,7 @@ from pages.lenses.attention_distance.captions import describe_distances
 from tests.messages import first_view, unpack
 from vitviz import checkpoints
 from vitviz.analysis.distance import uniform_distance_px
+from vitviz.analysis.image_means import summarise_images
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig
 from vitviz.models.abilities import abilities
@@ -265,5 +266,6 @@ def test_a_cnn_with_the_same_channels_is_compared(open_app: OpenApp) -> None:
 
 
 def test_one_local_head_is_singular() -> None:
-    text = describe_distances(np.array([[1.0, 20.0], [20.0, 20.0]]), 16.0, 39.0, 2, None)
+    layers = summarise_images("digits", {"1": [10.0, 11.0], "2": [20.0, 20.0]})
+    text = describe_distances(np.array([[1.0, 20.0], [20.0, 20.0]]), 16.0, 39.0, layers, None)
     assert "1 of 4 heads is local" in text

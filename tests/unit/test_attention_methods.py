@@ -86,7 +86,7 @@ def test_areas_and_the_words_about_them() -> None:
     assert area(fraction, 1 - fraction) == pytest.approx(0.5)
     noise = [Score("One random order", 0.5, insertion) for insertion in (0.42, 0.52)]
     good, poor = Score("Rollout", 0.2, 0.8), Score("Raw attention", 0.4, 0.6)
-    assert "Rollout explains this prediction best" in describe_scores([poor, good], noise)
+    assert "rollout explains the prediction best" in describe_scores([poor, good], noise)
     assert re.search(r"0\.60.* 0\.02 .*2 random", describe_scores([poor, good], noise))
     lucky = [*noise, Score("One random order", 0.3, 0.55)]
     assert re.search(r"0\.20 .*0\.25 .*3 random", describe_scores([poor], lucky))

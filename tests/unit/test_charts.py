@@ -38,7 +38,7 @@ FIGURES: dict[str, Build] = {
         np.arange(4.0), np.array([0.2, 0.5, 0.3]), 1.6, theme.HEADS[0], mode
     ),
     "reach": lambda mode: distance.reach_figure(
-        ["stem", "block"], {name: LINE[:2] for name in "abcd"}, ["b"], mode
+        ["stem", "block"], [distance.ReachCurve(name, LINE[:2], 0.1 * LINE[:2], 9) for name in "abcd"], mode
     ),
     "reach map": lambda mode: distance.reach_map(np.arange(6.0).reshape(2, 3), mode),
     "two tokens": lambda mode: distillation.similarity_figure(LINE, LINE, 2, mode),

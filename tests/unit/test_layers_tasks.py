@@ -9,8 +9,8 @@ from collections.abc import Generator
 
 import pytest
 
-from pages.lenses.layers import dataset_task
-from pages.lenses.layers.dataset_task import Task
+from pages.stores import tasks
+from pages.stores.tasks import Task
 
 
 class Held:
@@ -55,16 +55,14 @@ def test_a_half_done_task_that_nobody_asks_for_is_let_go(monkeypatch: pytest.Mon
         yield 0.5
         return "done"
 
-    monkeypatch.setattr(dataset_task, "IDLE_LIMIT_S", 60.0)
-    left, watched, ended = (
-        dataset_task.start_task(("let go", name), work) for name in ("left", "watched", "ended")
-    )
+    monkeypatch.setattr(tasks, "IDLE_LIMIT_S", 60.0)
+    left, watched, ended = (tasks.start_task(("let go", name), work) for name in ("left", "watched", "ended"))
     while ended.advance():
         pass
     assert left.advance() and ended.result == "done"
     left.last_used_s -= 61.0
     ended.last_used_s -= 61.0
-    assert dataset_task.start_task(("let go", "watched"), work) is watched
-    assert not {left, ended} & dataset_task._running
-    assert dataset_task.start_task(("let go", "ended"), work) is ended
-    assert dataset_task.start_task(("let go", "left"), work) is not left, "it begins anew"
+    assert tasks.start_task(("let go", "watched"), work) is watched
+    assert not {left, ended} & tasks._running
+    assert tasks.start_task(("let go", "ended"), work) is ended
+    assert tasks.start_task(("let go", "left"), work) is not left, "it begins anew"

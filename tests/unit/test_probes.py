@@ -53,9 +53,9 @@ def test_a_place_that_tokens_carry_is_read() -> None:
     rows, cols = np.mgrid[:6, :8]
     place = np.stack([rows, cols], axis=-1) @ rng.normal(size=(2, 10))
     maps = place + 0.01 * rng.normal(size=(12, 6, 8, 10))
-    assert p.place_probe(maps[4:], maps[:4]) > 0.99
+    assert p.place_probe(maps).share > 0.99
     noise = rng.normal(size=(60, 6, 8, 10))
-    assert p.place_probe(noise[20:], noise[:20]) < 0.05
+    assert p.place_probe(noise).share < 0.05
 
 
 def test_only_the_row_is_half_of_it() -> None:
@@ -64,7 +64,33 @@ def test_only_the_row_is_half_of_it() -> None:
     maps = np.concatenate(
         [np.tile(rows[None, ..., None], (40, 1, 1, 1)), rng.normal(size=(40, 8, 8, 2))], axis=-1
     )
-    assert p.place_probe(maps[10:], maps[:10]) == pytest.approx(0.5, abs=0.03)
+    score = p.place_probe(maps)
+    assert score.share == pytest.approx(0.5, abs=0.03)
+    assert score.right is not None and score.share == pytest.approx(score.right.mean()) and score.count == 40
+    assert score.half_width == pytest.approx(2.0227 * score.right.std(ddof=1) / 40**0.5, rel=1e-3)
+
+
+def test_r2_of_positions_equals_that_of_scikit_learn_on_each_split() -> None:
+    from sklearn.linear_model import Ridge
+    from sklearn.metrics import r2_score
+    from sklearn.preprocessing import StandardScaler
+
+    rng = np.random.default_rng(5)
+    rows, cols = np.mgrid[:3, :4]
+    maps = np.stack([rows, cols], axis=-1) @ rng.normal(size=(2, 6)) + rng.normal(size=(9, 3, 4, 6))
+    places = np.stack([rows.ravel() - 1, cols.ravel() / 1.5 - 1], axis=1)
+    by_image = np.full((p.SPLITS, 9), np.nan)
+    for split in range(p.SPLITS):
+        test = p.split_parts(np.zeros(9, np.int64), p.FOLDS, split // p.FOLDS) == split % p.FOLDS
+        scaler = StandardScaler().fit(maps[~test].reshape(-1, 6))
+        ridge = Ridge(alpha=p.RIDGE).fit(
+            scaler.transform(maps[~test].reshape(-1, 6)), np.tile(places, (6, 1))
+        )
+        for image in np.flatnonzero(test):
+            by_image[split, image] = r2_score(
+                places, ridge.predict(scaler.transform(maps[image].reshape(-1, 6)))
+            )
+    assert p.place_probe(maps).share == pytest.approx(np.nanmean(by_image, axis=0).mean())
 
 
 def test_large_grids_are_looked_at_evenly() -> None:

@@ -87,12 +87,12 @@ def describe_scores(scores: list[Score], random: list[Score]) -> str:
     luckiest = max(order.gap for order in random)
     if best.gap <= luckiest:
         return (
-            f"No method beats every random order: insertion minus deletion is {signed(best.gap)} for {best.method}, and"
-            f" {signed(luckiest)} for the best of {len(random)} random orders."
+            f"On this image, no method beats every random order: insertion minus deletion is {signed(best.gap)} for"
+            f" {best.method}, and {signed(luckiest)} for the best of {len(random)} random orders."
         )
     text = (
-        f"{best.method} explains this prediction best: insertion minus deletion is {signed(best.gap)}, against"
-        f" {signed(luckiest)} for the best of {len(random)} random orders"
+        f"On this image, {best.method.lower()} explains the prediction best: insertion minus deletion is"
+        f" {signed(best.gap)}, against {signed(luckiest)} for the best of {len(random)} random orders"
     )
     if others:
         text += f"; next: {others[0].method.lower()}, {signed(others[0].gap)}"

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from vitviz.analysis.verdict import ERROR_RATE, Verdict, compare_family, judge_difference
+from vitviz.text import signed
 
+RANDOM, MATCH, COPY, GAP, SHARE, AGREEMENT = "random", "match ", "copy ", "gap ", "share ", "agreement "
 Float64 = NDArray[np.float64]
 
 
@@ -77,17 +79,22 @@ class ImageMeans:
             float(self.means[a] - self.means[b]), max(float(variance), 0.0) / self.images, self.images
         )
 
-    def find_leaders(self, *, lowest: bool = False) -> tuple[str, ...]:
-        """Return the highest measure, and those that are not shown to be lower; or the lowest and not higher ones.
-
-        Whichever leads, all pairs could have been named, so they are one family. None leads on too few images.
-        """
+    def judge_pairs(self) -> dict[tuple[str, str], Verdict]:
+        """Judge all pairs as one family: whichever leads, any of them could have been named."""
         pairs = [*combinations(self.names, 2)]
-        verdicts = compare_family([self.compare(a, b) for a, b in pairs])
-        sign = -1 if lowest else 1
-        order = sorted(self.names, key=lambda name: -sign * self[name])
-        apart = {frozenset(pair) for pair, verdict in zip(pairs, verdicts, strict=True) if verdict.shown}
+        return dict(zip(pairs, compare_family([self.compare(a, b) for a, b in pairs]), strict=True))
+
+    def find_leaders(self) -> tuple[str, ...]:
+        """Return the highest measure, and those that are not shown to be lower, highest first."""
+        apart = {frozenset(pair) for pair, verdict in self.judge_pairs().items() if verdict.shown}
+        order = sorted(self.names, key=lambda name: -self[name])
         return tuple(name for name in order if {order[0], name} not in apart)
+
+    def describe(self, name: str, digits: int, scale: float = 1.0, unit: str = "") -> str:
+        """Return '14.1 px (95 % interval 13.8 to 14.4)'."""
+        mean, half = scale * self[name], scale * self.half_width(name)
+        ends = f"{signed(mean - half, digits)} to {signed(mean + half, digits)}"
+        return f"{signed(mean, digits)}{unit} (95\N{NO-BREAK SPACE}% interval {ends})"
 
     def control(self, name: str) -> tuple[float, float]:
         """Return mean and standard deviation over the draws of random weights."""

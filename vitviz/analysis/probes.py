@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vitviz.analysis.image_means import compute_half_width
 from vitviz.analysis.verdict import compare_values
 
 FloatArray = NDArray[np.floating[Any]]
@@ -21,10 +22,11 @@ CLOSE = 1e-3
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Accuracy over `count` test images, with its standard error.
+    """Accuracy, or R² of positions, over `count` test images, with its interval.
 
     Attributes:
-        right: (count,), how often each image is classified correctly over all splits; None of one evaluation.
+        right: (count,), how often each image is classified correctly over all splits, or its R²; None of one
+            evaluation.
     """
 
     share: float
@@ -37,6 +39,11 @@ class Accuracy:
         if self.right is not None:
             return float(self.right.std(ddof=1) / np.sqrt(self.count))
         return float(np.sqrt(self.share * (1 - self.share) / self.count))
+
+    @property
+    def half_width(self) -> float:
+        """Half of the 95 % interval over the images."""
+        return compute_half_width(self.error * float(np.sqrt(self.count)), self.count)
 
 
 def class_probe(features: FloatArray, labels: Labels) -> Accuracy:
@@ -100,25 +107,42 @@ def split_parts(labels: Labels, count: int, seed: int = 0) -> Labels:
     return parts
 
 
-def place_probe(train: FloatArray, test: FloatArray) -> float:
+def place_probe(maps: FloatArray) -> Accuracy:
     """Return R² of a ridge regression of each token's row and column on its features, the mean of both.
 
         R² = 1 - sum (y - ŷ)² / sum (y - mean y)²
 
-    1: it knows its place; 0: no better than the middle of the image.
+    1: it knows its place; 0: no better than the middle of the image. The mean of `SPLITS` splits, each of which tests
+    one of `FOLDS` parts of the images. All images have the same places, so that R² is the mean of theirs.
 
     Args:
-        train: (n, rows, cols, D) of images to fit to. test: of others, on the same grid. At most 64 places of each
-            image count, evenly over the grid.
+        maps: (n, rows, cols, D). At most 64 places of each image count, evenly over the grid.
     """
-    from sklearn.linear_model import Ridge
-    from sklearn.metrics import r2_score
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
+    images = len(maps)
+    tokens, places = _tokens(maps)
+    x = tokens.reshape(images, -1, maps.shape[-1]).astype(np.float64)
+    y = places.reshape(images, -1, 2)
+    total = np.square(y[0] - y[0].mean(axis=0)).sum(axis=0)
+    shares = np.full((SPLITS, images), np.nan)
+    for split in range(SPLITS):
+        part = split_parts(np.zeros(images, np.int64), FOLDS, split // FOLDS)
+        test = part == split % FOLDS
+        rest = np.square(y[test] - _predict_places(x[~test], y[~test], x[test])).sum(axis=1)
+        shares[split, test] = (1 - rest / np.where(total > 0, total, 1)).mean(axis=1)
+    by_image = np.nanmean(shares, axis=0)
+    return Accuracy(float(by_image.mean()), images, by_image)
 
-    (x, places), (tested, wanted) = _tokens(train), _tokens(test)
-    model = make_pipeline(StandardScaler(), Ridge(alpha=RIDGE)).fit(x, places)
-    return float(r2_score(wanted, model.predict(tested)))
+
+def _predict_places(train: FloatArray, places: FloatArray, test: FloatArray) -> FloatArray:
+    """Return (n, k, 2): places of tokens (n, k, D), read by a ridge regression on standardised features."""
+    flat, wanted = train.reshape(-1, train.shape[-1]), places.reshape(-1, 2)
+    deviation = flat.std(axis=0)
+    scale = np.where(deviation > 0, deviation, 1.0)
+    fit = (flat - flat.mean(axis=0)) / scale
+    weights = np.linalg.solve(
+        fit.T @ fit + RIDGE * np.eye(fit.shape[1]), fit.T @ (wanted - wanted.mean(axis=0))
+    )
+    return np.asarray((test - flat.mean(axis=0)) / scale @ weights + wanted.mean(axis=0))
 
 
 def _tokens(maps: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -17,12 +17,13 @@ FloatArray = NDArray[np.floating[Any]]
 
 @dataclass(frozen=True, eq=False)
 class HeadSeries:
-    """One model's heads: a value and its spread over images for each step, layer and head."""
+    """One model's heads: a value and its uncertainty for each step, layer and head."""
 
     label: str
     values: FloatArray  # (steps, depth, heads)
-    spread: FloatArray  # (steps, depth, heads), one standard deviation over images
+    spread: FloatArray  # (steps, depth, heads), half of the bar
     offsets: FloatArray | None = None  # (depth, heads, 2 rows - 1, 2 cols - 1), of the step shown first
+    spread_label: str = ""  # what a bar shows
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,7 @@ def heads_view(
             arrays[f"tops{index}"] = top[..., 0, 0].astype(np.float32)
     header = {
         "series": [heads.label for heads in series],
+        "bars": [heads.spread_label for heads in series],
         "steps": list(steps),
         "shown": len(steps) - 1 - [*reversed(steps)].index(shown_step),
         "training": training or TrainingMoments(list(steps), (), len(steps)),
@@ -105,24 +107,38 @@ def distribution_figure(
     return figure
 
 
-def reach_figure(
-    names: Sequence[str],
-    curves: dict[str, FloatArray],
-    dashed: Sequence[str],
-    mode: theme.Mode,
-) -> Chart:
+@dataclass(frozen=True, eq=False)
+class ReachCurve:
+    """A distance after each layer, in px.
+
+    Attributes:
+        half_width: of its 95 % interval over images; None without one.
+        images: 0 of a curve that is computed, which is dashed.
+    """
+
+    label: str
+    values: FloatArray
+    half_width: FloatArray | None = None
+    images: int = 0
+
+
+def reach_figure(names: Sequence[str], curves: Sequence[ReachCurve], mode: theme.Mode) -> Chart:
     """Return how far information has travelled after each layer, in pixels: one line per kind of reach."""
     figure = Chart(mode)
-    for index, (label, values) in enumerate(curves.items()):
+    for index, curve in enumerate(curves):
         color = theme.HEADS[(3, 4, 1, 5)[index % 4]]
+        values, half = curve.values, curve.half_width
+        count = f" ({curve.images} images)" if curve.images else ""
+        notes = [count] * len(values) if half is None else [f" ± {width:.1f} px{count}" for width in half]
         figure.curve(
-            label,
+            curve.label,
             range(1, len(names) + 1),
             values,
             (color, theme.SYMBOLS[index % len(theme.SYMBOLS)]),
-            "%{customdata}: %{y:.1f} px",
-            line={"dash": "dash" if label in dashed else "solid"},
-            customdata=list(names),
+            "%{customdata[0]}: %{y:.1f} px%{customdata[1]}",
+            None if half is None else (values - half, values + half),
+            line={"dash": "solid" if curve.images else "dash"},
+            customdata=[[name, note] for name, note in zip(names, notes, strict=False)],
         )
     return figure.with_legend(
         340,

@@ -191,14 +191,15 @@ def sprite(patches: Uint8) -> tuple[str, Uint8]:
 
 @dataclass(frozen=True)
 class Line:
-    """Values of one model over its layers, with the model's index (0 or 1), standard errors and head accuracy."""
+    """Values of one model over its layers, with the model's index (0 or 1), intervals and head accuracy."""
 
     name: str
     layers: Sequence[str]
     values: Sequence[float]
     model: int = 0
-    errors: Sequence[float] = ()
+    errors: Sequence[float] = ()  # half of each bar
     head_value: float | None = None
+    sample: str = ""  # such as '256 images'
 
 
 def over_depth_figure(
@@ -225,7 +226,7 @@ def over_depth_figure(
             f"{written} after %{{text}}",
             (values - errors, values + errors) if line.errors else None,
             line={"dash": "solid" if not again else "dot"},
-            text=list(line.layers),
+            text=list(line.layers) if not line.errors else _name_bars(line, errors, " %" if share else ""),
         )
         if line.head_value is not None:
             figure.hline(
@@ -243,6 +244,15 @@ def over_depth_figure(
         },
         yaxis={"title": {"text": f"{axis}, %" if share else axis}, "range": [-0.05 * times, 1.05 * times]},
     )
+
+
+def _name_bars(line: Line, errors: NDArray[np.floating], unit: str) -> list[str]:
+    """Return 'layer 3, ± 1.2 %; 10 splits of 256 images' for every layer."""
+    digits = 1 if unit else 2
+    return [
+        f"{layer}, ± {error:.{digits}f}{unit}; {line.sample}".removesuffix("; ")
+        for layer, error in zip(line.layers, errors, strict=True)
+    ]
 
 
 @dataclass(frozen=True)

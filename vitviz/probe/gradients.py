@@ -51,6 +51,17 @@ def gradient_maps(
     Returns:
         name -> ((H, W) scaled to sum to 1, (rows, cols) of the layer's map).
     """
+    out = {}
+    for name, (maps, grid) in image_gradient_maps(model, images, names).items():
+        total = maps.mean(axis=0)
+        out[name] = total / max(float(total.sum()), 1e-300), grid
+    return out
+
+
+def image_gradient_maps(
+    model: nn.Module, images: NDArray[np.float32], names: Sequence[str]
+) -> dict[str, tuple[NDArray[np.float64], tuple[int, int]]]:
+    """Return the maps of `gradient_maps` image by image, (B, H, W), not scaled."""
     x = torch.tensor(images, dtype=torch.float32, requires_grad=True)
     channels_last = list_layers(cast(ModelConfig, model.config))[0].form == "grid"
     with torch.enable_grad():
@@ -62,8 +73,7 @@ def gradient_maps(
             center = maps[:, :, rows // 2, cols // 2]
             signs = torch.randn(center.shape, generator=torch.Generator().manual_seed(0)).sign()
             (gradient,) = torch.autograd.grad((center * signs).sum(), x, retain_graph=True)
-            total = gradient.abs().sum(dim=1).mean(dim=0).double()
-            out[name] = ((total / total.sum().clamp_min(1e-300)).numpy(), (rows, cols))
+            out[name] = gradient.abs().sum(dim=1).double().numpy(), (rows, cols)
     return out
 
 

@@ -15,7 +15,16 @@ from vitviz.analysis import faithfulness
 from vitviz.analysis.attention import entropy_bits, rank_correlation
 from vitviz.analysis.explanation_methods import METHODS, compute_top_share
 from vitviz.analysis.image_changes import locate_cells
-from vitviz.analysis.image_means import ImageMeans, summarise_images
+from vitviz.analysis.image_means import (
+    AGREEMENT,
+    COPY,
+    GAP,
+    MATCH,
+    RANDOM,
+    SHARE,
+    ImageMeans,
+    summarise_images,
+)
 from vitviz.analysis.token_colours import reduce_grid
 from vitviz.analysis.token_similarity import cosines_between, find_mutual_neighbours, share_at_true_place
 from vitviz.models.abilities import abilities
@@ -30,7 +39,6 @@ from vitviz.probe.layers import LayerOutput, stream_layer_outputs
 RANDOM_DRAWS = 10  # of random weights that a trained model is compared with
 UNTRAINED_SEED = 2**31 - 1  # never used for training, so that weights are not compared with themselves
 BATCH = 16
-RANDOM, MATCH, COPY, GAP, SHARE, AGREEMENT = "random", "match ", "copy ", "gap ", "share ", "agreement "
 COPY_KIND = "flip"  # its mirrored cells are known
 Maps = dict[str, NDArray[np.float64]]
 Work = Generator[float, None, ImageMeans]

@@ -1,14 +1,20 @@
 """Captions of the attention explorer, made from the numbers of its views."""
 
+from dataclasses import replace
+
 import numpy as np
 
+from pages.frame.image_sets import describe_set
 from pages.selection.subject import CapturedSubject, capture_attention, name_token
 from pages.stores import catalogue
 from vitviz.analysis import logits
 from vitviz.analysis.attention import FloatArray, rank_correlation, readout_row
 from vitviz.analysis.explanation_methods import METHODS, compute_top_share
+from vitviz.analysis.image_means import AGREEMENT, GAP, RANDOM, SHARE, ImageMeans
+from vitviz.analysis.verdict import FEW_IMAGES, LEAST_IMAGES, Verdict
 from vitviz.models.token_layout import heads_by_layer
-from vitviz.text import percent, plain, signed
+from vitviz.plots.attention_message import Head
+from vitviz.text import join_words, percent, plain, signed
 
 DATASETS_WITHOUT_PHOTOS = ("digits", "mnist", "fashion-mnist", "shapes")
 SIMILAR = 0.6  # rank correlation above which two maps are called similar
@@ -142,7 +148,10 @@ def describe_maps(maps: dict[str, np.ndarray]) -> str:
     far = min(correlations, key=lambda pair: correlations[pair])
     sharpest = max(names, key=lambda name: compute_top_share(maps[name]))
     share = percent(compute_top_share(maps[sharpest]), 0)
-    text = f"{METHODS[sharpest].title} is the most concentrated: five patches hold {share} of the map."
+    text = (
+        f"On this image, {METHODS[sharpest].title.lower()} is the most concentrated: five patches hold {share} of the"
+        " map."
+    )
     if len(correlations) > 1:
         text += (
             f" {METHODS[close[0]].title} and {METHODS[close[1]].title.lower()} agree most (rank correlation"
@@ -150,6 +159,85 @@ def describe_maps(maps: dict[str, np.ndarray]) -> str:
             f" {METHODS[far[1]].title.lower()} least ({signed(correlations[far])})."
         )
     return text
+
+
+def describe_measured_maps(means: ImageMeans) -> str:
+    """Return which map is the most concentrated over images, and how rollout differs from raw attention."""
+    shares = means.select(SHARE)
+    leaders = shares.find_leaders()
+    share = shares.describe(leaders[0], 0, 100, "\N{NO-BREAK SPACE}%")
+    text = (
+        f"Over {describe_set(means)}, five patches hold {share} of {METHODS[leaders[0]].title.lower()}, the most of the"
+        f" {len(shares.names)} maps{_describe_ties(leaders, means)}."
+    )
+    if not {"raw", "rollout"} <= {*shares.names}:
+        return text
+    verdict = shares.judge_pairs()["raw", "rollout"]
+    agreement = means.select(AGREEMENT).describe("raw rollout", 2)
+    return (
+        f"{text} Raw attention against rollout: {_scale_to_points(verdict).describe()}. The rank correlation of the two"
+        f" is {agreement}."
+    )
+
+
+def describe_measured_faithfulness(means: ImageMeans, draws: int) -> str:
+    """Return which method explains predictions best over images, rollout against raw attention, and random weights."""
+    gaps = means.select(GAP)
+    leaders = gaps.find_leaders()
+    best = "a random order" if leaders[0] == RANDOM else METHODS[leaders[0]].title.lower()
+    text = (
+        f"Over {describe_set(means)}, {best} has the largest insertion minus deletion:"
+        f" {gaps.describe(leaders[0], 2)}{_describe_ties(leaders, means)}."
+    )
+    if {"raw", "rollout"} <= {*gaps.names}:
+        verdict = gaps.judge_pairs()["raw", "rollout"]
+        text += f" Raw attention against rollout: {_scale_to_points(verdict).describe()} of probability."
+    controls = "; ".join(
+        f"{METHODS[name].title.lower()} {_format_control(gaps.control(name))}"
+        for name in gaps.names
+        if name != RANDOM
+    )
+    return (
+        f"{text} Rank correlation with the maps of random weights, mean ± standard deviation over {draws} draws:"
+        f" {controls}."
+    )
+
+
+def _format_control(control: tuple[float, float]) -> str:
+    return f"{signed(control[0])} ± {control[1]:.2f}"
+
+
+def _describe_ties(leaders: tuple[str, ...], means: ImageMeans) -> str:
+    """Return which measures are not shown to be lower than the first; ' (too few images …)' without verdicts."""
+    if means.images < LEAST_IMAGES:
+        return f" ({FEW_IMAGES} for a verdict)"
+    names = ["a random order" if name == RANDOM else METHODS[name].title.lower() for name in leaders[1:]]
+    return f"; no difference shown to {join_words(names)}" if names else "; every other one is lower"
+
+
+def _scale_to_points(verdict: Verdict) -> Verdict:
+    """Return the verdict on shares in percentage points."""
+    ends = [None if end is None else 100 * end for end in (verdict.low, verdict.high)]
+    return replace(verdict, estimate=100 * verdict.estimate, low=ends[0], high=ends[1])
+
+
+def describe_effective_tokens(means: ImageMeans, layer: int, head: Head, tokens: int) -> str:
+    """Return the effective number of tokens of a layer's head, or of all its heads, over images.
+
+    Args:
+        layer: from 1.
+        tokens: that a query of this layer can attend to.
+    """
+    heads = [name for name in means.names if name.partition(".")[0] == str(layer)]
+    if f"{layer}.{head}" in means:
+        heads = [f"{layer}.{head}"]
+    name = f"head {head} of layer {layer}" if len(heads) == 1 else f"the heads of layer {layer}"
+    of_layer = means.average({name: heads})
+    verb = "attends" if len(heads) == 1 else "attend"
+    return (
+        f"Over {describe_set(means)}, {name} {verb} to {of_layer.describe(name, 1)} effective tokens of"
+        f" {tokens}: 2 to the power of the entropy of each query's attention, averaged."
+    )
 
 
 def describe_shares(shares: logits.Attribution, name: str) -> str:

@@ -5,9 +5,9 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from pages.frame import page
+from pages.frame import image_sets, page
 from pages.lenses.attention import map_controls
-from pages.lenses.attention.captions import describe_maps
+from pages.lenses.attention.captions import describe_maps, describe_measured_maps
 from pages.lenses.attention.map_explorer import draw_prediction
 from pages.selection import selection
 from pages.selection.subject import CapturedSubject, Subject
@@ -64,6 +64,7 @@ def draw(subject: CapturedSubject) -> None:
         return
     draw_panels(subject, maps, background, "attention.methods")
     page.caption(describe_maps(maps) + " Each map has its own scale.")
+    image_sets.draw("maps", subject.model, describe_measured_maps)
     if subject.readout == "mean" and "raw" in maps:
         page.caption(able.cls_readout.why_not)
     if recipe.target is None:
@@ -74,7 +75,9 @@ def draw(subject: CapturedSubject) -> None:
         math=MATHEMATICS,
         code=(explanation_methods.rollout, explanation_maps.gradient_rollout) if able.rollout else (),
         numbers=partial(draw_downloads, subject, maps, background),
-        ask=Question("Which method finds the patches that matter most?", model_measures.MostFaithfulMap()),
+        ask=Question(
+            "Which method finds the patches that matter most on this image?", model_measures.MostFaithfulMap()
+        ),
     )
 
 

@@ -3,13 +3,14 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import streamlit as st
 
-from pages.frame import page
+from pages.frame import image_sets, page
 from pages.lenses.attention import map_controls
-from pages.lenses.attention.captions import describe_random_weights
+from pages.lenses.attention.captions import describe_measured_faithfulness, describe_random_weights
 from pages.lenses.attention.explanation_methods import Maps, compute_maps, draw_panels
 from pages.selection import selection
 from pages.selection.subject import CapturedSubject, Subject
@@ -71,6 +72,8 @@ def draw(subject: CapturedSubject) -> None:
     curves = compute_curves(subject, maps, target, draw_so_far)
     with place.container():
         draw_curves(subject, curves, target)
+        describe = partial(describe_measured_faithfulness, draws=RANDOM_DRAWS)
+        image_sets.draw("faithfulness", subject.model, describe)
     st.subheader("The same maps with random weights (first of ten draws)", anchor=False)
     draws = compute_random_maps(subject, recipe)
     correlations = {name: [rank_correlation(maps[name], drawn[name]) for drawn in draws] for name in maps}

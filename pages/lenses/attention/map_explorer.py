@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.controls import query_params
-from pages.frame import page
+from pages.frame import image_sets, page
 from pages.lenses.attention import export
-from pages.lenses.attention.captions import describe_training
+from pages.lenses.attention.captions import describe_effective_tokens, describe_training
 from pages.lenses.attention.map_controls import MapControls, read_controls
 from pages.selection import attention_maps, model_weights, selection
 from pages.selection.subject import CapturedSubject, capture_attention
@@ -22,8 +22,10 @@ from pages.views.event_values import read_events
 from pages.views.explorer import draw_explorer_stage, read_picks, send_options, send_strip
 from pages.views.figures import draw_bars
 from pages.views.register import get_messages, register
+from vitviz.analysis.image_means import ImageMeans
 from vitviz.lessons import lesson, model_measures
 from vitviz.models import layers, swin, token_layout
+from vitviz.models.abilities import as_swin
 from vitviz.plots.attention_message import Head, encode_layer
 from vitviz.plots.blob import pack
 from vitviz.probe.explorer_layers import describe_scene
@@ -69,6 +71,7 @@ def draw(subject: CapturedSubject) -> None:
     with stage_slot:
         send_strip(strip, key=KEY)
         draw_pinned(subject, controls, message, links_slot)
+        image_sets.draw("effective_tokens", subject.model, partial(_describe_set, subject, controls))
     draw_live(subject, controls)
     page.drawers(
         DRAWERS,
@@ -110,6 +113,14 @@ def draw_pinned(
     )
     with links_slot:
         draw_links(controls)
+
+
+def _describe_set(subject: CapturedSubject, controls: MapControls, means: ImageMeans) -> str:
+    shown = controls.map_selection
+    tokens = attention_maps.get_layer_layout(subject, shown.layer).num_tokens
+    if subject.able.windows:
+        tokens = as_swin(subject.model.config).window_size ** 2
+    return describe_effective_tokens(means, shown.layer, shown.head, tokens)
 
 
 @st.fragment

@@ -3,17 +3,52 @@
 import numpy as np
 
 from pages.lenses.attention_distance.distances import FloatArray
+from vitviz.analysis.image_means import ImageMeans
+from vitviz.analysis.verdict import FEW_IMAGES, LEAST_IMAGES
 from vitviz.text import join_words, plural
 
 LOCAL_SHARE = 0.5  # a head counts as local below this share of the distance under uniform attention
 
 
+def describe_interval(images: int) -> str:
+    """Return what a bar of a dot shows."""
+    return "one image" if images == 1 else f"95\N{NO-BREAK SPACE}% interval over {images} images"
+
+
+def describe_farthest(layers: ImageMeans) -> str:
+    """Return 'layer 5 (14.6 px, 95 % interval …; no difference shown to layer 6)'."""
+    leaders = layers.find_leaders()
+    mean = f"{layers[leaders[0]]:.1f} px"
+    if layers.images < LEAST_IMAGES:
+        return f"layer {leaders[0]} ({mean}; {FEW_IMAGES} for a verdict)"
+    half = layers.half_width(leaders[0])
+    ends = (
+        f"95\N{NO-BREAK SPACE}% interval {layers[leaders[0]] - half:.1f} to {layers[leaders[0]] + half:.1f}"
+    )
+    others = plural(len(leaders) - 1, "layer").split(" ")[1]
+    ties = (
+        f"no difference shown to {others} {join_words(sorted(leaders[1:], key=int))}"
+        if leaders[1:]
+        else "all others are lower"
+    )
+    return f"layer {leaders[0]} ({mean}, {ends}; {ties})"
+
+
 def describe_distances(
-    means_px: FloatArray, uniform_px: float, corner_px: float, image_count: int, random_px: FloatArray | None
+    means_px: FloatArray,
+    uniform_px: float,
+    corner_px: float,
+    layers: ImageMeans,
+    draws_px: FloatArray | None,
 ) -> str:
-    """Return the range of the heads' mean distances (depth, heads), beside random weights if given."""
+    """Return the range of the heads' mean distances (depth, heads) and the farthest layer.
+
+    Args:
+        layers: mean distance by layer, image by image.
+        draws_px: (draws, depth, heads) of random weights, if they are compared.
+    """
     local = int((means_px < LOCAL_SHARE * uniform_px).sum())
-    images = "this image" if image_count == 1 else f"{image_count} images"
+    images = "this image" if layers.images == 1 else f"{layers.images} images"
     text = (
         f"The mean attention distance of the heads is {means_px.min():.1f} to {means_px.max():.1f} px over {images}"
         f" (uniform attention: {uniform_px:.1f} px; corner to corner: {corner_px:.1f} px); {local} of"
@@ -21,7 +56,13 @@ def describe_distances(
         f" The heads differ by up to {np.ptp(means_px[0]):.1f} px in layer 1,"
         f" {np.ptp(means_px[-1]):.1f} px in layer {len(means_px)} and {np.ptp(means_px):.1f} px over all layers"
     )
-    return f"{text}." if random_px is None else f"{text} (random weights: {np.ptp(random_px):.1f} px)."
+    if draws_px is not None:
+        ranges = np.ptp(draws_px, axis=(1, 2))
+        text += (
+            f" (random weights: {ranges.mean():.1f} ± {ranges.std(ddof=1):.1f} px, mean ± standard deviation over"
+            f" {len(ranges)} draws)"
+        )
+    return f"{text}. Farthest on average: {describe_farthest(layers)}."
 
 
 def describe_measure(means: FloatArray, axis: str, unit: str) -> str:
@@ -61,12 +102,12 @@ def describe_cnn(sides_px: list[int], reach_px: FloatArray, image_count: int) ->
     )
 
 
-def describe_cnn_beside_heads(layer_px: FloatArray, reach_px: FloatArray, image_count: int) -> str:
+def describe_cnn_beside_heads(layers: ImageMeans, reach_px: FloatArray, image_count: int) -> str:
     return (
-        f"The mean attention distance by layer is {_list(layer_px)} px, largest in layer {int(layer_px.argmax()) + 1};"
-        f" the CNN's reach is {reach_px[0]:.1f} px after layer 1 and {reach_px[-1]:.1f} px after layer"
-        f" {len(reach_px)}. Reach: mean distance from the centre, weighted by gradients, over"
-        f" {plural(image_count, 'image')}."
+        f"The mean attention distance by layer is {_list(layers.means)} px over {plural(layers.images, 'image')},"
+        f" largest in {describe_farthest(layers)}; the CNN's reach is {reach_px[0]:.1f} px after layer 1 and"
+        f" {reach_px[-1]:.1f} px after layer {len(reach_px)}. Reach: mean distance from the centre, weighted by"
+        f" gradients, over {plural(image_count, 'image')}."
         " Distances are in pixels of each model's input."
     )
 
@@ -80,12 +121,12 @@ def _span(values: FloatArray) -> str:
     return " to ".join(ends)
 
 
-def describe_windows(layer_px: FloatArray) -> str:
+def describe_windows(layer_px: FloatArray, images: int) -> str:
     """Return the range of a Swin's head distances (depth, heads) in its first and last layer."""
     first, last = layer_px[0], layer_px[-1]
     return (
         f"The heads' mean attention distance is {_span(first)} px in layer 1 and"
-        f" {_span(last)} px in layer {len(layer_px)}: windows keep their number of"
+        f" {_span(last)} px in layer {len(layer_px)}, over {plural(images, 'image')}: windows keep their number of"
         " tokens, while each merging enlarges the tokens."
     )
 

@@ -11,6 +11,7 @@ from pages.lenses.attention_distance.distances import (
     SELECTED_IMAGE,
     HeadMeasure,
     ImageSet,
+    is_small,
     select_images,
 )
 from pages.selection import selection
@@ -21,7 +22,6 @@ from vitviz.models.loaded_model import LoadedModel
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 MOST_GRADIENT_IMAGES = 16  # each layer takes a backward pass
 MOST_PHOTOS, PHOTO_PX = 32, 128  # 256 photos through a ViT-S at 224 px occupied a loaded server for 41 s
-SMALL_TOKENS = 100  # larger models start with few images and without their training
 DEFAULT_COUNT, DEFAULT_COUNT_LARGE = 64, 4
 MEASURES = {"distance": "distance", "entropy": "entropy", "prefix": "prefix attention"}
 UNITS = {"distance": "px", "entropy": "bits", "prefix": "%"}
@@ -104,11 +104,6 @@ def _read_count(model: LoadedModel, source: str, able: Abilities) -> int:
         why_not="Only for the test set's images." if source == SELECTED_IMAGE else None,
     )
     return count
-
-
-def is_small(model: LoadedModel) -> bool:
-    """Return True if the model has few tokens and so is fast."""
-    return model.layout(*model.preparation.image_shape).num_tokens <= SMALL_TOKENS
 
 
 def _read_toggles(model: LoadedModel, able: Abilities) -> tuple[bool, bool, bool]:

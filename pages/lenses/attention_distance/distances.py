@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,16 +14,20 @@ from pages.selection import selection
 from pages.stores import background_jobs, catalogue, parameter_history, shared_cache
 from pages.stores.model_choice import ModelChoice
 from vitviz.analysis.distance import AttentionDistances, spread_of_heads, uniform_distance_px
+from vitviz.analysis.image_means import compute_half_width
 from vitviz.data.datasets import default_pictures, find_note
 from vitviz.data.image_preprocessing import prepare_batch
 from vitviz.models.abilities import abilities
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots.training_moments import TrainingMoments
 from vitviz.probe import capture, gradients
+from vitviz.probe.image_sets import RANDOM_DRAWS, draw_untrained
 
-REACH_FUNCTIONS = (gradients.gradient_maps, gradients.mean_reach_px)
+REACH_FUNCTIONS = (gradients.image_gradient_maps, gradients.mean_reach_px)
 SELECTED_IMAGE = "picture"  # takes the place of a dataset's name in a link
 SMALL_PX = 64
+CONTROL_IMAGES = 8  # with random weights the draws differ more than the images
+SMALL_TOKENS = 100  # larger models start with few images and without their training
 FEW_IMAGES = 4  # enough to tell whether a model's heads differ
 FloatArray = NDArray[np.floating[Any]]
 
@@ -48,10 +52,11 @@ class HeadMeasure:
 
 @dataclass(frozen=True, eq=False)
 class HeadStatistics:
-    """Mean and standard deviation of a measure over images, both (depth, heads)."""
+    """A measure of every head: mean over images, half of its 95 % interval, and standard deviation, (depth, heads)."""
 
     mean: FloatArray
-    spread: FloatArray
+    half_width: FloatArray
+    deviation: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +125,16 @@ def summarise_heads(distances: AttentionDistances, measure: HeadMeasure) -> Head
         table = distances.entropy_bits
     elif measure.name == "prefix":
         table = 100 * distances.prefix_mass
-    return HeadStatistics(table.mean(axis=0), table.std(axis=0))
+    return summarise_table(table)
+
+
+def summarise_table(table: FloatArray) -> HeadStatistics:
+    """Return the statistics of values (images, depth, heads); one image has no interval."""
+    count = len(table)
+    if count == 1:
+        return HeadStatistics(table[0], np.zeros_like(table[0]), np.zeros_like(table[0]))
+    deviation = table.std(axis=0, ddof=1)
+    return HeadStatistics(table.mean(axis=0), compute_half_width(1.0, count) * deviation, deviation)
 
 
 def measure_distances(
@@ -140,6 +154,31 @@ def measure_distances(
 def load_distances(model: LoadedModel, images: ImageSet, measure: HeadMeasure) -> AttentionDistances:
     """Return the cached distances of every head of a ViT, with the mean attention."""
     return measure_distances(model, images, measure, with_mean=True)
+
+
+@shared_cache.per_image(shared=32, upload=8, spinner="Measuring ten draws of random weights …")
+def load_control(model: LoadedModel, images: ImageSet, measure: HeadMeasure) -> NDArray[np.float64]:
+    """Return the measure with every draw of random weights, (draws, depth, heads), over at most a few images."""
+    few = limit_control(model, images)
+    draws = [draw_untrained(model, draw) for draw in range(RANDOM_DRAWS)]
+    if abilities(model.config).windows:
+        inputs = prepare_images(model, few)
+        return np.stack(
+            [capture.window_attention_distances(drawn.model, inputs)[1].mean(axis=0) for drawn in draws]
+        )
+    return np.stack(
+        [summarise_heads(measure_distances(drawn, few, measure), measure).mean for drawn in draws]
+    )
+
+
+def limit_control(model: LoadedModel, images: ImageSet) -> ImageSet:
+    """Return the images on which random weights are measured."""
+    return replace(images, count=min(images.count, CONTROL_IMAGES if is_small(model) else 1))
+
+
+def is_small(model: LoadedModel) -> bool:
+    """Return True if the model has few tokens and so is fast."""
+    return model.layout(*model.preparation.image_shape).num_tokens <= SMALL_TOKENS
 
 
 def open_snapshot(choice: ModelChoice, step: int) -> LoadedModel:
@@ -177,9 +216,11 @@ def load_window_distances(model: LoadedModel, images: ImageSet) -> tuple[list[st
 
 @shared_cache.per_image(shared=16, upload=4, spinner="Computing gradients …")
 def load_reach(model: LoadedModel, names: tuple[str, ...], images: ImageSet) -> NDArray[np.float64]:
-    """Return the mean distance in pixels of the input pixels that each layer's central output depends on."""
-    maps = gradients.gradient_maps(model.model, prepare_images(model, images), names)
-    return np.array([gradients.mean_reach_px(*maps[name]) for name in names])
+    """Return the mean distance in pixels of the pixels that a layer's central output depends on, (layers, images)."""
+    maps = gradients.image_gradient_maps(model.model, prepare_images(model, images), names)
+    return np.array(
+        [[gradients.mean_reach_px(one, maps[name][1]) for one in maps[name][0]] for name in names]
+    )
 
 
 def select_cnn(in_chans: int) -> ModelChoice:

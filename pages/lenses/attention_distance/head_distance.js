@@ -91,9 +91,9 @@ export default class HeadDistance {
   scale() {
     let top = 0;
     this.message.header.series.forEach((_, i) => {
-      const spread = i ? null : this.message.arrays.spread0.data; // only the first series has error bars
+      const spread = this.message.arrays[`spread${i}`].data;
       this.message.arrays[`values${i}`].data.forEach((v, k) => {
-        if (v + (spread?.[k] ?? 0) > top) top = v + (spread?.[k] ?? 0);
+        if (v + spread[k] > top) top = v + spread[k];
       });
     }); // the comparison skips NaN
     for (const line of this.message.header.lines) top = Math.max(top, line.value);
@@ -112,7 +112,7 @@ export default class HeadDistance {
       for (let layer = 0; layer < layers; layer++)
         for (let head = 0; head < heads; head++) this.drawHead(ctx, plot, s, layer, head);
     this.key.textContent = this.message.header.series
-      .map((label, s) => (s ? `○ ${label}` : `● ${label}, bar: standard deviation over images`))
+      .map((label, s) => `${s ? '○' : '●'} ${label}, bar: ${this.message.header.bars[s]}`)
       .join('   ');
     for (const { label, value } of this.message.header.lines) this.nameLine(ctx, plot, label, plot.y(value));
     this.inspect(narrow ? Math.min(this.message.width, 280) : this.message.width - width - GAP - 1);
@@ -134,7 +134,7 @@ export default class HeadDistance {
     return plot;
   }
 
-  /** Draw one head: a dot with its standard deviation for the first series, a ring for others. */
+  /** Draw one head with its bar: a dot for the first series, a ring for others. */
   drawHead(ctx, plot, series, layer, head) {
     const [, , heads] = this.shape;
     const v = this.value(`values${series}`, layer, head);
@@ -142,14 +142,13 @@ export default class HeadDistance {
     const apart = heads > 1 ? (head / (heads - 1) - 0.5) * 0.5 : 0;
     const [x, y] = [plot.x(layer + apart), plot.y(v)];
     const color = headColor(head, heads);
-    const spread = series ? 0 : this.value('spread0', layer, head);
+    const spread = this.value(`spread${series}`, layer, head);
     const [top, bottom] = [plot.y(v + spread), plot.y(Math.max(0, v - spread))];
-    if (series === 0) {
-      ctx.globalAlpha = 0.35;
-      line(ctx, color, 3, x, bottom, x, top);
-      ctx.globalAlpha = 1;
-      plot.dot(x, y, 5, color);
-    } else circle(ctx, color, 1.5, x, y, 4);
+    ctx.globalAlpha = series ? 0.6 : 0.35;
+    line(ctx, color, series ? 1 : 3, x, bottom, x, top);
+    ctx.globalAlpha = 1;
+    if (series === 0) plot.dot(x, y, 5, color);
+    else circle(ctx, color, 1.5, x, y, 4);
     const { picked } = this;
     if (picked.series === series && picked.layer === layer && picked.head === head)
       circle(ctx, this.message.colors.ink, 2, x, y, 9);
@@ -176,7 +175,7 @@ export default class HeadDistance {
     const shown = Boolean(offsets) && this.time.place === header.shown;
     const [v, d] = [`values${series}`, `spread${series}`].map((name) => this.value(name, layer, head));
     const format = (value) => value.toFixed(value < 10 ? 2 : 1);
-    const text = `${format(v)} ${header.unit} (± ${format(d)} over images)`;
+    const text = `${format(v)} ${header.unit} (± ${format(d)}: ${header.bars[series]})`;
     const top = shown ? arrays[`tops${series}`].data[layer * this.shape[2] + head] : 0;
     const share = percent(top);
     this.side.style.flexBasis = `${width}px`;

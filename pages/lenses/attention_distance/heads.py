@@ -23,6 +23,7 @@ from pages.stores import catalogue, shared_cache
 from pages.stores.model_choice import ModelChoice
 from pages.views.figures import draw_chart
 from vitviz.analysis import distance as analysis
+from vitviz.analysis.image_means import ImageMeans, summarise_images
 from vitviz.lessons import lesson, model_measures
 from vitviz.models.abilities import abilities
 from vitviz.models.loaded_model import LoadedModel
@@ -43,7 +44,15 @@ class MeasuredModel:
     layout: TokenLayout
     distances: analysis.AttentionDistances
     heads: HeadStatistics
-    random: HeadSeries | None
+    draws_px: FloatArray | None  # (draws, depth, heads) of the measure with random weights
+
+    @property
+    def layers(self) -> ImageMeans:
+        """Mean distance of each layer's heads, image by image."""
+        table = self.distances.distance_px.mean(axis=2).T
+        return summarise_images(
+            self.controls.set, {str(layer): row for layer, row in enumerate(table, start=1)}
+        )
 
     @property
     def uniform_px(self) -> float:
@@ -68,7 +77,7 @@ def draw(model: LoadedModel) -> None:
     progress_slot, suggestion_slot = st.container(), st.container()
     draw_head(measured)
     if controls.measure == "distance":
-        reach.draw_cnn_beside_heads(model, measured.heads.mean.mean(axis=1), controls.images)
+        reach.draw_cnn_beside_heads(model, measured.layers, controls.images)
     page.drawers(
         "attention_distance",
         math=page.read_math(__file__, reach.__file__),
@@ -90,14 +99,9 @@ def measure_model(model: LoadedModel, controls: DistanceControls) -> MeasuredMod
     """Measure the selected step, and random weights of the same architecture if they are compared."""
     layout, measure = model.layout(*model.preparation.image_shape), controls.head_measure
     head_distances = distances.load_distances(model, controls.images, measure)
-    random = None
-    if controls.compare:
-        untrained = distances.load_distances(shared_cache.load_untrained(model), controls.images, measure)
-        heads = distances.summarise_heads(untrained, measure)
-        maps = compute_offset_maps(untrained, layout.grid)
-        random = HeadSeries("random weights", heads.mean[None], heads.spread[None], maps)
+    draws_px = distances.load_control(model, controls.images, measure) if controls.compare else None
     heads = distances.summarise_heads(head_distances, measure)
-    return MeasuredModel(model, controls, layout, head_distances, heads, random)
+    return MeasuredModel(model, controls, layout, head_distances, heads, draws_px)
 
 
 def compute_offset_maps(head_distances: analysis.AttentionDistances, grid: tuple[int, int]) -> FloatArray:
@@ -137,28 +141,33 @@ def draw_heads(
     if measure != "distance":
         page.caption(captions.describe_measure(means, AXES[measure], UNITS[measure]))
         return
-    random_px = None if measured.random is None else measured.random.values[0]
-    count = measured.controls.images.count
     corner_px = analysis.corner_distance_px(measured.layout.grid, measured.layout.patch_px)
-    sentences = captions.describe_distances(means, measured.uniform_px, corner_px, count, random_px)
+    sentences = captions.describe_distances(
+        means, measured.uniform_px, corner_px, measured.layers, measured.draws_px
+    )
     page.caption(sentences if recorded is None else f"{sentences} {recorded.note}".rstrip())
 
 
 def make_series(measured: MeasuredModel, statistics: list[HeadStatistics]) -> list[HeadSeries]:
     """Return the heads at every step, and random weights repeated for every step if they are compared."""
-    model, random = measured.model, measured.random
+    model, draws_px = measured.model, measured.draws_px
     trained = f"step {model.step:,}" if model.step else "trained"  # published weights have no steps
     series = HeadSeries(
         trained if model.trained_on else "random weights",
         np.stack([heads.mean for heads in statistics]),
-        np.stack([heads.spread for heads in statistics]),
+        np.stack([heads.half_width for heads in statistics]),
         compute_offset_maps(measured.distances, measured.layout.grid),
+        captions.describe_interval(len(measured.distances.distance_px)),
     )
-    if random is None:
+    if draws_px is None:
         return [series]
-    repeat = (len(statistics), 1, 1)
-    values, spread = np.tile(random.values, repeat), np.tile(random.spread, repeat)
-    return [series, HeadSeries(random.label, values, spread, random.offsets)]
+    untrained = distances.load_distances(
+        shared_cache.load_untrained(model),
+        distances.limit_control(model, measured.controls.images),
+        measured.controls.head_measure,
+    )
+    offsets = compute_offset_maps(untrained, measured.layout.grid)
+    return [series, reach.make_control(draws_px, len(statistics), offsets)]
 
 
 def make_lines(measured: MeasuredModel) -> list[Line]:
@@ -245,7 +254,8 @@ def draw_head(measured: MeasuredModel) -> None:
 
 def draw_table(heads: HeadStatistics, unit: str) -> None:
     layer, head = np.indices(heads.mean.shape).reshape(2, -1) + 1
-    columns = {"layer": layer, "head": head, "mean": heads.mean.ravel(), "sd": heads.spread.ravel()}
+    columns = {"layer": layer, "head": head, "mean": heads.mean.ravel(), "sd": heads.deviation.ravel()}
+    columns["95 % interval ±"] = heads.half_width.ravel()
     st.dataframe(
         {
             name if name in ("layer", "head") else f"{name}, {unit}": values

@@ -14,10 +14,11 @@ from pages.stores import shared_cache
 from pages.views.event_values import read_index_pair
 from pages.views.figures import draw_chart
 from pages.views.register import register
+from vitviz.analysis.image_means import ImageMeans, compute_half_width
 from vitviz.analysis.receptive_fields import block_fields
 from vitviz.models.abilities import as_cnn, as_swin
 from vitviz.models.loaded_model import LoadedModel
-from vitviz.plots.distance import HeadSeries, heads_view, reach_figure
+from vitviz.plots.distance import HeadSeries, ReachCurve, heads_view, reach_figure
 
 _head_distance = register(__file__, "head_distance")
 
@@ -25,6 +26,22 @@ _head_distance = register(__file__, "head_distance")
 def draw_head_plot(message: bytes) -> tuple[int, int] | None:
     """Draw `vitviz.plots.distance.heads_view`; return the (layer, head) that was clicked in this run."""
     return read_index_pair(_head_distance(message, key="attention_distance.heads", triggers=("pick",)).pick)
+
+
+def make_control(draws_px: FloatArray, steps: int, offsets: FloatArray | None = None) -> HeadSeries:
+    """Return the mean and standard deviation over draws of random weights, repeated for every step.
+
+    Args:
+        offsets: maps of the first draw, see `HeadSeries`.
+    """
+    repeat = (steps, 1, 1)
+    return HeadSeries(
+        "random weights",
+        np.tile(draws_px.mean(axis=0), repeat),
+        np.tile(draws_px.std(axis=0, ddof=1), repeat),
+        offsets,
+        f"standard deviation over {len(draws_px)} draws",
+    )
 
 
 def _limit_images(images: ImageSet) -> ImageSet:
@@ -39,36 +56,48 @@ def draw_cnn(model: LoadedModel) -> None:
     fields = block_fields(config)
     sides = [field.side_px for field in fields.values()]
     reach_px = distances.load_reach(model, tuple(fields), images)
-    theory = "in theory: half the receptive field"
-    curves: dict[str, FloatArray] = {
-        "reach: mean distance of the pixels, weighted by gradients": reach_px,
-        theory: np.minimum(np.array(sides) / 2, config.image_size),
-    }
+    half_px = np.minimum(np.array(sides) / 2, config.image_size)
+    curves = [
+        measure_reach("reach: mean distance of the pixels, weighted by gradients", reach_px),
+        ReachCurve("in theory: half the receptive field", half_px),
+    ]
     titles = [name.replace("layers.", "stage ").replace(".blocks.", " block ") for name in fields]
-    draw_chart(reach_figure(titles, curves, [theory], selection.get_theme()), "attention_distance.cnn")
-    page.caption(captions.describe_cnn(sides, reach_px, images.count))
+    draw_chart(reach_figure(titles, curves, selection.get_theme()), "attention_distance.cnn")
+    page.caption(captions.describe_cnn(sides, reach_px.mean(axis=1), images.count))
     page.drawers("attention_distance", math=page.read_math(__file__), code=distances.REACH_FUNCTIONS)
 
 
-def draw_cnn_beside_heads(model: LoadedModel, layer_px: FloatArray, images: ImageSet) -> None:
+def measure_reach(title: str, reach_px: FloatArray) -> ReachCurve:
+    """Return the curve of a reach (layers, images) with its 95 % intervals."""
+    count = reach_px.shape[1]
+    half = compute_half_width(1.0, count) * reach_px.std(axis=1, ddof=1) if count > 1 else None
+    return ReachCurve(title, reach_px.mean(axis=1), half, count)
+
+
+def draw_cnn_beside_heads(model: LoadedModel, layers: ImageMeans, images: ImageSet) -> None:
     """Draw the heads' mean distance by layer and the reach of a CNN's layers on one axis."""
     cnn = shared_cache.load_model(distances.select_cnn(model.preparation.in_chans))
     fields = block_fields(as_cnn(cnn.config))
     few_images = _limit_images(images)
     reach_px = distances.load_reach(cnn, tuple(fields), few_images)
     half_px = np.minimum([field.side_px / 2 for field in fields.values()], cnn.preparation.image_size)
-    theory = f"{cnn.title}: half its receptive field"
     st.subheader("Comparison with a CNN", anchor=False)
     page.untrained_note(cnn.trained_on)
-    depth = max(len(layer_px), len(fields))
-    curves = {
-        f"{model.title}: mean over heads": layer_px,
-        f"{cnn.title}: reach, by gradients": reach_px,
-        theory: half_px,
-    }
+    depth = max(len(layers.means), len(fields))
+    half_widths = np.array([layers.half_width(name) for name in layers.names])
+    curves = [
+        ReachCurve(
+            f"{model.title}: mean over heads",
+            layers.means,
+            half_widths if layers.images > 1 else None,
+            layers.images,
+        ),
+        measure_reach(f"{cnn.title}: reach, by gradients", reach_px),
+        ReachCurve(f"{cnn.title}: half its receptive field", half_px),
+    ]
     labels = [str(layer + 1) for layer in range(depth)]
-    draw_chart(reach_figure(labels, curves, [theory], selection.get_theme()), "attention_distance.beside")
-    page.caption(captions.describe_cnn_beside_heads(layer_px, reach_px, few_images.count))
+    draw_chart(reach_figure(labels, curves, selection.get_theme()), "attention_distance.beside")
+    page.caption(captions.describe_cnn_beside_heads(layers, reach_px.mean(axis=1), few_images.count))
 
 
 def draw_swin(model: LoadedModel) -> None:
@@ -77,11 +106,12 @@ def draw_swin(model: LoadedModel) -> None:
     page.untrained_note(model.trained_on)
     images = controls.images
     names, head_px = distances.load_window_distances(model, images)
-    layer_px = head_px.mean(axis=0)
-    series = [HeadSeries(model.title, layer_px[None], head_px.std(axis=0)[None])]
+    heads = distances.summarise_table(head_px)
+    interval = captions.describe_interval(len(head_px))
+    series = [HeadSeries(model.title, heads.mean[None], heads.half_width[None], None, interval)]
     if controls.compare:
-        _, random_px = distances.load_window_distances(shared_cache.load_untrained(model), images)
-        series.append(HeadSeries("random weights", random_px.mean(axis=0)[None], random_px.std(axis=0)[None]))
+        draws_px = distances.load_control(model, images, controls.head_measure)
+        series.append(make_control(draws_px, 1))
     message = heads_view(
         series=series,
         steps=(model.step,),
@@ -92,11 +122,11 @@ def draw_swin(model: LoadedModel) -> None:
         shown_step=model.step,
     )
     draw_head_plot(message)
-    page.caption(captions.describe_windows(layer_px))
+    page.caption(captions.describe_windows(heads.mean, len(head_px)))
     st.subheader("Reach through all layers", anchor=False)
     few_images = _limit_images(images)
     reach_px = distances.load_reach(model, tuple(names), few_images)
-    curves: dict[str, FloatArray] = {"measured with gradients": reach_px}
-    draw_chart(reach_figure(names, curves, [], selection.get_theme()), "attention_distance.swin")
-    page.caption(captions.describe_travel(reach_px, few_images.count))
+    curves = [measure_reach("measured with gradients", reach_px)]
+    draw_chart(reach_figure(names, curves, selection.get_theme()), "attention_distance.swin")
+    page.caption(captions.describe_travel(reach_px.mean(axis=1), few_images.count))
     page.drawers("attention_distance", math=page.read_math(__file__), code=distances.REACH_FUNCTIONS)

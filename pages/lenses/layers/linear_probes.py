@@ -23,7 +23,6 @@ from vitviz.probe.layers import LayerOutput, stream_layer_outputs
 from vitviz.text import percent, signed
 
 MOST, USUAL = 1000, 256
-TEST_SHARE = 1 / 3  # of the images in the position probe
 PLACE_IMAGES = 96  # in the position probe; each contributes up to 64 tokens
 TOLERANCE = 0.02
 SOURCES = {"mean": "the mean over positions", "cls": "[CLS]"}
@@ -35,12 +34,12 @@ class ProbeResults:
 
     Attributes:
         classes: the class accuracy of each layer, by the features it is read from: 'mean' or 'cls'.
-        places: R² of the token positions.
+        places: R² of the token positions, by layer.
         head: the accuracy of the model's own classifier head; None if its classes are not the dataset's.
     """
 
     classes: dict[str, list[analysis.Accuracy]]
-    places: list[float]
+    places: list[analysis.Accuracy]
     head: analysis.Accuracy | None
 
     @property
@@ -102,8 +101,7 @@ def fit_probes(model: LoadedModel, subset: dataset_task.ImageSubset) -> Generato
             accuracies.append(analysis.class_probe(rows, labels))
             yield 0.4 + 0.6 * (layer + 0.5) / count
         grids = np.concatenate([batch[layer] for batch in maps])
-        test_count = max(1, round(TEST_SHARE * len(grids)))
-        places.append(analysis.place_probe(grids[test_count:], grids[:test_count]))
+        places.append(analysis.place_probe(grids))
         yield 0.4 + 0.6 * (layer + 1) / count
     return ProbeResults(classes, places, _measure_head(model, images, labels, dataset.classes))
 
@@ -138,15 +136,23 @@ def draw_figures(
             layers,
             fitted.shares(features).tolist(),
             row,
-            [accuracy.error for accuracy in accuracies],
+            [accuracy.half_width for accuracy in accuracies],
             fitted.head.share if fitted.head is not None and features == fitted.main_source else None,
+            _describe_sample(accuracies[0]),
         )
         for row, (model, layers, fitted) in enumerate(zip(pair, titles, probes, strict=True))
         for features, accuracies in fitted.classes.items()
         if revealed or row
     ]
     places = [
-        plots.Line(model.title, layers, fitted.places, row)
+        plots.Line(
+            model.title,
+            layers,
+            [place.share for place in fitted.places],
+            row,
+            [place.half_width for place in fitted.places],
+            sample=_describe_sample(fitted.places[0]),
+        )
         for row, (model, layers, fitted) in enumerate(zip(pair, titles, probes, strict=True))
     ]
     left, right = st.columns(2, gap="medium")
@@ -171,16 +177,22 @@ def describe_probes(
     sentences = []
     for row, (model, fitted) in enumerate(zip(pair, probes, strict=True)):
         classes = f"{_describe_classes(model, fitted)}. " if revealed or row else ""
-        trend = f"R² of the position: {signed(fitted.places[0])} (first layer) to {signed(fitted.places[-1])} (last)."
+        first, last = fitted.places[0].share, fitted.places[-1].share
+        trend = f"R² of the position: {signed(first)} (first layer) to {signed(last)} (last)."
         sentences.append(f"{model.safe_title}: {classes}{trend}")
     if not revealed:
         sentences.append(f"Predict to see the class accuracy of {pair[0].safe_title}.")
-    errors = [accuracy.error for fitted in probes for part in fitted.classes.values() for accuracy in part]
+    widths = [
+        accuracy.half_width for fitted in probes for part in fitted.classes.values() for accuracy in part
+    ]
     return (
-        f"{' '.join(sentences)} Mean of {analysis.SPLITS} splits of {subset.title} into {analysis.FOLDS} parts; the"
-        f" standard error over the images (bars) is at most"
-        f" {100 * max(errors):.1f} points."
+        f"{' '.join(sentences)} Mean of {analysis.SPLITS} splits of {subset.title} into {analysis.FOLDS} parts; bars:"
+        f" 95 % intervals over the images, at most ± {100 * max(widths):.1f} points of accuracy."
     )
+
+
+def _describe_sample(accuracy: analysis.Accuracy) -> str:
+    return f"{analysis.SPLITS} splits of {accuracy.count} images"
 
 
 def _describe_classes(model: Subject, fitted: ProbeResults) -> str:
@@ -220,12 +232,28 @@ def _ask_first_layer(model: Subject, fitted: ProbeResults) -> bool:
 
 def draw_numbers(pair: Sequence[Subject], probes: Sequence[ProbeResults]) -> None:
     rows = [
-        (model.title, layer.title, SOURCES[features], accuracy.share, accuracy.error, place)
+        (
+            model.title,
+            layer.title,
+            SOURCES[features],
+            accuracy.share,
+            accuracy.error,
+            place.share,
+            place.error,
+        )
         for model, fitted in zip(pair, probes, strict=True)
         for features, accuracies in fitted.classes.items()
         for layer, accuracy, place in zip(model.layers, accuracies, fitted.places, strict=True)
     ]
-    names = ("model", "layer", "features", "accuracy", "standard error", "R² of the position")
+    names = (
+        "model",
+        "layer",
+        "features",
+        "accuracy",
+        "standard error",
+        "R² of the position",
+        "standard error of R²",
+    )
     columns = columns_of_rows(names, rows)
     shares = dict.fromkeys(("accuracy", "standard error"), percent)
     st.dataframe(page.style_table(columns, shares), hide_index=True, placeholder=page.MISSING)

@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from threadpoolctl import threadpool_limits
 
 from pages.controls import widgets
-from pages.frame import page
+from pages.frame import image_sets, page
 from pages.lenses.two_images import captions, image_pair, pair_controls
 from pages.selection.substitutes import describe_classes
 from pages.stores import shared_cache
@@ -41,6 +41,10 @@ def draw(pair: image_pair.ImagePair, row: DeltaGenerator) -> None:
     _view(build_message(pair, runs), key=VIEW)
     note = max(describe_classes(pair.subject.choice, image.source.image) for image in pair.images)
     page.caption(captions.describe_patching(runs), note)
+    if part == "head":
+        image_sets.draw(
+            "patching", pair.subject.model, captions.describe_measured_patching, "these two images"
+        )
     page.findings("two_images.patching")
     page.drawers(
         "two_images.patching",

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pages.frame.image_sets import describe_set
 from pages.lenses.two_images.image_pair import (
     ColouredPair,
     ImagePair,
@@ -11,8 +12,12 @@ from pages.lenses.two_images.image_pair import (
 )
 from vitviz.analysis import token_colours, token_similarity
 from vitviz.analysis.image_changes import locate_cells
+from vitviz.analysis.image_means import COPY, MATCH, RANDOM, ImageMeans
+from vitviz.analysis.verdict import FEW_IMAGES, LEAST_IMAGES, Verdict
 from vitviz.plots.theme import HEAD_NAMES
-from vitviz.text import gained, percent, plain, signed
+from vitviz.text import gained, percent, plain, plural, signed
+
+NBSP_PERCENT = "\N{NO-BREAK SPACE}%"
 
 
 def describe_cell(cell: int, grid: tuple[int, int]) -> str:
@@ -89,6 +94,50 @@ def describe_patching(runs: PatchedRuns) -> str:
         f"Replacing {name} by that of the first image has the largest effect: the second image's P({target}) changes by"
         f" {gained(float(points.ravel()[best]))} points, from {percent(runs.second, 2)} to {percent(after, 2)}"
         f" (first image: {percent(runs.first)})."
+    )
+
+
+def describe_measured_patching(means: ImageMeans) -> str:
+    """Return the head with the largest mean effect over pairs of images, and those not shown to be smaller."""
+    leaders = means.find_leaders()
+    layer, _, head = leaders[0].partition(".")
+    effect = means.describe(leaders[0], 1, unit=" points")
+    text = (
+        f"Over {plural(means.images, 'pair')} of images, head {head} of layer {layer} raises the probability of the"
+        f" first image's class most: {effect}"
+    )
+    if means.images < LEAST_IMAGES:
+        return f"{text}; {FEW_IMAGES} for a verdict."
+    if len(leaders) == 1:
+        return f"{text}; every other head raises it less."
+    return f"{text}; no difference shown to {plural(len(leaders) - 1, 'other head')}."
+
+
+def describe_measured_matches(means: ImageMeans, layer: int, said: str) -> str:
+    """Return the shares of a layer's patches with a mutual neighbour and at their mirrored place, and a verdict."""
+    sentences = []
+    for kind, name in (
+        (MATCH, "have a mutual nearest neighbour in another image"),
+        (COPY, "find their mirrored copy"),
+    ):
+        measure = f"{kind}{layer}"
+        verdict = means.compare_with_draws(measure, f"{RANDOM} {measure}")
+        control, deviation = means.control(measure)
+        sentences.append(
+            f"{means.describe(measure, 0, 100, NBSP_PERCENT)} of the patches {name},"
+            f" {_compare_with_random(verdict)} ({100 * control:.0f} ± {100 * deviation:.0f}{NBSP_PERCENT})."
+        )
+    return (
+        f"Over {describe_set(means)} in {said}, {sentences[0]} {sentences[1]} Of random weights: mean ± standard"
+        f" deviation over {len(means.draws)} draws."
+    )
+
+
+def _compare_with_random(verdict: Verdict) -> str:
+    if verdict.shown:
+        return f"{verdict.outcome} than with random weights"
+    return f"{verdict.outcome or verdict.reason} to random weights".replace(
+        FEW_IMAGES, f"{FEW_IMAGES} to compare"
     )
 
 

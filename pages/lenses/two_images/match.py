@@ -8,7 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 from threadpoolctl import threadpool_limits
 
 from pages.controls import widgets
-from pages.frame import page
+from pages.frame import image_sets, page
 from pages.lenses.two_images import captions, pair_controls
 from pages.lenses.two_images.image_pair import ImagePair, MatchedPair, has_start
 from pages.lenses.two_images.pair_controls import Foreground
@@ -44,6 +44,8 @@ def draw(pair: ImagePair, row: DeltaGenerator) -> None:
     page.caption(
         captions.describe_matches(shown, layer, matched, other, before=before) + foreground.describe()
     )
+    describe = partial(captions.describe_measured_matches, layer=layer, said=pair.layers[layer].said)
+    image_sets.draw("matches", pair.subject.model, describe, "these two images")
     page.findings("two_images.match")
     page.drawers(
         "two_images.match",
