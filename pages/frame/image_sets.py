@@ -48,7 +48,7 @@ def describe_set(means: ImageMeans, noun: str = "image") -> str:
 
 def _measure(measure: str, model: LoadedModel, subject: str) -> ImageMeans | None:
     source = image_sets.choose_source(model.trained_on, model.preparation.in_chans)
-    count = image_sets.choose_count(model.preparation.image_size)
+    count = image_sets.choose_count(max(model.preparation.image_shape))
     key = ("image set", measure, model.digest, source, count)
     finished: ImageMeans | None = tasks.find_result(key)
     if finished is not None:

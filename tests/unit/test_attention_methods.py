@@ -91,7 +91,7 @@ def test_areas_and_the_words_about_them() -> None:
     lucky = [*noise, Score("One random order", 0.3, 0.55)]
     assert re.search(r"0\.20 .*0\.25 .*3 random", describe_scores([poor], lucky))
     unlucky = [*noise, Score("One random order", 0.6, 0.2)]  # far from the mean, on the other side
-    assert "Raw attention explains" in describe_scores([poor], unlucky)
+    assert "raw attention explains" in describe_scores([poor], unlucky)
     assert Score("Rollout", 0.7461, 0.3149).gap == pytest.approx(0.31 - 0.75)  # as the table shows all three
 
 

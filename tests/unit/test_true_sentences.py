@@ -17,6 +17,7 @@ from pages.studies.hybrid_training import CHECKPOINTS, build_courses
 from pages.studies.renderer import build
 from pages.studies.study import list_studies
 from vitviz.analysis.image_changes import ROBUSTNESS, Losses, collect_losses
+from vitviz.analysis.image_means import summarise_images
 from vitviz.analysis.norms import describe_gradient_shares, select_norms
 from vitviz.analysis.run_comparison import time_to_accuracy
 from vitviz.analysis.verdict import compare_family, judge_difference
@@ -123,8 +124,19 @@ def test_hybrid_and_vit_are_not_compared_across_schedules() -> None:
 
 
 def test_every_layer_s_distance_stands_beside_a_cnn_s() -> None:
-    text = describe_cnn_beside_heads(np.array([5.0, 9.0, 8.5]), np.array([2.0, 4.0]), 64)
-    assert "5.0, 9.0 and 8.5 px, largest in layer 2" in text
+    noise = np.random.default_rng(0).normal(0, 0.5, (3, 64))
+    noise -= noise.mean(axis=1, keepdims=True)
+    layers = summarise_images(
+        "digits", dict(zip("123", np.array([[5.0], [9.0], [8.95]]) + noise, strict=True))
+    )
+    text = describe_cnn_beside_heads(layers, np.array([2.0, 4.0]), 16)
+    assert (
+        "5.0, 9.0 and 8.9 px over 64 images, largest in layer 2 (9.0 px, 95\N{NO-BREAK SPACE}% interval"
+        in text
+    )
+    assert "; no difference shown to layer 3)" in text
+    few = summarise_images("digits", {"1": [5.0, 5.1], "2": [9.0, 9.1]})
+    assert "layer 2 (9.1 px; too few images for a verdict)" in describe_cnn_beside_heads(few, np.ones(2), 2)
 
 
 def test_the_lesson_s_effective_keys_are_measured() -> None:

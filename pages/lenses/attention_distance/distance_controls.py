@@ -11,6 +11,7 @@ from pages.lenses.attention_distance.distances import (
     SELECTED_IMAGE,
     HeadMeasure,
     ImageSet,
+    has_small_images,
     is_small,
     select_images,
 )
@@ -21,7 +22,7 @@ from vitviz.models.loaded_model import LoadedModel
 
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 MOST_GRADIENT_IMAGES = 16  # each layer takes a backward pass
-MOST_PHOTOS, PHOTO_PX = 32, 128  # 256 photos through a ViT-S at 224 px occupied a loaded server for 41 s
+MOST_PHOTOS = 32  # 256 photos through a ViT-S at 224 px occupied a loaded server for 41 s
 DEFAULT_COUNT, DEFAULT_COUNT_LARGE = 64, 4
 MEASURES = {"distance": "distance", "entropy": "entropy", "prefix": "prefix attention"}
 UNITS = {"distance": "px", "entropy": "bits", "prefix": "%"}
@@ -92,14 +93,14 @@ def _read_dataset(model: LoadedModel) -> str:
 
 
 def _read_count(model: LoadedModel, source: str, able: Abilities) -> int:
-    most = COUNTS[-1] if max(model.preparation.image_shape) < PHOTO_PX else MOST_PHOTOS
+    most = COUNTS[-1] if has_small_images(model) else MOST_PHOTOS
     most = min(most, MOST_GRADIENT_IMAGES) if able.receptive_field else most
     counts = [count for count in COUNTS if count <= most]
     count: int = widgets.select_slider(
         "attention_distance.count",
         "Image count",
         counts,
-        min(DEFAULT_COUNT if is_small(model) else DEFAULT_COUNT_LARGE, counts[-1]),
+        min(DEFAULT_COUNT if has_small_images(model) else DEFAULT_COUNT_LARGE, counts[-1]),
         help="The heads are measured on the first images of the test set.",
         why_not="Only for the test set's images." if source == SELECTED_IMAGE else None,
     )

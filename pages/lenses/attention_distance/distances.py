@@ -25,7 +25,7 @@ from vitviz.probe.image_sets import RANDOM_DRAWS, draw_untrained
 
 REACH_FUNCTIONS = (gradients.image_gradient_maps, gradients.mean_reach_px)
 SELECTED_IMAGE = "picture"  # takes the place of a dataset's name in a link
-SMALL_PX = 64
+SMALL_PX, PHOTO_PX = 64, 128
 CONTROL_IMAGES = 8  # with random weights the draws differ more than the images
 SMALL_TOKENS = 100  # larger models start with few images and without their training
 FEW_IMAGES = 4  # enough to tell whether a model's heads differ
@@ -173,7 +173,12 @@ def load_control(model: LoadedModel, images: ImageSet, measure: HeadMeasure) -> 
 
 def limit_control(model: LoadedModel, images: ImageSet) -> ImageSet:
     """Return the images on which random weights are measured."""
-    return replace(images, count=min(images.count, CONTROL_IMAGES if is_small(model) else 1))
+    return replace(images, count=min(images.count, CONTROL_IMAGES if has_small_images(model) else 1))
+
+
+def has_small_images(model: LoadedModel) -> bool:
+    """Return True if a set of images is measured within a second or so."""
+    return max(model.preparation.image_shape) < PHOTO_PX
 
 
 def is_small(model: LoadedModel) -> bool:
@@ -265,7 +270,10 @@ def load_recorded(
     pictures = default_pictures(choice.trained_on, choice.preparation.in_chans)
     if growth is None or images != ImageSet(pictures, growth.images) or measure != HeadMeasure():
         return None
-    recorded = [*map(HeadStatistics, growth.distance_px, growth.distance_sd)]
+    # Recorded deviations divide by the number of images; an interval needs one less.
+    deviations = growth.distance_sd * (growth.images / max(growth.images - 1, 1)) ** 0.5
+    half_widths = compute_half_width(1.0, growth.images) * deviations
+    recorded = [*map(HeadStatistics, growth.distance_px, half_widths, deviations)]
     moments = parameter_history.list_moments(growth)
     if not growth.is_shipped or step not in moments.steps:
         moments, place = moments.insert(step, parameter_history.get_epoch(choice, step), growth.is_shipped)
