@@ -217,8 +217,11 @@ def _describe_ties(leaders: tuple[str, ...], means: ImageMeans) -> str:
 
 def _scale_to_points(verdict: Verdict) -> Verdict:
     """Return the verdict on shares in percentage points."""
-    ends = [None if end is None else 100 * end for end in (verdict.low, verdict.high)]
-    return replace(verdict, estimate=100 * verdict.estimate, low=ends[0], high=ends[1])
+    low, high = (None if end is None else 100 * end for end in (verdict.low, verdict.high))
+    of_seeds, of_images, least = (100**2 * variance for variance in verdict.variances)
+    return replace(
+        verdict, estimate=100 * verdict.estimate, variances=(of_seeds, of_images, least), low=low, high=high
+    )
 
 
 def describe_effective_tokens(means: ImageMeans, layer: int, head: Head, tokens: int) -> str:
