@@ -136,9 +136,11 @@ def draw_figures(
             layers,
             fitted.shares(features).tolist(),
             row,
-            [accuracy.half_width for accuracy in accuracies],
-            fitted.head.share if fitted.head is not None and features == fitted.main_source else None,
-            _describe_sample(accuracies[0]),
+            errors=[accuracy.half_width for accuracy in accuracies],
+            head_value=fitted.head.share
+            if fitted.head is not None and features == fitted.main_source
+            else None,
+            sample=_describe_sample(accuracies[0]),
         )
         for row, (model, layers, fitted) in enumerate(zip(pair, titles, probes, strict=True))
         for features, accuracies in fitted.classes.items()
@@ -150,7 +152,7 @@ def draw_figures(
             layers,
             [place.share for place in fitted.places],
             row,
-            [place.half_width for place in fitted.places],
+            errors=[place.half_width for place in fitted.places],
             sample=_describe_sample(fitted.places[0]),
         )
         for row, (model, layers, fitted) in enumerate(zip(pair, titles, probes, strict=True))
