@@ -56,6 +56,8 @@ __all__ = [
     "to_dict",
 ]
 
+LARGEST_INPUT = 1e6  # publishers' prepared pixels are at most 255 / 0.2 = 1,275
+
 Interpolation = Literal["nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"]
 
 
@@ -94,6 +96,19 @@ class Preparation(ImageShape):
             raise ValueError(f"a drawn digit needs a square image_size, received {self.image_size!r}")
         if any(s <= 0 for s in self.std):
             raise ValueError(f"std must be positive, received {self.std!r}")
+        if (largest := self._largest_number()) > LARGEST_INPUT:
+            raise ValueError(
+                f"mean, std, pixel_range and the pixels that they prepare must be at most {LARGEST_INPUT:g}, because"
+                f" fp32 cannot hold what a model computes of larger ones, received {largest:.3g}"
+            )
+
+    def _largest_number(self) -> float:
+        """Return the largest absolute value of the numbers that prepare a pixel, and of black and white prepared."""
+        white = 255 / self.pixel_range
+        prepared = [
+            max(abs(mean), abs(white - mean)) / std for mean, std in zip(self.mean, self.std, strict=True)
+        ]
+        return max(*map(abs, self.mean), *self.std, self.pixel_range, *prepared)
 
     @property
     def in_chans(self) -> int:

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors.torch import save
 
 from tests.robustness.run_files import json_of, rezipped
 from vitviz import upload_limits
@@ -182,6 +184,13 @@ def test_int8_snapshots_are_refused(tmp_path: Path, finished: Run) -> None:
     assert load_checkpoint(snapshot).snapshots.keys() == {step}
     with pytest.raises(RunError, match="int8, which a run is not trained or resumed with"):
         import_run(tmp_path, rezipped(finished, **{f"snapshots__{step:08d}_st": snapshot}))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_int8_in_the_saved_state_is_refused(tmp_path: Path, finished: Run) -> None:
+    state = save({"weights": torch.zeros(4, dtype=torch.int8)}, metadata={"vitviz": "{}"})
+    with pytest.raises(RunError, match="saved state has int8 weights, which a run is not trained or resumed"):
+        import_run(tmp_path, rezipped(finished, resume_st=state))
     assert list(tmp_path.iterdir()) == []
 
 

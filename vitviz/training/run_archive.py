@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load as parse_tensors
 
@@ -245,9 +246,11 @@ def _check_resume(part: bytes) -> None:
             f"the header of the run's saved state has {size:,} bytes, the limit is {limits.RESUME_HEADER_BYTES:,}"
         )
     try:
-        parse_tensors(part)
+        tensors = parse_tensors(part)
     except (SafetensorError, ValueError, RuntimeError, KeyError) as error:
         raise RunError("the run's saved state is damaged") from error
+    if any(tensor.dtype == torch.int8 for tensor in tensors.values()):
+        raise RunError("the run's saved state has int8 weights, which a run is not trained or resumed with")
 
 
 def _status(files: dict[str, bytes], name: str) -> Status:

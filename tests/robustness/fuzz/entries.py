@@ -29,9 +29,11 @@ from tests.robustness.fuzz.watch import Entry
 from tests.unit.training_helpers import digits_run
 from vitviz.checkpoint_header import CheckpointError, read_header, take_step
 from vitviz.checkpoints import checkpoint_bytes, load_checkpoint
+from vitviz.config import ViTConfig
 from vitviz.data.dataset import DatasetError
 from vitviz.data.dataset_zip import load_zip
 from vitviz.data.image_decoding import ImageError, decode_image
+from vitviz.data.image_preprocessing import prepare
 from vitviz.data.image_worker import decode_in_worker
 from vitviz.lessons.lesson_file import read_lesson, write_lesson
 from vitviz.lessons.typed_tables import LessonError
@@ -39,6 +41,7 @@ from vitviz.models.formats import open_model
 from vitviz.models.pretrained_list import PretrainedError
 from vitviz.models.zoo import create_model
 from vitviz.pin import Pin
+from vitviz.torchvision_fix import import_torchvision
 from vitviz.training.atomic_files import write_status
 from vitviz.training.run_archive import export_run, import_run
 from vitviz.training.run_directory import Run, RunError, Status, is_id
@@ -55,6 +58,7 @@ NAMES = (
     "checkpoints",
     "weights",
     "engine",
+    "configs",
     "pins",
     "links",
     "commands",
@@ -225,6 +229,56 @@ def _engine(folder: Path) -> Entry:
 
 def _read_shipped(name: str) -> bytes:
     return (ROOT / "checkpoints" / f"{name}.safetensors").read_bytes()
+def _configs(folder: Path) -> Entry:
+    """The JSON files beside weights of timm and of transformers; a model that opens prepares an image, too."""
+    import_torchvision()  # that transformers needs
+    from transformers import ViTConfig as PublishedConfig
+    from transformers import ViTForImageClassification, ViTImageProcessor
+
+    published = PublishedConfig(
+        hidden_size=64, num_hidden_layers=1, num_attention_heads=2, image_size=16, patch_size=8
+    )
+    ours = ViTConfig(image_size=16, patch_size=8, embed_dim=96, depth=1, num_heads=3, num_classes=2)
+    statistics = {"mean": [0.5, 0.4, 0.3], "std": [0.2, 0.3, 0.4]}
+    timm = {
+        "architecture": "vit_tiny_patch16_224",
+        "num_classes": 2,
+        "pretrained_cfg": {
+            "input_size": [3, 16, 16],
+            "interpolation": "bicubic",
+            "crop_pct": 0.9,
+            **statistics,
+        },
+    }
+    weights = {
+        "timm": dict(create_model(ours, seed=0).state_dict()),
+        "transformers": dict(ViTForImageClassification(published).state_dict()),
+    }
+    files = {
+        "timm/config.json": json.dumps(timm),
+        "transformers/config.json": json.dumps(
+            {**published.to_dict(), "architectures": ["ViTForImageClassification"]}
+        ),
+        "transformers/preprocessor_config.json": ViTImageProcessor(
+            size={"height": 16, "width": 16}
+        ).to_json_string(),
+    }
+    for name, state in weights.items():
+        (folder / name).mkdir()
+        (folder / name / "model.safetensors").write_bytes(save(state))
+    image = np.zeros((20, 24, 3), np.uint8)
+
+    def take(data: bytes) -> None:
+        name, _, text = data.partition(b"\n")
+        place = name.decode("latin-1")
+        for path, whole in files.items():
+            (folder / path).write_bytes(text if path == place else whole.encode())
+        model = open_model(folder / place.partition("/")[0] if place in files else folder / "timm")
+        prepared = prepare(image, model.preparation)
+        assert np.isfinite(prepared.input).all()
+
+    seeds = [f"{name}\n{text}".encode() for name, text in files.items()]
+    return Entry("configs", seeds, take, (PretrainedError,))
 
 
 def _pins(folder: Path) -> Entry:
@@ -327,6 +381,7 @@ _MAKERS: dict[str, Callable[[Path], Entry]] = {
     "checkpoints": _checkpoints,
     "weights": _weights,
     "engine": _engine,
+    "configs": _configs,
     "pins": _pins,
     "links": links,
     "commands": _commands,

@@ -11,6 +11,8 @@ from tests.robustness import zip_traps
 
 NUMBERS = (
     b"1e999",
+    b"-1e308",
+    b"1e-300",
     b"-1",
     b"0",
     b"NaN",
