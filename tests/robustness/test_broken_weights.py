@@ -216,7 +216,7 @@ BROKEN: dict[str, tuple[Source, dict[str, object], str]] = {
         lambda: VIT | {"pos_embed": torch.zeros(1, 13, 64)},
         {},
         "a timm ViT was recognised, but its 13 positions are no square grid of patches, with 1 prefix tokens or"
-        " without; only square images are supported",
+        " without; state the size of its images, img_size=(height, width)",
     ),
     "heads that do not divide": (
         lambda: VIT,
