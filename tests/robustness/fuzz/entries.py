@@ -229,6 +229,8 @@ def _engine(folder: Path) -> Entry:
 
 def _read_shipped(name: str) -> bytes:
     return (ROOT / "checkpoints" / f"{name}.safetensors").read_bytes()
+
+
 def _configs(folder: Path) -> Entry:
     """The JSON files beside weights of timm and of transformers; a model that opens prepares an image, too."""
     import_torchvision()  # that transformers needs
