@@ -38,5 +38,6 @@ export async function readWeights(address) {
   const stored = globalThis.document?.querySelector(`script[data-weights="${CSS.escape(address)}"]`);
   if (stored) return inflate(stored.textContent);
   if (address.endsWith('.js')) return inflate(await runScript(address));
+  if (import.meta.url.startsWith('blob:')) throw new Error('this file does not hold the weights');
   return fetchBytes(`${import.meta.url.replace(/\/_stcore\/.*$/, '')}${address}`);
 }
