@@ -22,7 +22,7 @@ def publish(choice: ModelChoice, step: int) -> str:
 
     The address ends in a hash of the content, and only this session's runs keep the file.
     """
-    if not runs_in_browser(choice.config):
+    if choice.native is not None or not runs_in_browser(choice.config):
         return ""
     if SITE in st.session_state:
         raw = _pack(choice, step)

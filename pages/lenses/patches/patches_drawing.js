@@ -22,7 +22,8 @@ export const peak = (values) => values.reduce((m, v) => Math.max(m, Math.abs(v))
 
 export function drawMap(view) {
   const { patch: P, rows, cols, dim } = view.message.header;
-  const ctx = view.map.size(view.last.mapWidth, view.last.side);
+  const step = view.last.side / Math.max(rows, cols);
+  const ctx = view.map.size(cols * step, rows * step);
   const chosen = view.patchOf(view.active());
   const pinned = view.patchOf(view.pinned);
   const tokens = view.message.arrays.tokens.data;

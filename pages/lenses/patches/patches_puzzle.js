@@ -73,7 +73,7 @@ export default class PatchesPuzzle {
     const { patch: P, cols } = this.message.header;
     const rows = this.places.length / cols;
     const cell = this.side / Math.max(rows, cols);
-    const ctx = this.map.size(this.side, this.side);
+    const ctx = this.map.size(cols * cell, rows * cell);
     ctx.imageSmoothingEnabled = false;
     this.places.forEach((place, patch) => {
       const x0 = this.from[patch] % cols;
@@ -148,7 +148,6 @@ export default class PatchesPuzzle {
     this.side = message.width >= 640 ? Math.min(grown(560), message.width - 288) : Math.min(320, message.width);
     if (fresh) this.load(message.arrays);
     this.stop();
-    if (this.map.width !== this.side) this.map.size(this.side, this.side); // the bars take the remaining width
     const landed = () => {
       this.from = this.places;
     };

@@ -317,7 +317,7 @@ export default class PatchesStage {
     const right = wide ? width - left - 32 : width;
     this.layout.classList.toggle('pt-wide', wide);
     this.left.style.width = `${left}px`;
-    this.last.mapWidth = this.last.side = left;
+    this.last.side = left; // of the longer side
     this.last.rightWidth = right;
     // Grey: four images in a row. Colour: one large image and three columns of planes.
     const rows = header.channels;
