@@ -294,7 +294,9 @@ def _draw_answers(member: Membership, state: QuestionState, answer: Answer | Non
         _draw_chosen_patches(state, kind, answer)
     else:
         answered = None if answer == _ELSEWHERE else answer
-        st.html(_format_histogram(build_histogram(kind, state.tally, measured, answered), state.answers))
+        right = "measured" if measured is None or measured.is_measured else "correct"
+        bars = build_histogram(kind, state.tally, measured, answered)
+        st.html(_format_histogram(bars, state.answers, right))
     if measured is None:
         st.caption(f"{plural(state.answers, 'answer')} so far.")
         return
@@ -328,11 +330,11 @@ def _draw_chosen_patches(state: QuestionState, kind: Point, answer: Answer | Non
     )
 
 
-def _format_histogram(histogram: list[HistogramBar], answers: int) -> str:
+def _format_histogram(histogram: list[HistogramBar], answers: int, right: str) -> str:
     most = max([bar.count for bar in histogram] or [1]) or 1
     rows = []
     for bar in histogram:
-        marks = [mark for mark, applies in (("measured", bar.measured), ("yours", bar.own)) if applies]
+        marks = [mark for mark, applies in ((right, bar.measured), ("yours", bar.own)) if applies]
         name = escape(bar.label) + (f" ({', '.join(marks)})" if marks else "")
         css = ' class="found"' if bar.measured else ""
         rows.append(

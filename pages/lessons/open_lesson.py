@@ -212,6 +212,6 @@ def draw_card(name: str, lesson: Lesson) -> None:
         st.caption(" · ".join(facts))
         with st.container(horizontal=True):
             if progress is not None and begun and progress.stop > 1:
-                number = min(progress.stop, count)
+                number = progress.find_next(count)
                 draw_link(name, lesson, number, f"Resume at stop {number}", "resume")
             draw_link(name, lesson, 1, "Start over" if begun else "Start", "play_arrow")

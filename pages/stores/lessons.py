@@ -52,6 +52,10 @@ class Progress:
     done: set[int] = field(default_factory=set)
     answers: dict[int, StoredAnswer] = field(default_factory=dict)
 
+    def find_next(self, count: int) -> int:
+        """Return the first of `count` stops that is not done; the last one if all are."""
+        return next((stop for stop in range(1, count + 1) if stop not in self.done), count)
+
 
 @dataclass
 class Shelf:
@@ -92,7 +96,7 @@ def find_next_stop(user: UserSession, slugs: Collection[str]) -> tuple[str, Less
             continue
         progress = get_shelf(user).progress.get(name, Progress())
         if len(lesson.stops) not in progress.done:
-            return name, lesson, min(progress.stop, len(lesson.stops))
+            return name, lesson, progress.find_next(len(lesson.stops))
     return None
 
 

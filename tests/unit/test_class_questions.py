@@ -26,6 +26,7 @@ from vitviz.csv_table import csv_text
 from vitviz.lessons.lesson import Link
 from vitviz.lessons.measures import MEASURES
 from vitviz.lessons.question_kinds import (
+    CORRECT_ANSWER,
     Answer,
     AnswerKind,
     Arrange,
@@ -199,6 +200,8 @@ def test_how_the_class_did() -> None:
         "\N{NO-BREAK SPACE}", " "
     )
     assert near == "2 of 3 were close: within 10.0 points of the measured number."
+    own = MeasuredAnswer(0.5, "", label=CORRECT_ANSWER)
+    assert "measured" not in describe_answers(SHARE, {0.4: 1}, own)
 
 
 def test_answers_that_are_level_are_all_right_also_after_the_file() -> None:

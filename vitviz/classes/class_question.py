@@ -233,4 +233,5 @@ def describe_answers(kind: AnswerKind, tally: Mapping[float, int], measured: Mea
         return f"{right} of {answers} were exact."
     verb = "right" if kind.is_typed else "close"
     distance = kind.format_answer(kind.close_distance).replace("%", "points")
-    return f"{right} of {answers} were {verb}: within {distance} of the measured number."
+    number = "measured number" if measured.is_measured else "correct answer"
+    return f"{right} of {answers} were {verb}: within {distance} of the {number}."

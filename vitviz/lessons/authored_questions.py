@@ -5,6 +5,7 @@ from typing import Annotated
 
 from vitviz.lessons.formula_measures import MAX_GRID
 from vitviz.lessons.question_kinds import (
+    CORRECT_ANSWER,
     AnswerKind,
     Arrange,
     BaseMeasure,
@@ -34,7 +35,7 @@ class AuthoredMeasure(BaseMeasure):
         return None
 
     def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
-        return MeasuredAnswer(self._find_answer(subject), self.explanation, label="Correct answer")
+        return MeasuredAnswer(self._find_answer(subject), self.explanation, label=CORRECT_ANSWER)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,6 +30,7 @@ def check_name(name: str, text: str, table: Collection[str]) -> None:
 
 
 FloatArray = NDArray[np.floating[Any]]
+CORRECT_ANSWER = "Correct answer"  # label of an author's own answer
 CLOSE_SHARE = 0.1  # of a scale's length: a prediction within this distance of the measured number is close
 MAX_TEXT_ANSWER = 80  # characters
 Answer = float | str  # a text for `Write`, else a number
@@ -232,6 +233,11 @@ class MeasuredAnswer:
     cells: tuple[float, ...] = ()
     level: tuple[float, ...] = ()
     label: str = "Measured"
+
+    @property
+    def is_measured(self) -> bool:
+        """Return False for an author's own answer."""
+        return self.label != CORRECT_ANSWER
 
     @property
     def right(self) -> tuple[float, ...]:

@@ -323,7 +323,9 @@ def test_what_a_page_alone_computes_is_not_asked_of_the_class(teacher: AppTest) 
 
 def test_words_of_others_stay_text_in_the_histogram() -> None:
     html = class_question._format_histogram(
-        [HistogramBar("<img src=x onerror=alert(1)>", 2, measured=True), HistogramBar("b", 0, own=True)], 2
+        [HistogramBar("<img src=x onerror=alert(1)>", 2, measured=True), HistogramBar("b", 0, own=True)],
+        2,
+        "measured",
     )
     assert (
         "<img" not in html and "&lt;img src=x onerror=alert(1)&gt; (measured)" in html and "b (yours)" in html
