@@ -1,6 +1,7 @@
 // Run on every page: the session cookie, term descriptions, presentation mode and skip link.
 
 import { el } from '../../vitviz/browser/kit/dom.js';
+import { keepPicture } from './kept_picture.js';
 import { listenForKeys } from './keyboard.js';
 import { resumePresenting } from './presentation.js';
 import { explainTerms, setColours } from './glossary_terms.js';
@@ -74,6 +75,7 @@ export default function browser() {
     window.addEventListener('click', leaveStudy);
     resumePresenting();
     reloadIfBlank();
+    keepPicture();
   }
   addSkipLink();
   return ({ header, colors }) => {

@@ -1,0 +1,53 @@
+"""The old picture stays, dimmed, from a click in the menu until the next one is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from pages.frame import registry
+
+pytestmark = pytest.mark.browser
+Visit = Callable[..., Page]
+# Of every moment at which the page changes: whether a drawn view, or the copy of one, stands in the main column.
+WATCH = """() => {
+  window.seen = [];
+  const stands = () => {
+    const drawn = [...document.querySelectorAll('[data-testid=stMain] [data-testid=stElementContainer][data-drawn]')];
+    if (drawn.some((place) => place.clientHeight > 60)) return 'picture';
+    return document.querySelector('body > div[inert][aria-hidden=true]') ? 'copy' : 'nothing';
+  };
+  const look = () => {
+    if (window.seen.at(-1) !== stands()) window.seen.push(stands());
+    requestAnimationFrame(look);
+  };
+  requestAnimationFrame(look);
+}"""
+COPY = 'body > div[inert][aria-hidden="true"]'
+
+
+def go(page: Page, slug: str) -> None:
+    entry = registry.BY_SLUG[slug]
+    page.locator('[data-testid="stTopNavSection"]').filter(has_text=entry.group).first.click()
+    page.locator('[data-testid="stTopNavDropdownLink"]').get_by_text(entry.title, exact=True).click()
+    expect(page.locator("h1").first).to_have_text(entry.title)
+
+
+def test_no_frame_between_two_pages_is_without_a_picture(visit: Visit) -> None:
+    page = visit("positions?model=preset:vit_digits&image=digits:3")
+    page.locator('[data-component="similarity_view"][data-ready="true"]').wait_for()
+    page.evaluate(WATCH)
+    go(page, "block")
+    page.locator('[data-component="block_view"][data-ready="true"]').first.wait_for()
+    expect(page.locator(COPY)).to_have_count(0)
+    assert page.evaluate("window.seen") == ["picture", "copy", "picture"]
+
+
+def test_the_copy_of_a_page_goes_when_a_page_without_a_picture_has_come(visit: Visit) -> None:
+    page = visit("positions?model=preset:vit_digits&image=digits:3")
+    page.locator('[data-component="similarity_view"][data-ready="true"]').wait_for()
+    go(page, "lessons")
+    expect(page.locator(COPY)).to_have_count(0)
+    expect(page.get_by_role("heading", name="Lessons")).to_be_visible()
