@@ -22,6 +22,7 @@ class PageEntry:
     requires: the abilities without which a view cannot be drawn, separated by spaces, by the value of `SLUG.view`;
         '' is any other view.
     photo: True if it opens on a photo with the shipped photo model, where somebody lands on it first.
+    class_views: its views about classes, which open on `default`: the photo model has none.
     default: the checkpoint that it opens on else, where somebody lands on it first.
     images: the image that it opens on with that model, by the value of `SLUG.view`; '' is any other view.
     sidebar: False if the page uses no selection.
@@ -39,6 +40,7 @@ class PageEntry:
     drawn_by: tuple[str, ...] = ()
     requires: Mapping[str, str] = field(default_factory=dict, hash=False)
     photo: bool = False
+    class_views: tuple[str, ...] = ()
     default: str = ""
     images: Mapping[str, str] = field(default_factory=dict, hash=False)
     sidebar: bool = True
@@ -53,7 +55,7 @@ def _read_entries() -> Iterator[PageEntry]:
     """Read the entries whose script is there."""
     tables = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
     for slug, table in tables.items():
-        lists = {name: tuple(table.get(name, ())) for name in ("parts", "drawn_by")}
+        lists = {name: tuple(table.get(name, ())) for name in ("parts", "drawn_by", "class_views")}
         entry = PageEntry(slug=slug, **(table | lists))
         if (_ROOT / entry.folder / "page.py").is_file():
             yield entry

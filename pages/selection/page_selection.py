@@ -57,7 +57,8 @@ def find_default_model(entry: PageEntry, choices: Mapping[str, ModelChoice]) -> 
     image = st.session_state.get(session_keys.INCOMING, {}).get(
         "image", session_keys.get_control_values().get("image")
     )
-    keys = [PHOTO_MODEL] if entry.photo else []
+    is_about_classes = bool(_read_of_view(entry, dict.fromkeys(entry.class_views, "yes")))
+    keys = [PHOTO_MODEL] if entry.photo and not is_about_classes else []
     keys += [f"checkpoint:{entry.default}"] if entry.default else []
     if isinstance(image, str) and image_picker.image_exists(image):
         keys = _list_suited(image, keys)

@@ -46,6 +46,21 @@ def test_pages_open_on_a_photo_with_the_photo_model(open_app: OpenApp, shipped: 
         assert (said(app, "attention.layer"), said(app, "attention.head")) == ("10", "5")
 
 
+@pytest.mark.parametrize("view", registry.BY_SLUG["attention"].class_views)
+def test_a_view_about_classes_opens_on_a_model_with_classes(
+    open_app: OpenApp, shipped: Path, view: str
+) -> None:
+    app = open_app(registry.BY_SLUG["attention"].path, **{"attention.view": view})
+    assert (said(app, "model"), said(app, "image")) == ("checkpoint:cifar10_vit", "cifar10-few:134")
+    assert not any("no classifier head" in info.value for info in app.main.info)
+
+
+def test_a_chosen_model_without_classes_keeps_its_reason(open_app: OpenApp, shipped: Path) -> None:
+    app = open_app(registry.BY_SLUG["attention"].path, model=PHOTO, **{"attention.view": "methods"})
+    texts = [*app.main.info, *app.main.caption]
+    assert said(app, "model") == PHOTO and any("no classifier head" in text.value for text in texts)
+
+
 def test_without_the_photo_model_they_open_on_their_other_default(open_app: OpenApp, shipped: Path) -> None:
     (shipped / f"{SHIPPED}.safetensors").unlink()
     app = open_app(registry.BY_SLUG["attention"].path)
