@@ -11,6 +11,7 @@ const ELEMENT = '[data-testid="stElementContainer"]';
 const RUNNING = '[data-test-script-state="running"], [data-test-script-state="rerunRequested"]';
 const ACTION_MS = 5000; // after a click or key: polls, too, replace views
 const LONGEST_MS = 8000; // of a copy, if nothing is ever drawn
+const TITLE = 'h1';
 const LOOK_MS = 100;
 const SILENT_MS = 500; // in which the next page's run begins
 const LEAST_PX = 60; // height of a view that counts as a picture
@@ -55,22 +56,17 @@ const listOpen = (main) =>
   );
 const isDrawn = (view) => view.closest(ELEMENT)?.dataset.drawn === 'true';
 
-/** Return [parent, nodes] of the parent that lost most nodes, if a drawn view is among them or the page was left. */
+/** Return [parent, nodes] of the parent that lost most nodes, if the page was left: its title is gone, too. */
 function findRemoved(records) {
   const groups = new Map();
   for (const { target, removedNodes } of records)
     for (const node of target.closest(BLOCK) ? removedNodes : [])
       if (node.nodeType === Node.ELEMENT_NODE && !node.isConnected)
         groups.set(target, [...(groups.get(target) ?? []), node]);
-  const holds =
-    (selects) =>
-    ([, nodes]) =>
-      nodes.some((node) => selects(node));
   const size = ([, nodes]) => nodes.reduce((sum, node) => sum + node.querySelectorAll('*').length, 0);
   const found = [...groups].sort((first, second) => size(second) - size(first));
-  const picture = found.find(holds((node) => views(node).some(isDrawn)));
-  const isLeft = found.some(holds((node) => node.matches('h1') || node.querySelector('h1')));
-  return picture ?? (isLeft && !copy ? found[0] : null);
+  const isLeft = found.some(([, nodes]) => nodes.some((node) => node.matches(TITLE) || node.querySelector(TITLE)));
+  return isLeft ? found[0] : null;
 }
 
 /** Return `nodes` in shallow copies of their ancestors: rules name them. Those around the page's block have no box. */
@@ -142,6 +138,8 @@ function uncover() {
     copy.node.style.clipPath = `inset(${Math.max(0, start)}px 0 0 0)`;
     return;
   }
+  const title = main.querySelector(TITLE)?.getBoundingClientRect();
+  if (title) copy.node.style.clipPath = `inset(${Math.max(0, title.bottom - top)}px 0 0 0)`;
   const isRunning = Boolean(document.querySelector(RUNNING));
   copy.ran ||= isRunning;
   if (!isRunning && (copy.ran || performance.now() - copy.since > SILENT_MS)) drop(); // a page without a picture
@@ -165,7 +163,7 @@ export function keepPicture() {
     if (performance.now() - acted > ACTION_MS) return;
     const removed = findRemoved(records);
     const main = document.querySelector(MAIN);
-    if (removed && main && !listOpen(main).some(isDrawn)) show(removed);
+    if (removed && main && !copy && !listOpen(main).some(isDrawn)) show(removed);
   });
   watch.observe(document.getElementById('root'), {
     childList: true,
