@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from websockets.exceptions import ConnectionClosed
@@ -207,6 +208,34 @@ class Echo(BaseHTTPRequestHandler):
     do_PUT = do_GET
 
     def log_message(self, *_: object) -> None: ...
+
+
+class Busy(Echo):
+    """Answer health checks late, as a process whose pages compute does."""
+
+    checks: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        if self.path.endswith("/health"):
+            self.checks.append(self.path)
+            time.sleep(2)
+        super().do_GET()
+
+
+def test_a_process_that_is_busy_for_seconds_is_not_taken_for_dead(tmp_path: Path) -> None:
+    app = ThreadingHTTPServer(("127.0.0.1", 0), Busy)
+    threading.Thread(target=app.serve_forever, daemon=True).start()
+    port = free_port()
+    proxy = start_proxy(port, app.server_port, app.server_port, tmp_path / "proxy.log", "/vitviz")
+    try:
+        while len(Busy.checks) < 8:  # four of each server
+            assert status(port, "/vitviz/") == 200
+            time.sleep(0.1)
+        assert "DOWN" not in (tmp_path / "proxy.log").read_text()
+    finally:
+        stop_server(proxy)
+        app.shutdown()
+        app.server_close()
 
 
 @pytest.fixture
