@@ -13,6 +13,7 @@ import sys
 import zipfile
 from dataclasses import replace
 from importlib.util import find_spec
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,9 @@ sys.path[:0] = [str(ROOT), str(ROOT / "checkpoints")]
 
 from make_dinov2_small_saliency import MEMBER, read_encoder  # noqa: E402
 
+from vitviz.analysis.attention import fuse_heads, rank_correlation, readout_row  # noqa: E402
+from vitviz.analysis.explanation_methods import discard_lowest  # noqa: E402
+from vitviz.analysis.faithfulness import area, blank_patches, create_schedule  # noqa: E402
 from vitviz.analysis.filters import principal_components  # noqa: E402
 from vitviz.checkpoints import load_checkpoint, open_model  # noqa: E402
 from vitviz.config import SwinConfig  # noqa: E402
@@ -258,6 +262,78 @@ def measure_antialias(model: VisionTransformer, photos: list[NDArray[np.uint8]],
     )
 
 
+# Rows 4 and 4a: variants of rollout
+
+FUSIONS, DISCARDS, ROLLED_IMAGES, STEPS = ("mean", "max"), (0.0, 0.9), 200, 8
+
+
+def list_variants(depth: int) -> list[tuple[str, float, bool, int]]:
+    """Return (fusion, share discarded, rows renormalised, first layer from 1) of all sixteen variants."""
+    return [
+        (fusion, discard, renormalised, first)
+        for fusion in FUSIONS
+        for discard in DISCARDS
+        for renormalised in (True, False)
+        for first in (1, depth // 2 + 1)
+    ]
+
+
+def roll_out(
+    attn: Array, variant: tuple[str, float, bool, int], prefix: tuple[str, ...], readout: str
+) -> Array:
+    """Return the readout's row over patches of one image's rollout; attn (depth, heads, T, T)."""
+    fusion, discard, renormalised, first = variant
+    flow = np.eye(attn.shape[-1])
+    for layer in attn[first - 1 :]:
+        fused = discard_lowest(fuse_heads(layer.astype(np.float64), fusion), discard, len(prefix))  # type: ignore[arg-type]
+        step = 0.5 * fused + 0.5 * np.eye(len(flow))
+        flow = (step / step.sum(axis=-1, keepdims=True) if renormalised else step) @ flow
+    return readout_row(flow, prefix, readout)
+
+
+def measure_rollouts(name: str) -> Array:
+    """Print row 4 or 4a of one model: areas of deletion and insertion of all variants; return the deletion areas."""
+    loaded = open_model(CHECKPOINTS / f"{name}.safetensors")
+    inputs = read_test_images(loaded)[0][:ROLLED_IMAGES]
+    layout = loaded.layout(*inputs.shape[-2:])
+    variants, readout = list_variants(loaded.vit.config.depth), loaded.vit.config.readout
+    areas = np.zeros((2, len(variants), len(inputs)))
+    for number, image in enumerate(inputs):
+        logits, records = loaded.model(image[None], record=("blocks.*.attn",))
+        attn = torch.stack([records[f"blocks.{n}.attn"][0] for n in range(loaded.vit.config.depth)]).numpy()
+        target = int(logits.argmax())
+        plans = [
+            create_schedule(roll_out(attn, variant, layout.prefix, readout), STEPS) for variant in variants
+        ]
+        shown = np.concatenate([np.concatenate([plan.deletion, plan.insertion]) for plan in plans])
+        blanked = torch.from_numpy(blank_patches(image.numpy(), shown, layout.grid))
+        chances = compute_logits(loaded.model, blanked).softmax(dim=1)[:, target].numpy()
+        curves = chances.reshape(len(variants), 2, STEPS + 1)
+        for index, plan in enumerate(plans):
+            areas[:, index, number] = [area(plan.fraction, curve) for curve in curves[index]]
+    order = areas[0].mean(axis=1).argsort()
+    for index in order:
+        fusion, discard, renormalised, first = variants[index]
+        print(
+            f"4: {name}: {fusion}, discard {discard}, {'' if renormalised else 'not '}renormalised, from layer {first}:"
+            f" deletion {bootstrap(areas[0, index])}, insertion {bootstrap(areas[1, index])};"
+            f" deletion above the best's {bootstrap(areas[0, index] - areas[0, order[0]])}"
+        )
+    deletion: Array = areas[0].mean(axis=1)
+    by_insertion = rank_correlation(deletion, -areas[1].mean(axis=1))
+    print(f"4: {name}: rank correlation of the orders by deletion and by insertion {by_insertion:.2f}")
+    return deletion
+
+
+def measure_all_rollouts() -> None:
+    """Print rows 4 and 4a."""
+    names = ("cifar10_vit", "cifar10_deit_soft", "cifar10_hybrid")
+    deletion = {name: measure_rollouts(name) for name in names}
+    for first, second in combinations(names, 2):
+        rank = rank_correlation(deletion[first], deletion[second])
+        print(f"4a: {first} and {second}: rank correlation of the variants' orders {rank:.2f}")
+
+
 # Rows 6 to 8b: the models of CIFAR-10
 
 
@@ -371,6 +447,7 @@ def main() -> None:
     measure_shuffled_cls(loaded, inputs, labels, before)
     measure_quantised(loaded, inputs, labels, before)
     measure_swin()
+    measure_all_rollouts()
     for row, name in (("1", "cifar10_vit"), ("1a", "cifar10_vit_p8")):
         measure_filters(row, name)
     if len(sys.argv) > 1:
