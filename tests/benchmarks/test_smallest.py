@@ -45,6 +45,7 @@ IN_BROWSER = {
     "first_look": "--small",
     "first_paint": "--small",
     "first_screen": "--small",
+    "kept_picture": "--fresh --pages lessons",
     "layout_shift": "--pages lessons",
     "live_updates": "--small",
     "message_bytes": "--small",
