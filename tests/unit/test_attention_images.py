@@ -88,6 +88,20 @@ def test_a_small_picture_is_kept_larger_by_a_whole_number() -> None:
     np.testing.assert_array_equal(kept, small.repeat(35, axis=0).repeat(35, axis=1))
 
 
+def test_an_image_that_is_not_square_keeps_its_proportions() -> None:
+    wide = PHOTO[:20, :40]
+    assert own_size(wide) == 1120
+    image = attention_image(wide, np.eye(8)[5], (2, 4), Drawn("mask", share=0.5, opacity=1.0))
+    assert image.shape == (560, 1120, 3)  # 28 times as large
+    changed = np.where((image != wide.repeat(28, axis=0).repeat(28, axis=1)).any(axis=2))
+    kept = image[280:, 280:560]  # the sixth patch: second row, second column
+    np.testing.assert_array_equal(kept, wide[10:, 10:20].repeat(28, axis=0).repeat(28, axis=1))
+    assert len(changed[0]) and image[:280].max() == 0
+    page = sheet([image, image], ["a", "b"], 2)
+    assert page.shape == (560 + 28 + 2 * 8, 2 * 1120 + 3 * 8, 3)
+    assert veiled_image(wide, (0,), (2, 4)).shape == (560, 1120, 3)
+
+
 def test_a_veil_covers_its_patches_alone() -> None:
     image = veiled_image(PHOTO[:300, :300], (0, 8), (3, 3))
     assert (image[:100, :100] == 128).all() and (image[200:, 200:] == 128).all()

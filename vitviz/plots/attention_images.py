@@ -42,25 +42,29 @@ class Drawn:
 
 
 def own_size(image: Uint8) -> int:
-    """Return the side in px of an image file: the image's own, or a whole multiple near `LEAST_PX`."""
-    side = int(image.shape[0])
-    return side if side >= SMALL_PX else side * max(1, LEAST_PX // side)
+    """Return the width in px of an image file: the image's own, or a whole multiple that brings its longer side near
+    `LEAST_PX`.
+    """
+    side = max(image.shape[:2])
+    return int(image.shape[1]) * (1 if side >= SMALL_PX else max(1, LEAST_PX // side))
 
 
-def _stretch(values: FloatArray, size_px: int, smooth: bool) -> NDArray[np.float32]:
+def _stretch(values: FloatArray, base: NDArray[np.float32], smooth: bool) -> NDArray[np.float32]:
+    """Return one value per pixel of the image, (H, W, 1)."""
     resample = Image.Resampling.BILINEAR if smooth else Image.Resampling.NEAREST
-    image = Image.fromarray(values.astype(np.float32)).resize((size_px, size_px), resample)
-    return np.clip(np.asarray(image, dtype=np.float32), 0, 1)
+    image = Image.fromarray(values.astype(np.float32)).resize((base.shape[1], base.shape[0]), resample)
+    return np.clip(np.asarray(image, dtype=np.float32), 0, 1)[..., None]
 
 
-def _resize(picture: Uint8, size_px: int) -> NDArray[np.float32]:
-    """Resize an image, with hard edges if it is small."""
-    if picture.shape[0] == size_px:
+def _resize(picture: Uint8, width_px: int) -> NDArray[np.float32]:
+    """Resize an image in its proportions, with hard edges if it is small."""
+    height, width = picture.shape[:2]
+    if width == width_px:
         return picture.astype(np.float32)
-    small = picture.shape[0] < SMALL_PX
     image = Image.fromarray(np.ascontiguousarray(picture))
-    resample = Image.Resampling.NEAREST if small else Image.Resampling.BICUBIC
-    return np.asarray(image.resize((size_px, size_px), resample), dtype=np.float32)
+    resample = Image.Resampling.NEAREST if max(height, width) < SMALL_PX else Image.Resampling.BICUBIC
+    size = (width_px, max(1, round(height * width_px / width)))
+    return np.asarray(image.resize(size, resample), dtype=np.float32)
 
 
 def attention_image(
@@ -73,15 +77,15 @@ def attention_image(
     top: float | None = None,
     query: tuple[int, int] | None = None,
 ) -> Uint8:
-    """Return the image with one map over it, (size_px, size_px, 3).
+    """Return the image with one map over it, (height, size_px, 3) in the image's proportions.
 
     An overlay that is not grey is the image itself, pixel for pixel, wherever the map is zero:
     out = image + opacity (w / top) (accent - image).
 
     Args:
-        image: (S, S, 3) uint8.
+        image: (H, W, 3) uint8.
         weights: (patches,).
-        size_px: None: `own_size`.
+        size_px: the width; None: `own_size`.
         top: the weight in full colour; None: the map's own largest.
         query: (row, col) to outline.
     """
@@ -91,7 +95,7 @@ def attention_image(
     masked = drawn.style == "mask"
     if masked:
         level = kept_by_mass(weights, drawn.share).astype(np.float32)
-    level = _stretch(level.reshape(grid), len(base), drawn.smooth and not masked)[..., None]
+    level = _stretch(level.reshape(grid), base, drawn.smooth and not masked)
     image = Image.fromarray(np.clip(_blend_map(base, level, drawn), 0, 255).astype(np.uint8))
     if query is not None:
         _outline(image, query, grid, drawn.mode)
@@ -101,7 +105,7 @@ def attention_image(
 def _blend_map(
     base: NDArray[np.float32], level: NDArray[np.float32], drawn: Drawn
 ) -> NDArray[np.floating[Any]]:
-    """Blend a map (S, S, 1) in [0, 1] over an image (S, S, 3), in one of four styles."""
+    """Blend a map (H, W, 1) in [0, 1] over an image (H, W, 3), in one of four styles."""
     if drawn.style == "heat":
         table = np.stack([_rgb(ramp(SEQUENTIAL, i / 255)) for i in range(256)])
         return np.asarray(table[np.round(255 * level[..., 0]).astype(np.int64)])
@@ -122,7 +126,7 @@ def veiled_image(image: Uint8, patches: Sequence[int], grid: tuple[int, int]) ->
     base = _resize(image, own_size(image))
     left_out = np.zeros(grid[0] * grid[1], dtype=np.float32)
     left_out[list(patches)] = 1
-    veil = _stretch(left_out.reshape(grid), len(base), smooth=False)[..., None]
+    veil = _stretch(left_out.reshape(grid), base, smooth=False)
     return np.asarray(np.where(veil > 0, VEIL, base), dtype=np.uint8)
 
 
@@ -137,20 +141,20 @@ def _outline(image: Image.Image, query: tuple[int, int], grid: tuple[int, int], 
 
 def sheet(images: Sequence[Uint8], labels: Sequence[str], columns: int, mode: Mode = "light") -> Uint8:
     """Return images of one size in rows, each with its label below."""
-    side = images[0].shape[0]
+    height, width = images[0].shape[:2]
     rows = -(-len(images) // columns)
     palette = PALETTES[mode]
     page = Image.new(
         "RGB",
-        (columns * (side + GUTTER_PX) + GUTTER_PX, rows * (side + LABEL_PX + GUTTER_PX) + GUTTER_PX),
+        (columns * (width + GUTTER_PX) + GUTTER_PX, rows * (height + LABEL_PX + GUTTER_PX) + GUTTER_PX),
         palette.paper,
     )
     draw = ImageDraw.Draw(page)
     for i, (image, label) in enumerate(zip(images, labels, strict=True)):
-        left = GUTTER_PX + (i % columns) * (side + GUTTER_PX)
-        top = GUTTER_PX + (i // columns) * (side + LABEL_PX + GUTTER_PX)
+        left = GUTTER_PX + (i % columns) * (width + GUTTER_PX)
+        top = GUTTER_PX + (i // columns) * (height + LABEL_PX + GUTTER_PX)
         page.paste(Image.fromarray(image), (left, top))
-        draw.text((left, top + side + 6), label, fill=palette.ink, font_size=16)
+        draw.text((left, top + height + 6), label, fill=palette.ink, font_size=16)
     return np.asarray(page)
 
 

@@ -149,12 +149,12 @@ def _read_direction_and_style() -> tuple[Direction, Style]:
 
 def read_background(subject: CapturedSubject, *, maps: bool = True) -> BackgroundControls:
     """Draw the toggles of the background; without `maps`, those about maps are disabled."""
-    side = subject.prepared.shown.shape[0]
+    rows_px, cols_px = subject.prepared.shown.shape[:2]
     same = np.array_equal(subject.ground(seen=False).pixels, subject.prepared.shown)
     seen = widgets.toggle(
         "attention.seen",
         "Show model input",
-        help=f"Shows the image at the model's {side} × {side} px instead of the original crop.",
+        help=f"Shows the image at the model's {rows_px} × {cols_px} px instead of the original crop.",
         why_not=SAME_IMAGE if same else None,
     )
     no_maps = None if maps else "Disabled: this view has no attention maps."
