@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pages.which_model import scoreboard
-from vitviz.analysis.probes import place_probe
+from vitviz.analysis.probes import SPLITS, place_probe
 from vitviz.analysis.receptive_fields import block_fields
 from vitviz.analysis.study_numbers import Numbers, read_numbers
 from vitviz.analysis.verdict import compare, compare_family
@@ -143,7 +143,8 @@ def test_claims_are_corrected_by_what_was_measured() -> None:
     inputs = prepare_batch(few_dataset().test_images[:96], model.preparation)
     layers = [[layer.places for layer in batch] for batch in stream_layer_outputs(model, inputs, 32)]
     maps = [np.concatenate([batch[place] for batch in layers]) for place in (0, -1)]
-    first, last = (place_probe(grids[32:], grids[:32]) for grids in maps)
+    first, last = (place_probe(grids).share for grids in maps)
+    assert SPLITS == 10
     assert f"R² {first:.2f} at the input and {last:.2f} after" in read_row("A ViT has no positional")[1]
     student = as_vit(read_checkpoint("cifar10_deit_soft").config)
     assert (student.dropout, student.attention_dropout, student.drop_path) == (0, 0, 0.05)
