@@ -30,6 +30,7 @@ CLASSES = {
     "dinov2_with_registers": "Dinov2WithRegistersConfig",
     "dinov3_vit": "DINOv3ViTConfig",
     "swin": "SwinConfig",
+    "swinv2": "Swinv2Config",
     "clip_vision_model": "CLIPVisionConfig",
     "siglip_vision_model": "SiglipVisionConfig",
 }

@@ -372,6 +372,16 @@ def hf_swin(draw: Draw, folder: Path) -> Peer:
     return saved(hf("SwinForImageClassification")(config), folder, side, draw)
 
 
+def hf_swin_v2(draw: Draw, folder: Path) -> Peer:
+    shape = swin_shape(draw) | {"mlp_ratio": draw.choice([1.0, 2.5])}
+    stages = len(shape["depths"])
+    side = shape["patch_size"] * shape["window_size"] * 2 ** (stages - 1) * draw.choice([1, 2])
+    shape |= {"depths": list(shape["depths"]), "num_heads": list(shape["num_heads"])}
+    shape["pretrained_window_sizes"] = [draw.choice([0, 6])] * stages
+    config = hf("Swinv2Config")(image_size=side, num_labels=5, **shape)
+    return saved(hf("Swinv2ForImageClassification")(config), folder, side, draw)
+
+
 def hf_clip(draw: Draw, folder: Path) -> Peer:
     config, side = hf_config(draw, projection_dim=6, hidden_act=draw.choice(["gelu", "quick_gelu"]))
     if draw.random() < 0.5:
@@ -435,6 +445,7 @@ FAMILIES: dict[str, Callable[[Draw, Path], Peer]] = {
         hf_dinov2,
         hf_dinov3,
         hf_swin,
+        hf_swin_v2,
         hf_clip,
         hf_siglip,
         torchvision_vit,

@@ -26,6 +26,7 @@ _OF_MODEL_TYPES = {  # the processor that transformers opens for a model type, w
     "dinov2_with_registers": "Bit",
     "dinov3_vit": "DINOv3ViT",
     "swin": "ViT",
+    "swinv2": "ViT",
     "clip": "CLIP",
     "clip_vision_model": "CLIP",
     "siglip": "Siglip",

@@ -1,4 +1,4 @@
-"""transformers' checkpoints: ViT, DeiT, DINOv2 and DINOv3 ViT, Swin, and the image sides of CLIP and SigLIP."""
+"""transformers' checkpoints: ViT, DeiT, DINOv2 and DINOv3 ViT, Swin, Swin V2, and the image sides of CLIP and SigLIP."""
 
 from vitviz.config import SwinConfig, ViTConfig
 from vitviz.models.formats.checkpoint_settings import Settings
@@ -162,8 +162,8 @@ DINOV3 = Format(
 )
 SWIN = Format(
     "a transformers Swin",
-    _PREFIX + r"(?:swin\.)?encoder\.layers\.0\.blocks\.0\.layernorm_before\.weight$",
-    lambda state: translate_swin(rename(state, ((r"^swin\.", ""),))),
+    _PREFIX + r"(?:swin(?:v2)?\.)?encoder\.layers\.0\.blocks\.0\.layernorm_before\.weight$",
+    lambda state: translate_swin(rename(state, ((r"^swin(?:v2)?\.", ""),))),
     describe_transformers_swin,
     needs=r"(?:^|\.)embeddings\.patch_embeddings\.projection\.weight$",
 )
