@@ -32,7 +32,7 @@ from vitviz.probe.capture import (
     window_attention_distances,
 )
 from vitviz.probe.explanation_maps import Recipe, method_maps_of
-from vitviz.probe.explorer_layers import AttentionLayer, capture_layers, describe_scene
+from vitviz.probe.explorer_layers import AttentionLayer, capture_layers, capture_pool, describe_scene
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -103,7 +103,8 @@ class View:
         Args:
             layer: index of the layer.
             head: index of the head, or 'mean', 'max' or 'min' over the heads.
-            query: 'cls', 'dist' or 'reg1'; a patch as (row, col); a token's index; None for [CLS], or the centre.
+            query: 'cls', 'dist' or 'reg1'; a patch as (row, col); a token's index; None for [CLS], or the centre;
+                'pool' for the learned query that pools all tokens after the last layer, as in SigLIP.
 
         Raises:
             ValueError: if the model has no attention over patches, or no such layer, head or token.
@@ -302,6 +303,8 @@ class View:
 
     def _weights(self, layer: int, query: Query) -> tuple[FloatArray, TokenLayout]:
         """Return a query's weights in every head of a layer, (heads, tokens), and the layer's tokens."""
+        if isinstance(query, str) and query == "pool":
+            return capture_pool(self.model, self.layout, self.prepared.input), self.layout
         index = _find_index("layer", layer, len(self._layers))
         layout = layout_of_layer(self.model.config, self.layout, index + 1)
         token, rows = self._find_token(query, layout), self._layers[index].rows

@@ -547,11 +547,6 @@ REFUSED = {  # transformers' own models of other families -> their one sentence
         SMALL | {"use_relative_position_bias": True},
         "this is a BEiT: it adds a relative position bias in every block",
     ),
-    "Swinv2ForImageClassification": (
-        "Swinv2Config",
-        {"image_size": 32, "embed_dim": 8, "depths": [1, 1], "num_heads": [1, 2], "window_size": 4},
-        "this is a Swin V2 in other names than timm's: ",
-    ),
     "ConvNextForImageClassification": (
         "ConvNextConfig",
         {"hidden_sizes": [4, 8], "depths": [1, 1], "num_stages": 2},

@@ -7,6 +7,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import parity_peers as peers
 import pytest
 import torch
@@ -87,6 +88,25 @@ def test_a_simple_vit_of_vit_pytorch_is_verified_at_its_own_size(heads: int, per
 def test_other_pooling_is_refused_by_its_name(pool: str) -> None:
     with pytest.raises(PretrainedError, match=f"global_pool '{pool}'"):
         vitviz.load(timm_vit(global_pool=pool))
+
+
+def test_the_pooling_query_of_siglip_attends_as_its_publishers() -> None:
+    from test_formats import hf
+
+    shape = {"hidden_size": 24, "num_hidden_layers": 2, "intermediate_size": 32, "num_attention_heads": 3}
+    model = shake(hf("SiglipVisionModel")(hf("SiglipVisionConfig")(**shape, image_size=32, patch_size=8)), 3)
+    view = vitviz.inspect(
+        vitviz.load(model), np.random.default_rng(0).integers(0, 255, (32, 32, 3), np.uint8)
+    )
+    hidden = model(torch.tensor(view.prepared.input)[None]).last_hidden_state
+    head = getattr(model, "vision_model", model).head
+    _, expected = head.attention(head.probe, hidden, hidden, average_attn_weights=False)
+    for number in range(3):
+        weights = view.attention(head=number, query="pool")
+        assert weights.shape == (4, 4) and weights.sum() == pytest.approx(1, abs=1e-5)
+        np.testing.assert_allclose(weights.ravel(), expected[0, number, 0].detach(), atol=1e-5)
+    with pytest.raises(ValueError, match="only a model with attention pooling, such as SigLIP"):
+        vitviz.inspect(vitviz.load(timm_vit()), np.zeros((24, 24), np.uint8)).attention(query="pool")
 
 
 def test_a_module_that_computes_something_else_is_refused_by_its_first_block() -> None:

@@ -36,6 +36,18 @@ def capture_layers(model: LoadedModel, image: NDArray[np.float32]) -> list[Atten
     return [AttentionLayer(f"blocks.{index}", heads) for index, heads in enumerate(attention)]
 
 
+def capture_pool(model: LoadedModel, layout: TokenLayout, image: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the attention of attention pooling's learned query over all tokens, (heads, tokens); unread ones have 0.
+
+    Raises:
+        ValueError: if the model pools in another way.
+    """
+    if getattr(model.config, "readout", "") != "map":
+        raise ValueError("only a model with attention pooling, such as SigLIP, has a pooling query")
+    weights = capture(model.model, image[None], ("pool.attn",))["pool.attn"][0, :, 0]
+    return np.pad(weights, ((0, 0), (layout.num_tokens - weights.shape[1], 0)))
+
+
 def read_windows(config: SwinConfig, records: Capture) -> list[tuple[str, WindowRows]]:
     """Return a Swin's blocks from a capture of `WINDOWS`: name such as 'layers.0.blocks.1' and rows on its grid."""
     names = [layer.record for layer in list_layers(config)[1:]]

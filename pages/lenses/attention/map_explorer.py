@@ -26,10 +26,11 @@ from vitviz.analysis.image_means import ImageMeans
 from vitviz.lessons import lesson, model_measures
 from vitviz.models import layers, swin, token_layout
 from vitviz.models.abilities import as_swin
+from vitviz.plots.attention_images import attention_image, png, sheet
 from vitviz.plots.attention_message import Head, encode_layer
 from vitviz.plots.blob import pack
-from vitviz.probe.explorer_layers import describe_scene
-from vitviz.text import parse_int, plain
+from vitviz.probe.explorer_layers import capture_pool, describe_scene
+from vitviz.text import parse_int, percent, plain, plural
 
 _live = register(__file__, "map_live")
 _RECORD = re.compile(r"blocks\.([0-9]{1,3})\.attn")
@@ -39,6 +40,7 @@ MOST_CLASSES = 5  # of the prediction
 DRAWERS = "attention.look"
 BARS = "attention.predictions"
 LIVE = "attention.live"
+POOL_PX = 160
 STAGE = f"{KEY}.stage"  # fragment: the part of the view that a pin changes
 
 
@@ -72,6 +74,8 @@ def draw(subject: CapturedSubject) -> None:
         send_strip(strip, key=KEY)
         draw_pinned(subject, controls, message, links_slot)
         image_sets.draw("effective_tokens", subject.model, partial(_describe_set, subject, controls))
+    if getattr(subject.model.config, "readout", "") == "map":
+        draw_pool(subject, controls)
     draw_live(subject, controls)
     page.drawers(
         DRAWERS,
@@ -121,6 +125,27 @@ def _describe_set(subject: CapturedSubject, controls: MapControls, means: ImageM
     if subject.able.windows:
         tokens = as_swin(subject.model.config).window_size ** 2
     return describe_effective_tokens(means, shown.layer, shown.head, tokens)
+
+
+def draw_pool(subject: CapturedSubject, controls: MapControls) -> None:
+    """Draw the attention of attention pooling's query, from whose sum of tokens classes and features are read."""
+    st.markdown("**Attention pooling: from its learned query**")
+    weights = capture_pool(subject.model, subject.layout, subject.prepared.input)
+    patches = weights[:, subject.layout.num_prefix_tokens :]
+    photo, grid = subject.ground(controls.background.seen), subject.layout.grid
+    style = export.ExportedView.capture(subject, controls).style
+    tiles = [attention_image(photo.pixels, head, grid, style, size_px=POOL_PX) for head in patches]
+    labels = [f"head {number}" for number in range(1, len(tiles) + 1)]
+    alt = f"Attention of the pooling query in {plural(len(tiles), 'head')}"
+    st.image(png(sheet(tiles, labels, min(8, len(tiles)), style.mode)), alt=alt)
+    mean = patches.mean(axis=0)
+    row, col = divmod(int(mean.argmax()), grid[1])
+    read = weights.shape[1] if subject.model.vit.config.pool_prefix else mean.size
+    page.caption(
+        "After the last layer, a learned query attends to the patches; the model's output is read from their weighted"
+        f" sum. On the mean of {plural(len(tiles), 'head')}, the patch in row {row + 1}, column {col + 1} has the"
+        f" largest weight: {percent(float(mean.max()))} (uniform: {percent(1 / read)})."
+    )
 
 
 @st.fragment

@@ -1,4 +1,4 @@
-"""transformers' checkpoints: ViT, DeiT, DINOv2 and DINOv3 ViT, Swin, Swin V2, and the image sides of CLIP and SigLIP."""
+"""transformers' checkpoints: ViT, DeiT, DINOv2 and DINOv3 ViT, both Swins, and the image sides of CLIP and SigLIP."""
 
 from vitviz.config import SwinConfig, ViTConfig
 from vitviz.models.formats.checkpoint_settings import Settings

@@ -1,0 +1,70 @@
+"""What the attention page says of outputs that are no softmax of classes, and of attention pooling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from pages.stores import own_weights
+from tests.pages.test_families_on_lenses import VIT
+from vitviz.config import Preparation
+from vitviz.models.formats.uploaded_weights import TemporaryFolder
+from vitviz.models.loaded_model import LoadedModel
+from vitviz.models.zoo import create_model
+
+OpenApp = Callable[..., AppTest]
+PAGE = "pages/lenses/attention/page.py"
+
+
+@pytest.fixture(autouse=True)
+def store() -> Iterator[None]:
+    yield
+    own_weights.STORE.entries.clear()
+
+
+def add(**fields: object) -> str:
+    """Return the key of a model with these fields whose head has weight 0 and the bias 2, 2, −2 (or 0.3)."""
+    config = replace(VIT, **fields)  # type: ignore[arg-type]
+    model = create_model(config, seed=0)
+    bias = {1: [0.3], 3: [2.0, 2.0, -2.0]}.get(config.num_classes)
+    if bias:
+        torch.nn.init.zeros_(model.head.weight)  # type: ignore[union-attr, arg-type]
+        model.head.bias.data = torch.tensor(bias)  # type: ignore[union-attr]
+    names = ("beach", "dog", "sunset")[: config.num_classes] if bias else tuple("0123")
+    loaded = LoadedModel(model, config, Preparation(32), names, "Mine", "photos", 0, repr(fields))
+    return f"weights:{own_weights.STORE.add(own_weights.OpenedModel(loaded, 1, TemporaryFolder()), 'me')}"
+
+
+def words(app: AppTest) -> str:
+    assert not app.exception
+    return " ".join(element.value for kind in (app.main.caption, app.main.markdown) for element in kind)
+
+
+def test_several_labels_have_probabilities_of_their_own(open_app: OpenApp) -> None:
+    text = words(open_app(PAGE, image="sample:cat", model=add(num_classes=3, class_output="sigmoid")))
+    assert "Every class has a probability of its own (a sigmoid); they share no total of 100 %." in text
+    assert "Above 50 %: beach, dog." in text
+
+
+def test_one_label_is_the_probability_of_that_label(open_app: OpenApp) -> None:
+    text = words(open_app(PAGE, image="sample:cat", model=add(num_classes=1, class_output="sigmoid")))
+    assert "Above 50 %: beach." in text
+
+
+def test_a_regression_shows_its_value_and_no_bars(open_app: OpenApp) -> None:
+    text = words(open_app(PAGE, image="sample:cat", model=add(num_classes=1, class_output="raw")))
+    assert "beach: 0.3" in text and "Value of the regression." in text
+    assert "100 %" not in text and "sigmoid" not in text
+
+
+def test_attention_pooling_draws_its_query(open_app: OpenApp) -> None:
+    plain = words(open_app(PAGE, image="sample:cat", model=add()))
+    assert "learned query" not in plain
+    app = open_app(PAGE, image="sample:cat", model=add(readout="map"))
+    text = words(app)
+    assert "Attention pooling: from its learned query" in text
+    assert "On the mean of 2 heads, the patch in row" in text and "(uniform: 6.2\u00a0%)" in text
