@@ -37,7 +37,7 @@ NAMED = {
     "sam2_hiera_tiny": "this is a Hiera: ",
     "samvit_base_patch16": "this is the image encoder of SAM: ",
     "swin_s3_tiny_224": "its windows grow from stage to stage (as in Swin-S3)",
-    "swinv2_cr_tiny_224": "this is a Swin V2 in other names than timm's: ",
+    "swinv2_cr_tiny_224": "this is a Swin V2 of another kind (swinv2_cr, Swin2SR): ",
     "swinv2_tiny_window8_256": "the names of a Swin V2 show neither its windows nor its image size",
     "tnt_s_patch16_224": "this is a TNT: ",
     "twins_svt_small": "this is a Twins: ",

@@ -382,12 +382,15 @@ def _describe(
         _check_size(config, len(shapes))
     except PretrainedError as error:
         raise PretrainedError(f"{layout.title} was recognised, but {error}") from error
+    except KeyError as error:
+        raise PretrainedError(
+            f"{layout.title} was recognised, but the file has no {cut(str(error.args[0]))} (timm's name)"
+        ) from error
     except (
         ValueError,
         RuntimeError,
         TypeError,
         OverflowError,
-        KeyError,
         IndexError,
         ZeroDivisionError,
     ) as error:

@@ -52,8 +52,14 @@ _SIGLIP = (
 
 
 def translate_siglip(state: State) -> State:
-    """Return the tensors of SigLIP's image side, whose head pools the patches by the attention of a learned query."""
+    """Return the tensors of SigLIP's image side, whose head pools the patches by the attention of a learned query.
+
+    A classifier of transformers reads the mean of the patches instead.
+    """
     state = translate(rename(state, _SIGLIP))
+    if "head.bias" in state:
+        unread = ("attn_pool.", "head.attention.")
+        return {name: tensor for name, tensor in state.items() if not name.startswith(unread)}
     for part in ("weight", "bias"):
         joined = state.pop(f"head.attention.in_proj_{part}", None)
         if joined is not None:
@@ -64,6 +70,16 @@ def translate_siglip(state: State) -> State:
 
 def describe_siglip(shapes: Shapes, settings: Settings) -> ViTConfig:
     """Return the config of SigLIP's image side."""
+    if "head.bias" in shapes:
+        settings.assume("Its classifier reads the mean of the patches: its attention pooling is not read.")
+        stated = settings.get("hidden_act") is not None
+        return describe_vit(
+            shapes,
+            settings,
+            activation=read_activation(settings) if stated else "gelu_tanh",
+            norm_eps=settings.number("layer_norm_eps", 1e-6),
+            positions_antialias=False,
+        )
     if "attn_pool.latent" not in shapes:
         raise PretrainedError("it has no pooling (vision_use_head), so no vector stands for the whole image")
     activation = read_activation(settings) if settings.get("hidden_act") else "gelu_tanh"
