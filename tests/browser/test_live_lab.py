@@ -13,7 +13,11 @@ from urllib.parse import parse_qs, urlparse
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+import vitviz
 from tests.browser.conftest import MOVING
+from tests.browser.test_live_page import ROOT, draw_seven
+from vitviz.checkpoints import open_model
+from vitviz.data import drawings
 from vitviz.training.run_directory import Run
 
 pytestmark = [pytest.mark.browser, pytest.mark.alone, pytest.mark.timeout(900)]
@@ -196,6 +200,40 @@ def test_a_run_travels_to_another_visit(visit: Visit, tmp_path: Path) -> None:
     other.locator(".timeline-card").first.get_by_role("button", name="open").click()
     expect(other.locator("h1")).to_have_text("Attention", timeout=TRAINING_MS)
     other.wait_for_url(re.compile(rf"attention\?model=run%3A.*&step={last}&"), timeout=TRAINING_MS)
+
+
+def test_a_run_is_downloaded_as_a_page_that_answers_a_drawing(
+    visit: Visit, runs_folder: Path, tmp_path: Path
+) -> None:
+    page = visit("live_lab?live_lab.length=2&live_lab.seed=2", height=2200)
+    start(page)
+    expect(badge(page, "done")).to_be_visible(timeout=TRAINING_MS)
+    page.get_by_role("button", name="Download as a page that runs").click(timeout=TRAINING_MS)
+    saved = {}
+    for name in ("Last step", "All"):
+        offer = page.get_by_role("button", name=re.compile(rf"^{name}.*about"))
+        expect(offer).to_be_visible(timeout=TRAINING_MS)
+        stated = re.search(r"about ([\d.]+) MB", offer.inner_text())
+        with page.expect_download(timeout=TRAINING_MS) as download:
+            offer.click()
+        saved[name] = tmp_path / f"{name}.html"
+        download.value.save_as(saved[name])
+        assert stated and saved[name].stat().st_size / 1e6 == pytest.approx(float(stated[1]), rel=0.15)
+    assert saved["Last step"].stat().st_size < 1e6 and saved["All"].stat().st_size < 5e6
+
+    run = Run(next(runs_folder.glob("*/config.json")).parent)
+    assert run.id not in saved["All"].read_text("utf-8")
+    alone = page.context.new_page()
+    alone.goto(saved["All"].as_uri())
+    expect(alone.locator(f"{ROOT}[data-started=true]")).to_be_visible(timeout=SERVED_MS)
+    strokes = draw_seven(alone)
+    view = vitviz.inspect(open_model(run.snapshot_path(run.snapshots()[-1])), drawings.draw_strokes(strokes))
+    name, share = view.prediction[0]
+    text = f"Predicted class: {name}, {100 * share:.1f}\N{NO-BREAK SPACE}%"
+    expect(alone.locator(".cb-head")).to_have_text(text, timeout=SERVED_MS)
+    alone.get_by_label("Training step").fill("0")
+    expect(alone.locator(ROOT)).to_have_attribute("data-step", "0", timeout=SERVED_MS)
+    alone.close()
 
 
 def test_a_change_while_it_trains_takes_effect_and_is_said(visit: Visit, runs_folder: Path) -> None:
