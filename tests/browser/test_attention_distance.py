@@ -21,7 +21,9 @@ def test_heads_follow_pointer_and_keys(visit: Callable[..., Page]) -> None:
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowUp")
     expect(title).to_contain_text("Layer 2, head 2")
-    expect(view.locator(".hd-note")).to_have_text(re.compile(r"^1[56]\.\d px \(± 0\.\d\d over images\)\. "))
+    expect(view.locator(".hd-note")).to_have_text(
+        re.compile(r"^1[56]\.\d px \(± 0\.\d\d: 95\s% interval over 4 images\)\. ")
+    )
     page.keyboard.press("Enter")  # pins the head: the detail below follows
     expect(page.get_by_label("Layer", exact=True)).to_have_value("2")
     expect(page.get_by_label("Head", exact=True)).to_have_value("2")

@@ -49,6 +49,7 @@ DRAW_HEADS = """async ([values, spread]) => {
   const spread0 = { data: data.map(() => spread), shape };
   const header = {
     series: ['a'], bars: ['interval'], steps: [0], shown: 0,
+    training: { steps: [0], epochs: [], joined: 1 },
     axis: 'px', unit: 'px', lines: [{ value: 10, label: 'uniform' }],
   };
   const arrays = { values0: { data, shape }, spread0 };
@@ -76,7 +77,7 @@ DRAW_DOTS = """async ([rows, hi]) => {
   const norms = { shape: [1, rows.length, rows[0].length], data: Uint8Array.from(rows.flat()) };
   const header = { pictures: [{ name: 'norms', kind: 'dots', hi }] };
   const now = { header, arrays: { norms }, colors: theme(document.body) };
-  drawCard({ now, state: { index: 0 }, cards: [{ map: canvas(document.body) }] }, 0);
+  drawCard({ now, state: { index: 0, place: 0 }, cards: [{ map: canvas(document.body) }] }, 0);
   Object.assign(kind, { arc, fillText });
   return drawn;
 }"""
