@@ -53,7 +53,7 @@ def test_an_animation_is_downloaded(visit: Visit, tmp_path: Path, name: str) -> 
     page = visit(address)
     view = page.locator(f'[data-component="{component}"]')
     if component == "timeline":  # its images are computed while the page is shown
-        expect(view.locator(".timeline-where")).to_contain_text("of 2")
+        expect(view.locator(".timeline-where")).to_contain_text("of 32")
     width = view.evaluate("node => node.clientWidth")
     paper = tuple(json.loads(view.evaluate(PAPER)))
     for kind in ("GIF", "WebP") if component == "swin_stepper" else ("WebP",):
