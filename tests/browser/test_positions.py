@@ -123,8 +123,10 @@ def test_every_view_draws_in_the_dark(visit: Visit) -> None:
 
 def test_play_passes_between_the_stored_steps_and_ends_on_the_last(visit: Visit) -> None:
     """The step in words is the place's own, and the maps are mixed from those of the steps around it."""
-    page = visit("positions?model=checkpoint:digits_vit&positions.left=model&positions.right=nothing")
-    page.emulate_media(reduced_motion="no-preference")
+    page = visit(
+        "positions?model=checkpoint:digits_vit&positions.left=model&positions.right=nothing",
+        reduced_motion="no-preference",
+    )
     stage = view(page, "similarity_view")
     seen = stage.evaluate(
         """node => new Promise((resolve) => {
