@@ -57,7 +57,7 @@ def draw(run: Run) -> None:
 
 
 def estimate_mb(choice: ModelChoice, steps: int) -> float:
-    """Return the size of the page with a number of steps; within 15 % of the file's, by a test."""
+    """Return the size of the page with a number of steps; within 0.1 MB of a small run's file, by a test."""
     config, weights = choice.config, sum(parameters(choice.config).values())
     tokens = 0
     if isinstance(config, ViTConfig | SwinConfig):
