@@ -221,7 +221,7 @@ def test_a_run_is_downloaded_as_a_page_that_answers_a_drawing(
         assert stated and saved[name].stat().st_size / 1e6 == pytest.approx(float(stated[1]), abs=0.1)
     assert saved["Last step"].stat().st_size < 1e6 and saved["All"].stat().st_size < 5e6
 
-    run = Run(next(runs_folder.glob("*/config.json")).parent)
+    run = Run(directory_of(page, runs_folder))
     assert run.id not in saved["All"].read_text("utf-8")
     alone = page.context.new_page()
     alone.goto(saved["All"].as_uri())
