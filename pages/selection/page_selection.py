@@ -24,6 +24,7 @@ from pages.stores.model_choice import ModelChoice
 from vitviz.config import ModelConfig
 from vitviz.models.abilities import abilities
 from vitviz.models.published_weights import SHIPPED
+from vitviz.text import plain
 
 VIEW_PAGES = {"on_your_picture": "on_picture"}  # the controls' name of a page, if it is not its address
 PHOTO_MODEL = f"{published_weights.KEY}{SHIPPED}"
@@ -140,7 +141,8 @@ def resolve_model(entry: PageEntry, selected: ModelChoice, choices: Mapping[str,
     nearest = find_nearest_model(lambda config: not list_missing(config), selected, choices)
     # Beside the name of the model that is shown, 'this model' would be that one.
     reason = re.sub(r"\b[Tt]his (model|Swin)\b", lambda _: selected.shown, missing[0], count=1)
-    return Shown(nearest.key, f"{reason} {nearest.shown} is shown instead.")
+    file = f" ({plain(nearest.file_name)})" if nearest.title == selected.title else ""
+    return Shown(nearest.key, f"{reason} {nearest.shown}{file} is shown instead.")
 
 
 def resolve_image(model: ModelChoice, selected: str, substituted: bool) -> Shown:

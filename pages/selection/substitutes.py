@@ -11,7 +11,7 @@ from pages.stores.model_choice import ModelChoice
 from vitviz.config import ModelConfig
 from vitviz.data.datasets import default_pictures, find_note, first_number, tested
 from vitviz.models.abilities import abilities
-from vitviz.text import plain
+from vitviz.text import plain, plural
 
 RANDOM = ":orange-badge[:material/casino: random weights] Not trained."
 _read_input = attrgetter(
@@ -107,6 +107,8 @@ def describe_classes(choice: ModelChoice, image: str) -> str:
     ):
         return ""
     title = plain(get_dataset_title(choice.trained_on))
+    if getattr(choice.config, "class_output", "softmax") == "sigmoid":
+        return f"A model trained on {title} gives its {plural(count, 'label')} a probability for any image."
     return f"A model trained on {title} predicts one of its {count} classes for any image."
 
 

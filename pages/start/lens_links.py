@@ -45,6 +45,7 @@ def build_map_model(
             bool(vit.stem),
             distilled=vit.two_heads,
             unread_cls=vit.unread_cls,
+            class_output=vit.class_output,
         )
     return MapModel(title, trained, step, config.kind, traits, classes)
 

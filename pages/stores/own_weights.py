@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pages.stores import uploads
 from pages.stores.model_choice import ModelChoice
-from vitviz.text import cut
+from vitviz.text import cut, plural
 from vitviz.upload_limits import WEIGHTS_DISK_MB, WEIGHTS_PER_USER
 
 if TYPE_CHECKING:
@@ -223,12 +223,13 @@ def _build_choice(name: str, entry: OpenedModel) -> ModelChoice:
 
     opened = entry.model
     classes = len(opened.classes)
-    head = f"{classes:,} classes" if classes else "no head"
+    is_regression = getattr(opened.config, "class_output", "softmax") == "raw"
+    head = plural(classes, "value") if is_regression else plural(classes, "class", "classes")
     return ModelChoice(
         key=f"{KEY}{name}",
         title=opened.title,
         file_name=entry.file_name,
-        note=f"Your own weights, {head}; training data unknown.",
+        note=f"Your own weights, {head if classes else 'no head'}; training data unknown.",
         config=opened.config,
         preparation=opened.preparation,
         trained_on=opened.trained_on,

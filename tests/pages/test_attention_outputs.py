@@ -9,7 +9,11 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
+from pages.frame import registry
+from pages.selection import page_selection
 from pages.stores import own_weights
+from pages.stores.model_choice import ModelChoice
+from tests.messages import message
 from tests.pages.test_families_on_lenses import VIT
 from vitviz.config import Preparation
 from vitviz.models.formats.uploaded_weights import TemporaryFolder
@@ -18,6 +22,7 @@ from vitviz.models.zoo import create_model
 
 OpenApp = Callable[..., AppTest]
 PAGE = "pages/lenses/attention/page.py"
+START = "pages/start/page.py"
 
 
 @pytest.fixture(autouse=True)
@@ -45,20 +50,50 @@ def words(app: AppTest) -> str:
 
 
 def test_several_labels_have_probabilities_of_their_own(open_app: OpenApp) -> None:
-    text = words(open_app(PAGE, image="sample:cat", model=add(num_classes=3, class_output="sigmoid")))
-    assert "Every class has a probability of its own (a sigmoid); they share no total of 100 %." in text
-    assert "Above 50 %: beach, dog." in text
+    app = open_app(PAGE, image="sample:cat", model=add(num_classes=3, class_output="sigmoid"))
+    shown = next(caption for caption in app.main.caption if "sigmoid" in caption.value)
+    assert shown.value == (
+        "Above 50 %: beach, dog; every class has a probability of its own (a sigmoid);"
+        " they share no total of 100 %."
+    )
+    assert "3 classes" in app.sidebar.caption[0].value
 
 
 def test_one_label_is_the_probability_of_that_label(open_app: OpenApp) -> None:
     text = words(open_app(PAGE, image="sample:cat", model=add(num_classes=1, class_output="sigmoid")))
-    assert "Above 50 %: beach." in text
+    assert "Above 50 %: beach; the probability of one label (a sigmoid)." in text
 
 
 def test_a_regression_shows_its_value_and_no_bars(open_app: OpenApp) -> None:
-    text = words(open_app(PAGE, image="sample:cat", model=add(num_classes=1, class_output="raw")))
+    app = open_app(PAGE, image="sample:cat", model=add(num_classes=1, class_output="raw"))
+    text = words(app)
+    assert "Your own weights, 1 value;" in app.sidebar.caption[0].value
     assert "beach: 0.3" in text and "Value of the regression." in text
     assert "100 %" not in text and "sigmoid" not in text
+
+
+def test_start_says_sigmoid_where_classes_share_no_total(open_app: OpenApp) -> None:
+    key = add(num_classes=3, class_output="sigmoid")
+    app = open_app(START, image="sample:cat", model=key, home__part="classes")
+    header, _ = message(app, "home.map")
+    assert (
+        next(part for part in header["parts"] if part["id"] == "classes")["caption"]
+        == "sigmoid of each logit"
+    )
+    header, _ = message(app, "home.map.part")
+    assert [step["title"] for step in header["steps"]] == ["Sigmoid of each logit"]
+    assert "gives its 3 labels a probability for any image." in words(app)
+
+
+def test_a_substitute_of_the_same_architecture_is_named_by_its_file() -> None:
+    def choose(name: str, **fields: object) -> ModelChoice:
+        config = replace(VIT, **fields)  # type: ignore[arg-type]
+        return ModelChoice(name, "Mine", "", config, Preparation(32), "photos", (0,), file_name=f"{name}.zip")
+
+    regression, labels = choose("age", num_classes=1, class_output="raw"), choose("labels", num_classes=3)
+    choices = {choice.key: choice for choice in (regression, labels)}
+    shown = page_selection.resolve_model(registry.BY_SLUG["home"], regression, choices)
+    assert shown.value == "labels" and shown.reason.endswith("Mine (labels.zip) is shown instead.")
 
 
 def test_attention_pooling_draws_its_query(open_app: OpenApp) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from tests.messages import unpack
 from vitviz.analysis.forward_pass import Journey
 from vitviz.analysis.opened_part import OpenedPart, Operation, PartRequest
 from vitviz.checkpoints import open_model
+from vitviz.config import Preparation
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
@@ -301,3 +303,20 @@ def test_heads_and_classes_that_are_not_there_fall_back(subject) -> None:
                 plain.chosen_class,
                 plain.channel,
             )
+
+
+def test_independent_classes_open_as_sigmoids_not_as_a_softmax() -> None:
+    config = replace(PRESETS["vit_shapes"].config, num_classes=3, class_output="sigmoid")
+    network = create_model(config, seed=0)
+    torch.nn.init.zeros_(network.head.weight)
+    network.head.bias.data = torch.tensor([2.0, 0.0, -2.0])
+    preparation = Preparation(config.image_size)
+    model = LoadedModel(network, config, preparation, ("a", "b", "c"), "Mine", None, 0, "mine")
+    (step,) = answer((model, *prepared(model)), "classes").operations
+    assert step.kind == "bars" and step.formula == "p = 1 / (1 + exp(−s))"
+    assert dict(zip(step.facts["names"], step.values.tolist(), strict=True)) == {
+        "a": 2.0,
+        "c": -2.0,
+        "b": 0.0,
+    }
+    assert step.numbers == "a: s = 2.00, p = 0.881"

@@ -286,7 +286,7 @@ export default class Explorer {
     this.bar.getContext('2d').putImageData(new ImageData(shown, 256, 1), 0, 0);
     const what = direction === 'row' ? 'attention from the query' : 'attention to the query';
     const which = typeof header.head === 'number' ? `Head ${header.head}` : `The ${header.head} over heads`;
-    this.heads.title.textContent = `${header.heads} heads of layer ${header.layer_name}: ${what}`;
+    this.heads.title.textContent = `${header.heads} ${header.heads === 1 ? 'head' : 'heads'} of layer ${header.layer_name}: ${what}`;
     this.layers.title.textContent = `${which} in ${header.strip_names.length} layers`;
   }
 

@@ -30,6 +30,7 @@ class ModelTraits:
 
     readout: 'cls', 'mean', 'first_patch' or 'max'. pre_norm, final_norm: positions of the LayerNorms. stem: True if
     convolutions make the tokens. windows: True for window attention. distilled: True for two classifier heads.
+    class_output: 'softmax', or 'sigmoid' for classes that are independent of one another.
     """
 
     readout: str
@@ -40,6 +41,7 @@ class ModelTraits:
     distilled: bool = False
     convolutions: bool = False
     unread_cls: bool = False
+    class_output: str = "softmax"
 
 
 _TITLES = {
@@ -308,5 +310,7 @@ def write_caption(part: Part, model: ModelTraits) -> str:
     if content is None:
         return f"read as {part.shape_in[1]} × {part.shape_in[2]} px, {'grey' if part.shape_in[0] == 1 else 'RGB'}"
     if isinstance(content, ClassScores):
+        if model.class_output == "sigmoid":
+            return "sigmoid of each logit"
         return "softmax of the mean logit" if model.distilled else "softmax of the logits"
     return "2 × 2 tokens become 1" if isinstance(content, MergedTokens) else ""

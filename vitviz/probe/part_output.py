@@ -1,4 +1,7 @@
-"""Open the output parts: final LayerNorm, pooling, classifier head and softmax."""
+"""Open the output parts: final LayerNorm, pooling, classifier head and class probabilities."""
+
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,8 +142,31 @@ def open_classes(context: PartContext) -> OpenedPart:
     assert isinstance(content, ClassScores)
     logits, probabilities = content.logits, content.probabilities
     names = context.model.classes
+    if getattr(context.model.config, "class_output", "softmax") == "sigmoid":
+        step = _build_sigmoids(logits, probabilities, names)
+    else:
+        step = _build_softmax(logits, probabilities, names)
+    columns = {"logit": logits, "probability": probabilities}
+    return build_opened_part(
+        context,
+        0,
+        [step],
+        [build_table("Classes", "classes.csv", columns, names)],
+        chosen_class=_select_class(context),
+    )
+
+
+def _build_sigmoids(logits: FloatArray, probabilities: FloatArray, names: Sequence[str]) -> Operation:
+    """Build the logits of independent classes, with the sigmoid of the most probable one in numbers."""
+    best = int(probabilities.argmax())
+    step = build_bars("Sigmoid of each logit", "p = 1 / (1 + exp(−s))", logits, lambda i: names[i])
+    logit = signed(float(logits[best]))
+    return replace(step, numbers=f"{names[best]}: s = {logit}, p = {probabilities[best]:.3f}")
+
+
+def _build_softmax(logits: FloatArray, probabilities: FloatArray, names: Sequence[str]) -> Operation:
     scores = np.log(np.maximum(logits, 1e-30)) if logits is probabilities else logits
-    step = build_softmax_row(
+    return build_softmax_row(
         title="Softmax of the logits",
         formula="p = exp(s − s_max) / Σ exp(s − s_max)",
         dots=logits,
@@ -149,12 +175,4 @@ def open_classes(context: PartContext) -> OpenedPart:
         keys=np.arange(len(logits)),
         name=lambda i: names[i],
         noun="classes",
-    )
-    columns = {"logit": logits, "probability": probabilities}
-    return build_opened_part(
-        context,
-        0,
-        [step],
-        [build_table("Classes", "classes.csv", columns, names)],
-        chosen_class=_select_class(context),
     )

@@ -216,8 +216,9 @@ def draw_prediction(subject: CapturedSubject) -> None:
     draw_bars([subject.classes[i] for i in top], probabilities[top], key=BARS)
     if output == "sigmoid":
         above = [plain(subject.classes[i]) for i in np.flatnonzero(probabilities > 0.5)]
+        several = "every class has a probability of its own (a sigmoid); they share no total of 100 %."
         page.caption(
-            "Every class has a probability of its own (a sigmoid); they share no total of 100 %."
-            f" Above 50 %: {', '.join(above) or 'none'}."
+            f"Above 50 %: {', '.join(above) or 'none'};"
+            f" {several if len(probabilities) > 1 else 'the probability of one label (a sigmoid).'}"
         )
     page.caption(describe_training(subject, catalogue.is_random(subject.choice, subject.step)))
