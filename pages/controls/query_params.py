@@ -65,11 +65,11 @@ def _read_address() -> None:
         recent = [(at, {} if link == linked else link) for at, link in recent]
     stale = any(linked == link for _, link in recent)
     st.session_state[session_keys.SUPERSEDED] = recent
-    session_keys.get_dict(session_keys.INCOMING).clear()
+    session_keys.begin_dict(session_keys.INCOMING)
+    session_keys.begin_dict(session_keys.OUTGOING)
     if not stale and linked != written:
         link_notice.clear()
         apply_values(linked)
-    session_keys.get_dict(session_keys.OUTGOING).clear()
 
 
 def _write_address() -> None:

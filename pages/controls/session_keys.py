@@ -47,18 +47,31 @@ def get_dict(name: str) -> dict[str, Any]:
 
     Streamlit checks at every look-up if the run should end, and a page with sixty controls makes six hundred.
     """
+    dicts = _get_run_dicts()
+    if name not in dicts:
+        dicts[name] = st.session_state.setdefault(name, {})
+    return dicts[name]
+
+
+def begin_dict(name: str) -> None:
+    """Give the run that begins an empty dictionary of its own.
+
+    Streamlit starts a run in another thread while the one before is still ending, with its own dictionary at hand.
+    """
+    st.session_state[name] = _get_run_dicts()[name] = {}
+
+
+def _get_run_dicts() -> dict[str, dict[str, Any]]:
+    """Return the dictionaries that this run has looked up."""
     context = get_script_run_ctx(suppress_warning=True)
     if context is None:
-        outside: dict[str, Any] = st.session_state.setdefault(name, {})
-        return outside
+        return {}
     run, dicts = context.__dict__.get(_RUN_CACHE, (None, {}))
     if run is not context.cursors:  # Streamlit creates them when a run begins
         dicts = {}
         context.__dict__[_RUN_CACHE] = (context.cursors, dicts)
-    if name not in dicts:
-        dicts[name] = st.session_state.setdefault(name, {})
-    stored: dict[str, Any] = dicts[name]
-    return stored
+    looked_up: dict[str, dict[str, Any]] = dicts
+    return looked_up
 
 
 def get_control_values() -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -79,6 +80,30 @@ def test_a_link_stays_below_two_thousand_characters_without_its_longest_value(op
     assert not app.exception
     assert len(app.session_state["seen"]) == 60  # neither of the two has room beside them
     assert app.session_state["seen"]["p.59"] == "1234567890"
+
+
+def test_a_run_that_ends_late_takes_nothing_from_the_next_and_adds_nothing_to_it() -> None:
+    """Back to a study showed the gallery: the run before cleared the address that the next had just read."""
+
+    def script() -> None:
+        import streamlit as st
+        from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+        from pages.controls import query_params, session_keys
+
+        run = get_script_run_ctx()
+        assert run is not None
+        with query_params.sync_address():
+            query_params.set_value("studies.study", "")
+            looked_up = run.__dict__.pop(session_keys._RUN_CACHE)
+            st.query_params["studies.study"] = "published_sizes"
+            query_params._read_address()  # by the next run, in a thread of its own
+            run.__dict__[session_keys._RUN_CACHE] = looked_up
+            query_params.set_value("studies.chart", "late")
+        st.json([st.session_state[name] for name in (session_keys.INCOMING, session_keys.OUTGOING)])
+
+    app = AppTest.from_function(script).run()
+    assert json.loads(app.json[0].value) == [{"studies.study": "published_sizes"}, {}]
 
 
 def test_a_reload_knows_that_nobody_chose_the_model_and_a_link_does_not(open_app: OpenApp) -> None:
