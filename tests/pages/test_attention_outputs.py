@@ -19,6 +19,7 @@ from vitviz.config import Preparation
 from vitviz.models.formats.uploaded_weights import TemporaryFolder
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.zoo import create_model
+from vitviz.text import plain
 
 OpenApp = Callable[..., AppTest]
 PAGE = "pages/lenses/attention/page.py"
@@ -93,7 +94,9 @@ def test_a_substitute_of_the_same_architecture_is_named_by_its_file() -> None:
     regression, labels = choose("age", num_classes=1, class_output="raw"), choose("labels", num_classes=3)
     choices = {choice.key: choice for choice in (regression, labels)}
     shown = page_selection.resolve_model(registry.BY_SLUG["home"], regression, choices)
-    assert shown.value == "labels" and shown.reason.endswith("Mine (labels.zip) is shown instead.")
+    assert shown.value == "labels" and shown.reason.endswith(
+        f"Mine ({plain('labels.zip')}) is shown instead."
+    )
 
 
 def test_attention_pooling_draws_its_query(open_app: OpenApp) -> None:
