@@ -65,17 +65,14 @@ def _list_checkpoints(folder: str, changed_ns: int, second: int) -> tuple[ModelC
 
 
 def _list_published() -> list[ModelChoice]:
-    return [
-        choice
-        for entry in published_weights.list_downloaded()
-        if not too_large(entry.config)
-        for choice in _describe_published(entry)
-    ]
+    return [choice for entry in published_weights.list_downloaded() for choice in _describe_published(entry)]
 
 
 @lru_cache(maxsize=256)
 def _describe_published(entry: Pretrained) -> tuple[ModelChoice, ...]:
-    """Return an entry at the image size that the app opens it with, and at its larger ones."""
+    """Return an entry at the image size that the app opens it with, and at its larger ones; none if it is too large."""
+    if too_large(entry.config):
+        return ()
     knows = f"; {entry.knows}" if entry.knows else ""
     return tuple(
         ModelChoice(
@@ -196,7 +193,7 @@ def get_default_model(page: str = "") -> str:
         for c in vits
         if c.trained_on == name
     ]
-    return next(choice.key for choice in (*first, *list_checkpoints(), *_list_published(), *_list_presets()))
+    return (first or list_checkpoints() or _list_published() or _list_presets())[0].key
 
 
 def list_samples() -> tuple[str, ...]:

@@ -5,6 +5,7 @@ in permalinks. vitviz/browser/kit/drawing_pad.js writes it.
 """
 
 import re
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -48,8 +49,9 @@ def parse_strokes(text: str) -> list[NDArray[np.int64]]:
     return strokes
 
 
+@lru_cache(maxsize=32)  # every run of a page needs its drawing twice
 def draw_strokes(text: str) -> Uint8:
-    """Draw strokes in white on black, each pixel by its share within the stroke: (224, 224, 3) uint8.
+    """Draw strokes in white on black, each pixel by its share within the stroke: (224, 224, 3) uint8, read-only.
 
     vitviz/browser/kit/digit_input.js draws the same while the pen moves.
 
@@ -63,7 +65,9 @@ def draw_strokes(text: str) -> Uint8:
             _measure(distance, start, end)
     share = np.clip(_RADIUS + 0.5 - np.sqrt(distance), 0, 1)
     grey: Uint8 = np.floor(255 * share + 0.5).astype(np.uint8)
-    return np.repeat(grey[..., None], 3, axis=2)
+    image = np.repeat(grey[..., None], 3, axis=2)
+    image.flags.writeable = False
+    return image
 
 
 def _measure(distance: NDArray[np.float64], start: NDArray[np.float64], end: NDArray[np.float64]) -> None:

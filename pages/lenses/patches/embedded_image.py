@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import prod, sqrt
 from typing import cast
 
@@ -112,6 +113,7 @@ def _embed(image: str, key: tuple[Hashable, ...], _model: nn.Module, _values: Fl
     return embed(_model, _values)
 
 
+@lru_cache(maxsize=64)
 def list_patch_sizes(config: ViTConfig | SwinConfig) -> PatchSizes:
     """Return the patch sizes of every image size that allows at least one."""
     images: set[Size] = {config.image_size}

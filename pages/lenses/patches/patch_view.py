@@ -25,6 +25,9 @@ from vitviz.text import plain, plural
 _mount_stage = register(__file__, "patches_stage")
 _mount_sequence = register(__file__, "patches_sequence", "patches_pair")
 KEY = "patches.stage"
+_QUESTION = lesson.Question(
+    "224 × 224 px in patches of 16 × 16: how many patches?", formula_measures.PatchCount(224, 16)
+)
 
 
 def draw(image: EmbeddedImage, row_end: DeltaGenerator) -> None:
@@ -56,9 +59,7 @@ def draw(image: EmbeddedImage, row_end: DeltaGenerator) -> None:
         math=page.read_math(__file__),
         code=(type(image.model.get_submodule("patch_embed")).forward, patchify),
         numbers=partial(_draw_downloads, image),
-        ask=lesson.Question(
-            "224 × 224 px in patches of 16 × 16: how many patches?", formula_measures.PatchCount(224, 16)
-        ),
+        ask=_QUESTION,
     )
 
 
