@@ -147,7 +147,7 @@ def test_the_front_strikes_no_name_that_has_another_place() -> None:
     points = [
         plots.Point(name, "ViT", x, y, front=name in ("first", "next", "top")) for name, (x, y) in at.items()
     ]
-    found = plots._place_labels(points, axis, axis, [(400, 300)])
+    found = plots._place_labels(tuple(points), axis, axis, ((400, 300),))
     across, up = [40.0 * p.x for p in points], [30.0 * p.y for p in points]
     line = plots._line([(a, u) for p, a, u in zip(points, across, up, strict=True) if p.front])
     for point, place, x, y in zip(points, found, across, up, strict=True):
@@ -181,8 +181,8 @@ def test_the_papers_names_lie_on_nothing_on_a_phone_too(width_px: int) -> None:
         )
     ]
     axes = plots.Axis("multiply-adds", "", True), plots.Axis("top-1", "%", False)
-    sizes = [(round(0.82 * wide), 221) for wide in (880, plots.PHONE_PX)]
-    found = plots._place_labels(points, *axes, sizes)
+    sizes = ((round(0.82 * 880), 221), (round(0.82 * plots.PHONE_PX), 221))
+    found = plots._place_labels(tuple(points), *axes, sizes)
     room = plots._Room(points, *axes, (round(0.82 * width_px), 221))
     assert all(found)
     room.taken = [room.box(i, place) for i, place in enumerate(found)]

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -98,8 +99,8 @@ def board_figure(
         name="front",
         showlegend=False,
     )
-    sizes_px = [(round(0.82 * wide), round(0.65 * height_px)) for wide in (width_px, PHONE_PX)]
-    places = _place_labels(points, x, y, sizes_px)
+    sizes_px = tuple((round(0.82 * wide), round(0.65 * height_px)) for wide in (width_px, PHONE_PX))
+    places = _place_labels(tuple(points), x, y, sizes_px)
     for family in FAMILY:
         family_points = [(p, place) for p, place in zip(points, places, strict=True) if p.family == family]
         if family_points:
@@ -144,8 +145,9 @@ class _Room:
         return sum(_overlap(self.box(i, place), part) for part in self.line)
 
 
+@lru_cache(maxsize=64)
 def _place_labels(
-    points: Sequence[Point], x: Axis, y: Axis, sizes_px: Sequence[tuple[int, int]]
+    points: tuple[Point, ...], x: Axis, y: Axis, sizes_px: tuple[tuple[int, int], ...]
 ) -> list[str]:
     """Return the label position of each point so that no labels overlap; '' where there is no room.
 
