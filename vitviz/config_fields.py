@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cache
+from functools import cache, reduce
 from math import isfinite
+from operator import or_
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -68,10 +69,10 @@ class Setting:
 
     def format(self, value: Any) -> str:
         """Return a value as a form shows it."""
-        if self.is_size:
-            return format_size(value)
         if value is None:
             return OFF
+        if self.is_size:
+            return format_size(value)
         if isinstance(value, bool):
             return "on" if value else OFF
         if isinstance(value, tuple | list):
@@ -156,7 +157,7 @@ def _read_settings(config_class: Any) -> dict[str, Setting]:
         setting: Setting = config_field.metadata.get("setting", Setting(config_field.name.replace("_", " ")))
         hint, optional = hints[config_field.name], NoneType in get_args(hints[config_field.name])
         if optional:
-            hint = next(part for part in get_args(hint) if part is not NoneType)
+            hint = reduce(or_, (part for part in get_args(hint) if part is not NoneType))
         is_integer = hint is int or get_args(hint)[:1] == (int,)  # a size too
         settings[config_field.name] = replace(
             setting,

@@ -12,7 +12,7 @@ import torch
 
 from tests.unit.training_helpers import GREY, TINY, duplicate
 from vitviz.checkpoints import checkpoint_bytes, load_checkpoint
-from vitviz.config import TrainConfig
+from vitviz.config import Preparation, TrainConfig, ViTConfig
 from vitviz.data.datasets import load_dataset
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.vit import resize_positions
@@ -168,6 +168,15 @@ def test_members_are_told_apart_by_their_names() -> None:
     for name in ("tuned", "other_0", "tuned_x"):
         with pytest.raises(ValueError, match="tuned_SEED"):
             part_of(name)
+
+
+def test_a_race_of_images_that_are_not_square_keeps_their_size() -> None:
+    model = ViTConfig(image_size=(16, 8), patch_size=4, num_classes=4, embed_dim=16, depth=1, num_heads=2)
+    source = Source("Tall", "digest", model, Preparation((16, 8)))
+    run = race(source, Task("digits", 10, 100), Method(image_size=(16, 8), updates=2, seeds=1))
+    assert run.model.image_size == run.preparation.image_size == (16, 8)
+    with pytest.raises(ValueError, match="image_size must be an integer of at least 1, or two"):
+        Method(image_size=(16, 0))
 
 
 @pytest.mark.parametrize("changes", [{"seeds": 5}, {"updates": 0}, {"body": "half"}])
