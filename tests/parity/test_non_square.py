@@ -108,10 +108,24 @@ def test_a_table_that_two_grids_fit_says_which_was_read(tmp_path: Path) -> None:
     module = of_timm(TALL)
     written(module, tmp_path)  # 1 + 7 x 5 positions, or 6 x 6 without one of [CLS]
     read = vitviz.load(tmp_path, num_heads=3)
-    assert any("read as a square grid of 6 × 6, without prefix tokens" in note for note in read.notes)
+    assert any("assumed to be a square grid of 6 × 6, without prefix tokens" in note for note in read.notes)
     opened = vitviz.load(tmp_path, num_heads=3, img_size=TALL)
     assert not any("square grid" in note for note in opened.notes)
     close(opened.model(images(TALL)), module(images(TALL)).detach())
+
+
+def test_a_size_that_the_caller_gives_decides_between_two_grids_of_as_many_patches(tmp_path: Path) -> None:
+    size = (32, 72)
+    module = of_timm(size)
+    written(module, tmp_path)  # 1 + 4 x 9 positions, or 1 + 6 x 6
+    (note,) = [note for note in vitviz.load(tmp_path, num_heads=3).notes if "positions" in note]
+    assert note == (
+        "Its 37 positions are assumed to be a square grid of 6 × 6 (4 × 9 would fit too); img_size=(height, width)"
+        " states another one."
+    )
+    opened = vitviz.load(tmp_path, num_heads=3, img_size=size)
+    assert opened.config.image_size == size and not any("positions" in note for note in opened.notes)
+    close(opened.model(images(size)), module(images(size)).detach())
 
 
 def test_a_square_table_is_resized_to_another_shape_as_timm_resizes_it(tmp_path: Path) -> None:

@@ -230,28 +230,46 @@ def read_activation(settings: Settings) -> str:
 
 
 def _positions(shapes: Shapes, settings: Settings, prefix: int, patch: int) -> dict[str, object]:
-    """Return the image's side and whether prefix tokens have positions, by the table's length."""
+    """Return the image's size and whether prefix tokens have positions, by the table's length.
+
+    A size that the caller gives names the table's own grid if it has as many patches.
+    """
     length = _sides(shapes, "pos_embed", 3)[1]
     stated = _stated_size(settings, patch, native=True)
     given = settings.size("img_size") if "img_size" in settings.given else None
-    for on_prefix in (True, False) if shapes.get("reg_token") is None else (False, True):
-        patches = length - prefix * on_prefix
-        side = isqrt(max(patches, 0))
-        square = side * patch if side >= 1 and side**2 == patches else None
-        for size in (square, given, None) if stated is None else (stated,):
-            if size is not None and _count_patches(size, patch) == patches:
-                if prefix and not on_prefix and size == square and stated is None:
-                    settings.assume(
-                        f"Its {length} positions are read as a square grid of {side} × {side}, without prefix tokens;"
-                        " img_size=(height, width) states another one."
-                    )
-                return {"image_size": size, "position_on_prefix": on_prefix}
+    known = given if stated is None else stated
+    orders = (True, False) if shapes.get("reg_token") is None else (False, True)
+    for on_prefix in orders:
+        if known is not None and _count_patches(known, patch) == length - prefix * on_prefix:
+            return {"image_size": known, "position_on_prefix": on_prefix}
     if stated is not None:
         return {"image_size": stated}  # the table's shape tells the difference
+    for on_prefix in orders:
+        patches = length - prefix * on_prefix
+        side = isqrt(max(patches, 0))
+        if side >= 1 and side**2 == patches:
+            without = ", without prefix tokens" if prefix and not on_prefix else ""
+            others = " or ".join(f"{rows} × {cols}" for rows, cols in _list_other_grids(patches))
+            also = f" ({others} would fit too)" if others else ""
+            if without or also:
+                settings.assume(
+                    f"Its {length} positions are assumed to be a square grid of {side} × {side}{without}{also};"
+                    " img_size=(height, width) states another one."
+                )
+            return {"image_size": side * patch, "position_on_prefix": on_prefix}
     raise PretrainedError(
         f"its {length} positions are no square grid of patches, with {prefix} prefix tokens or without;"
         " state the size of its images, img_size=(height, width)"
     )
+
+
+def _list_other_grids(patches: int) -> list[tuple[int, int]]:
+    """Return the grids (rows, columns) of a square number of patches that are wider, by less than four to one."""
+    return [
+        (rows, patches // rows)
+        for rows in range(1, isqrt(patches))
+        if patches % rows == 0 and patches < 4 * rows**2
+    ]
 
 
 def _count_patches(size: Size, patch: int) -> int:
