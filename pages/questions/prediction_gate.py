@@ -88,6 +88,7 @@ def ask_highest(
     values: Mapping[str, float],
     format_value: Callable[[float], str],
     titles: Mapping[str, str] | None = None,
+    leaders: Collection[str] = (),
 ) -> Prediction | None:
     """Return the question for the option with the highest value; None unless there are two.
 
@@ -95,19 +96,21 @@ def ask_highest(
 
     Args:
         titles: by option, by default its name.
+        leaders: options that are not shown to be lower than the highest, of measurements over images; all are right.
     """
     if len(values) < 2:
         return None
     labels = {name: name if titles is None else titles[name] for name in values}
     shown = {name: format_value(value) for name, value in values.items()}
     best = max(values, key=values.__getitem__)
-    right = [place for place, text in enumerate(shown.values()) if text == shown[best]]
+    right = [place for place, name in enumerate(values) if shown[name] == shown[best] or name in leaders]
 
     def judge(guess: str) -> str:
         predicted = f"Your prediction: {labels[guess]}, {shown[guess]}"
         if shown[guess] == shown[best]:
             return f"{predicted}: right."
-        return f"{predicted}. Measured: {labels[best]}, {shown[best]}."
+        level = " No difference between the two is shown: right." if guess in leaders else ""
+        return f"{predicted}. Measured: {labels[best]}, {shown[best]}.{level}"
 
     return ask_options(key, about, prompt, labels, judge, lambda: right)
 

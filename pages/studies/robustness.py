@@ -4,7 +4,6 @@ from pages.questions.prediction_gate import Prediction, ask_highest
 from pages.studies.study import Values
 from vitviz.analysis.image_changes import CHANGES, ROBUSTNESS, UNCHANGED, Losses, collect_losses
 from vitviz.analysis.study_numbers import Numbers
-from vitviz.analysis.verdict import compare_family
 from vitviz.experiments.result_file import ResultError, read_result
 from vitviz.plots.chart import Chart
 from vitviz.plots.image_changes import strength_words
@@ -50,10 +49,12 @@ def read(values: Values, numbers: None) -> Numbers:
 def ask(values: Values, numbers: Numbers) -> Prediction | None:
     """Ask for the model that keeps the largest share of its accuracy; None if all are at chance."""
     change, (stored, _) = values["change"], numbers.evidence[0]
-    kept = collect_losses(stored, change, FAMILIES).kept(CHANCE, numbers.images)
+    losses = collect_losses(stored, change, FAMILIES)
+    kept = losses.kept(CHANCE, numbers.images)
     title, strongest = CHANGES[change].title, numbers.extra["strongest"]
     prompt = f"{title}, up to {strongest}: which model keeps the largest share of its accuracy?"
-    return ask_highest(GUESS, change, prompt, kept, percent)
+    leaders = losses.find_leaders(CHANCE, numbers.images)
+    return ask_highest(GUESS, change, prompt, kept, percent, leaders=leaders)
 
 
 def chart(values: Values, numbers: Numbers, mode: Mode) -> Chart:
@@ -75,9 +76,7 @@ def describe_losses(losses: Losses, images: int) -> str:
     strengths = len(losses.above_floor(CHANCE, images))
     floor = len(losses.strengths) - 1 - strengths
     excluded = f"; {plural(floor, 'strength')} excluded, where all models are at chance" if floor else ""
-    others = [name for name in kept if name != most]
-    family = compare_family([losses.compare_kept(most, name, CHANCE, images) for name in others])
-    level = [name for name, verdict in zip(others, family, strict=True) if not verdict.shown]
+    level = [name for name in losses.find_leaders(CHANCE, images) if name != most]
     tied = f" No difference from {join_words(level)} is shown." if level else ""
     return (
         f"{most} keeps the largest share of its accuracy, {percent(kept[most])} on average over"

@@ -130,6 +130,15 @@ def test_the_highest_value_is_right_and_equals_are_level() -> None:
     assert asked.judge(0.0) == "Your prediction: a, 0.5. Measured: b, 0.7." and list(asked.right()) == [1, 2]
 
 
+def test_options_not_shown_to_be_lower_are_right() -> None:
+    values = {"a": 0.5, "b": 0.7, "c": 0.6}
+    asked = ask_highest("page.guess", "", "Which?", values, "{:.1f}".format, leaders=("b", "c"))
+    assert list(asked.right()) == [1, 2] and asked.judge(0.0) == "Your prediction: a, 0.5. Measured: b, 0.7."
+    assert asked.judge(2.0).endswith(
+        "c, 0.6. Measured: b, 0.7. No difference between the two is shown: right."
+    )
+
+
 def racers(app: AppTest, key: str) -> list[str]:
     """Whose curves and dots a race shows."""
     header, _ = message(app, key)
@@ -226,7 +235,11 @@ def test_the_vits_of_the_paper_wait_for_a_guess(open_app: OpenApp) -> None:
     assert "Predict to see the ViTs" in text(app) and len(app.main.dataframe) == 1
     app.main.button_group(key="which_model.papers_guess.row").set_value("vit_more").run()
     told = "Your prediction: the ViT, for more. Published: the ViT, for fewer core-days."
-    assert told in text(app) and len(app.main.dataframe) == 2 and "points above" in text(app)
+    assert (
+        told in text(app)
+        and len(app.main.dataframe) == 2
+        and "without their intervals: no verdict" in text(app)
+    )
     known = [
         one
         for one in paper_tables.published_results.TRANSFERS

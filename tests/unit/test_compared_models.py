@@ -13,21 +13,10 @@ COMPARES = re.compile(
 )
 LIMIT = re.compile(r"\b(at (most|least)|more than)\b|Best validation", re.I)  # of a number, or within one run
 SEVERAL = re.compile(r"accurac|\bmodels\b|\bmembers\b|seeds|\btest\b", re.I)
-VERDICT = re.compile(r"verdict|compare_|\bcompare\(|find_leaders|judge", re.I)
+VERDICT = re.compile(r"verdict|compare_|\bcompare\(|leaders|judge|near_best", re.I)
 
 WITHOUT = {
-    "cka.describe_cka": "pairs of layers of two models, over the stated images",
-    "colours.describe_colours": "layers of one model on the shown image",
-    "layer_controls.choose_other": "help: names the default of a control",
-    "linear_probes._describe_classes": "layers of one model; the standard error stands beside it",
-    "linear_probes._ask_first_layer": "layers of one model; ties are all right",
-    "perturbation.describe_perturbation": "confidences of models for the one image that is shown",
-    "shift_equivariance._ask_model": "a question about the one image that is shown",
-    "shift_equivariance.describe_shift": "feature maps of models for the one image that is shown",
-    "robustness.ask": "the question; describe_losses gives its answer with a family of verdicts",
-    "tuning_race._draw_setup": "the question; its answer is a verdict",
-    "captions.describe_transfers": "cited from a paper, without seeds",
-    "race._describe_no_positions": "the user's own race, one seed each: differences as measured, no verdict",
+    "tuning_race._draw_setup": "compares nothing: the question, whose answer is a verdict once both are trained",
 }
 
 

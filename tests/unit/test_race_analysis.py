@@ -78,16 +78,16 @@ def test_summed_positions_are_explained_when_their_mistakes_are_swaps() -> None:
 def test_the_caption_counts_gain_and_loss() -> None:
     said = describe_race([of("none", record(0.25, 0.25)), of("learned", record(0.999, 0.26))], CLASSES)
     assert "Test accuracy after 3 epochs (40 images): NONE 25.0" in said and "chance 25" in said
-    assert "Positions add 74.9 points (LEARNED over NONE)" in said
+    assert "Positions add 74.9 points (LEARNED over NONE; no verdict: one seed)" in said
     assert "LEARNED drops from 99.9" in said and "NONE: a change of less than 2 points" in said
     unplaced = of("pixels", record(1.0, 1.0))
     mapped = describe_race(
         [of("none", record(0.25, 0.25)), of("learned", record(0.999, 0.26)), unplaced], CLASSES
     )
-    assert "Positions add 74.9 points (LEARNED over NONE)" in mapped, "a map of the pixels is no place"
+    assert "Positions add 74.9 points (LEARNED over NONE" in mapped, "a map of the pixels is no place"
     level = [of(name, record(1.0, 0.5)) for name in ("learned", "sincos_2d")]
     said = describe_race([of("none", record(0.25060, 0.25)), *level], CLASSES)
-    assert "Positions add 74.9 points (LEARNED and SINCOS_2D over NONE)" in said, "of 25.1 and 100 percent"
+    assert "Positions add 74.9 points (LEARNED and SINCOS_2D over NONE" in said, "of 25.1 and 100 percent"
     alike = describe_race([of("none", record(0.9, 0.9)), of("learned", record(0.9, 0.895))], CLASSES)
     assert "Positions change accuracy by less than 2 points." in alike
     assert "NONE, LEARNED: a change of less than 2 points." in alike
@@ -99,14 +99,14 @@ def test_of_models_near_guessing_positions_are_not_spoken_of() -> None:
     young = [of("none", record(0.10, 0.10)), of("learned", record(0.19, 0.18))]
     assert "close to chance" in describe_race(young, ten)
     older = [of("none", record(0.10, 0.10)), of("learned", record(0.21, 0.18))]
-    assert "Positions add 11.0 points" in describe_race(older, ten)
+    assert "Positions add 11.0 points (LEARNED over NONE; no verdict: one seed)" in describe_race(older, ten)
 
 
 def test_every_model_s_loss_is_named_and_none_is_said_to_add_nothing_that_harms() -> None:
     """Regression test: small losses and negative gains are reported."""
     racers = [of("none", record(0.9, 0.9)), of("a", record(0.8, 0.5)), of("b", record(0.85, 0.8))]
     said = describe_race([*racers, of("c", record(0.8, 0.83))], CLASSES)
-    assert "B, the best with them, is 5.0 points below NONE." in said
+    assert "accuracy with B is 5.0 points below that of NONE (no verdict: one seed)." in said
     assert "A drops from 80.0" in said and "; B loses 5.0 points, C gains 3.0 points; NONE: a" in said
     going = [of(name, record(0.5, 0.5, split="validation")) for name in ("none", "b")]
     assert "so far." in describe_race(going, CLASSES)

@@ -6,6 +6,7 @@ into view from beyond the image has the mean colour of its border: a digit's bla
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from math import sqrt
 from types import MappingProxyType
 
@@ -15,7 +16,7 @@ from PIL import Image
 from scipy.ndimage import gaussian_filter
 
 from vitviz.analysis.patches import scramble, scrambled_order
-from vitviz.analysis.verdict import Verdict, judge_difference
+from vitviz.analysis.verdict import Verdict, judge_difference, rank_leaders
 from vitviz.experiments.result_file import Result
 
 Uint8 = NDArray[np.uint8]
@@ -288,6 +289,12 @@ class Losses:
         kept = self.kept(chance, images)
         variance = float(np.sum(np.square(deviations)))
         return judge_difference(100 * (kept[first] - kept[second]), variance, images)
+
+    def find_leaders(self, chance: float, images: int) -> tuple[str, ...]:
+        """Return the models that are not shown to keep less than the first; none if all are at chance."""
+        kept = self.kept(chance, images)
+        compare = partial(self.compare_kept, chance=chance, images=images)
+        return rank_leaders(kept, compare) if kept else ()
 
 
 def collect_losses(stored: Result, change: str, titles: Mapping[str, str]) -> Losses:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vitviz.analysis.verdict import compare
 from vitviz.text import join_words, percent, percent_difference
 
 # Summed 2-D positions are the same for (row, column) and (column, row), so a model cannot tell an image from its
@@ -215,12 +216,15 @@ def _describe_no_positions(racers: Sequence[Racer], chance: float) -> str:
     so_far = "" if all(r.is_finished for r in racers) else " so far"
     if max(_measurement_of(best).accuracy, _measurement_of(none).accuracy) < chance + LEARNED:
         return "All models are close to chance so far, with and without positions."
+    with_best, without = _measurement_of(best), _measurement_of(none)
+    verdict = compare({0: with_best.accuracy}, {0: without.accuracy}, images=without.images)
+    certainty = f"no verdict: {verdict.certainty}"
     if gain >= CHANGED:
-        return f"Positions add {100 * gain:.1f} points ({names} over {none.title})."
+        return f"Positions add {100 * gain:.1f} points ({names} over {none.title}; {certainty})."
     if gain <= -CHANGED:
         return (
-            f"Positions do not help{so_far}: {names}, the best with them, is {-100 * gain:.1f} points below"
-            f" {none.title}."
+            f"Positions do not help{so_far}: accuracy with {names} is {-100 * gain:.1f} points below that of"
+            f" {none.title} ({certainty})."
         )
     return f"Positions change accuracy by {_LITTLE}{so_far}."
 

@@ -1,6 +1,6 @@
 """Compare two recipes or models: estimate, interval and a verdict that is as strong as the measurements."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import sqrt
@@ -246,21 +246,34 @@ def find_leaders(sides: Mapping[str, Mapping[int, float]], **settings: Any) -> t
         settings: of `compare`; 'right' by name and seed.
     """
     right = settings.pop("right", None)
+
+    def compare_pair(a: str, b: str) -> Verdict | None:
+        if not sides[a].keys() & sides[b].keys():
+            return None
+        return compare(sides[a], sides[b], right=None if right is None else (right[a], right[b]), **settings)
+
+    means = {name: float(np.mean([*side.values()])) for name, side in sides.items()}
+    return rank_leaders(means, compare_pair)
+
+
+def rank_leaders(
+    values: Mapping[str, float], compare_pair: Callable[[str, str], Verdict | None]
+) -> tuple[str, ...]:
+    """Return the names whose value is not shown to be lower than the highest one, in their order.
+
+    Args:
+        compare_pair: the verdict on two names; None if they cannot be compared.
+    """
     # Whichever is the highest, all pairs could have been named.
-    pairs = [(a, b) for a, b in combinations(sides, 2) if sides[a].keys() & sides[b].keys()]
-    verdicts = compare_family(
-        [
-            compare(sides[a], sides[b], right=None if right is None else (right[a], right[b]), **settings)
-            for a, b in pairs
-        ]
-    )
-    best = max(sides, key=lambda name: np.mean([*sides[name].values()]))
+    compared = {pair: compare_pair(*pair) for pair in combinations(values, 2)}
+    pairs = {pair: verdict for pair, verdict in compared.items() if verdict is not None}
+    best = max(values, key=values.__getitem__)
     lower = {
         b if verdict.outcome == "higher" else a
-        for (a, b), verdict in zip(pairs, verdicts, strict=True)
+        for (a, b), verdict in zip(pairs, compare_family([*pairs.values()]), strict=True)
         if best in (a, b) and verdict.shown
     }
-    return tuple(name for name in sides if name not in lower)
+    return tuple(name for name in values if name not in lower)
 
 
 def _measure_image_variances(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> tuple[float, float]:

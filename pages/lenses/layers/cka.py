@@ -90,25 +90,20 @@ def describe_cka(pair: Sequence[Subject], matrix: NDArray[np.float64], revealed:
     """Return a caption on the similarity within each model and, once revealed, between the two."""
     count = len(pair[0].layers)
     within = (matrix[:count, :count], matrix[count:, count:])
-    means = [_mean_similarity(block) for block in within]
-    most = 0 if means[0] > means[1] else 1
-    ends = " and ".join(
-        f"{signed(float(block[0, -1]))} in {model.safe_title}"
+    parts = [
+        f"{signed(_mean_similarity(block))} in {model.safe_title} ({signed(float(block[0, -1]))} between its first and"
+        " last)"
         for model, block in zip(pair, within, strict=True)
-    )
+    ]
     between = "Predict to see the similarity between the models."
     if revealed:
         across = matrix[:count, count:]
         row, col = np.unravel_index(int(across.argmax()), across.shape)
         between = (
-            f"The models are most similar in {pair[0].layers[row].said} and {pair[1].layers[col].said}"
-            f" (CKA {signed(float(across.max()))}); the CKA of their last layers is {signed(float(across[-1, -1]))}."
+            f"Between the models, CKA reaches {signed(float(across.max()))}, in {pair[0].layers[row].said} and"
+            f" {pair[1].layers[col].said}; of their last layers it is {signed(float(across[-1, -1]))}."
         )
-    return (
-        f"The layers of {pair[most].safe_title} are more similar to each other (mean CKA {signed(means[most])}) than"
-        f" those of {pair[1 - most].safe_title} ({signed(means[1 - most])}). CKA of first and last layer: {ends}."
-        f" {between}"
-    )
+    return f"Mean CKA between two layers: {'; '.join(parts)}. {between}"
 
 
 def _mean_similarity(matrix: NDArray[np.float64]) -> float:

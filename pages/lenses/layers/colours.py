@@ -158,8 +158,8 @@ def describe_colours(coloured: Sequence[ColouredLayers], subset: ImageSubset | N
         if correlations:
             at = int(np.argmin(correlations))
             parts.append(
-                f"the colours of the principal components change most from {layers[at].said} to"
-                f" {layers[at + 1].said} (mean correlation {signed(correlations[at])})"
+                f"the mean correlation between the colours of neighbouring layers falls to {signed(correlations[at])},"
+                f" from {layers[at].said} to {layers[at + 1].said}"
             )
         if parts:
             sentences.append(f"{model.model.safe_title}: {'; '.join(parts)}.")

@@ -48,7 +48,7 @@ def choose_other(current: subject.Subject) -> subject.Subject:
             "Compare with",
             titles,
             default,
-            help="By default the CNN or ViT most similar to the sidebar's model.",
+            help="By default a CNN if the sidebar's model is a transformer, and a ViT if it is a CNN.",
         )
     return subject.load_subject(models[key], None, current.image)
 

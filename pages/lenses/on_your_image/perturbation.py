@@ -215,26 +215,22 @@ def draw_outcome(
 def describe_perturbation(
     compared: Comparison, change: str, current: PerturbationView, sweeps: Sequence[Sweep]
 ) -> str:
-    """Return a caption on the models that keep their prediction and on the largest loss of confidence."""
+    """Return a caption on the models that keep their prediction and on their confidence in it, for this image."""
     start, classes, at = CHANGES[change].start, compared.classes, current.at
     if at == start:
         return "The image is unchanged. Move the slider to change it."
     firsts = [int(swept.answers[start]) for swept in sweeps]
     kept_count = sum(int(swept.answers[at]) == first for swept, first in zip(sweeps, firsts, strict=True))
-    losses = [
-        float(swept.probabilities[start, first] - swept.probabilities[at, first])
-        for swept, first in zip(sweeps, firsts, strict=True)
-    ]
-    most = int(np.argmax(losses))
+    confidences = "; ".join(
+        f"{plain(name)} ({plain(classes[first])}) {percent(swept.probabilities[start, first])} →"
+        f" {percent(swept.probabilities[at, first])}"
+        for name, swept, first in zip(compared.names, sweeps, firsts, strict=True)
+    )
     strength = plots.strength_words(change, CHANGES[change].values[at], compared.input_px)
     condition = "With rearranged pieces" if change == "pieces" else f"At {strength}"
-    text = f"{condition}, {kept_count} of {len(sweeps)} models keep their prediction for the unchanged image."
-    if losses[most] <= 0:
-        return f"{text} None loses confidence in it."
-    probabilities, first = sweeps[most].probabilities, firsts[most]
     return (
-        f"{text} {plain(compared.names[most])} loses most confidence in {plain(classes[first])}:"
-        f" {percent(probabilities[start, first])} → {percent(probabilities[at, first])}."
+        f"{condition}, {kept_count} of {len(sweeps)} models keep their prediction for the unchanged image."
+        f" Confidence in it: {confidences}."
     )
 
 

@@ -1,10 +1,13 @@
 """Load the accuracies of the robustness experiment, measured over test images under the same changes."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from pages.lenses.on_your_image.compared_models import Comparison
 from pages.stores.model_choice import ModelChoice
 from vitviz.analysis.image_changes import CHANGES, ROBUSTNESS, UNCHANGED
+from vitviz.analysis.verdict import Verdict, judge_difference, rank_leaders
 from vitviz.experiments import result_file
 from vitviz.plots.image_changes import Curve
 from vitviz.weight_identity import resolve_identity
@@ -59,6 +62,19 @@ def load_change_rates(compared: Comparison, change: str, strength: float) -> dic
     rows = {row["model"]: row for row in stored.where(change=change, value=strength)}
     names = {choice.key: find_stored_name(choice, stored) for choice in compared.choices}
     return {key: 1 - float(rows[name]["same"]) for key, name in names.items() if name in rows}
+
+
+def find_change_leaders(rates: Mapping[str, float]) -> tuple[str, ...]:
+    """Return the models whose rate of changed predictions is not shown to be below the highest one."""
+    stored = load_robustness()
+    assert stored is not None  # the rates are its
+    images = int(stored.settings["pictures"])
+
+    def compare_pair(first: str, second: str) -> Verdict:
+        variance = sum(rates[name] * (1 - rates[name]) for name in (first, second)) / images
+        return judge_difference(100 * (rates[first] - rates[second]), 100**2 * variance, images)
+
+    return rank_leaders(rates, compare_pair)
 
 
 def describe_provenance() -> str:

@@ -39,7 +39,6 @@ FIRST_PX = 6  # of the stored shifts, the one that separates the models most; a 
 DEPTHS = ("first", "middle", "last")
 HEADS = ("Map of the image", "Map of the shifted image", "Difference")
 MARGIN = 0.25
-ALIKE = 0.05  # smaller differences count as none
 EXACT = 1e-4  # rounding error of sums over some thousand values
 
 
@@ -140,6 +139,7 @@ def _ask_model(models: Sequence[ShiftedMaps], shift_px: int, rates: Mapping[str,
         shares,
         lambda share: f"{percent(share)} of its {unit}",
         {model.key: plain(model.name) for model in models},
+        leaders=robustness_results.find_change_leaders(shares) if over_many else (),
     )
     return question is None or question.is_answered()
 
@@ -229,22 +229,20 @@ def build_lines(models: Sequence[ShiftedMaps], shift_px: int) -> dict[str, list[
 
 def describe_shift(models: Sequence[ShiftedMaps], shift_px: int) -> str:
     """Return a caption on the equivariance of first and last layers and on the predictions."""
-    last = {model.name: model.measure_staying(len(model.maps) - 1, shift_px) for model in models}
-    best, worst = min(last, key=last.__getitem__), max(last, key=last.__getitem__)
     exact = [model.name for model in models if model.measure_differences(0, shift_px, MARGIN)[0] < EXACT]
     first = (
         f"Away from the border, the first map of {join_words([plain(name) for name in exact])} is exactly equivariant."
         if exact
         else "No model's first map is exactly equivariant, not even away from the border."
     )
-    deep = (
-        f"Last layer: {plain(best)} is most equivariant ({last[best]:.2f}), {plain(worst)} least ({last[worst]:.2f});"
-        " 0: shifts with the image, 1: stays."
+    last = "; ".join(
+        f"{plain(model.name)} {model.measure_staying(len(model.maps) - 1, shift_px):.2f}" for model in models
     )
-    if last[worst] - last[best] < ALIKE:
-        deep = f"The last layers differ little ({last[best]:.2f} to {last[worst]:.2f}; 0: shifts, 1: stays)."
     shares = "; ".join(f"{plain(model.name)} {percent(model.changed_share)}" for model in models)
-    return f"Shift of {shift_px} px. {first} {deep} Probability that changes its class: {shares}."
+    return (
+        f"Shift of {shift_px} px. {first} Last layer (0: shifts with the image, 1: stays): {last}. Probability that"
+        f" changes its class: {shares}."
+    )
 
 
 def describe_test_images(models: Sequence[ShiftedMaps], shift_px: int, rates: Mapping[str, float]) -> str:
