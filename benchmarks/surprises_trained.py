@@ -1,6 +1,6 @@
 """Train the ViTs of rows 7 and 7a of docs/surprises.md and print, for each step, their sinks, norms and distances.
 
-    VITVIZ_DATA=DIR python benchmarks/surprises_trained.py OUT [--epochs 3 --images 20000 --seeds 0 1 2]
+    VITVIZ_DATA=DIR python benchmarks/surprises_trained.py OUT [--epochs 3 --images 20000 --seeds 0 1 2 --variants …]
 
 Five ViTs that differ in one choice train with the same seed, order of images and number of updates: learned positions
 (the control), four registers, LayerNorm of queries and keys, rotary positions, and learned positions whose table is the
@@ -25,6 +25,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from vitviz.analysis.distance import entropy_bits, mean_attention_distance_px  # noqa: E402
+from vitviz.analysis.filters import principal_components  # noqa: E402
 from vitviz.analysis.sinks import TIMES, TokenNorms  # noqa: E402
 from vitviz.config import ViTConfig  # noqa: E402
 from vitviz.data.datasets import load_dataset  # noqa: E402
@@ -38,6 +39,7 @@ VARIANTS = {
     "rotary": replace(CONTROL, positions="rotary"),
     "learned_2d": CONTROL,
 }
+WIDTHS = {f"width_{width}": replace(CONTROL, embed_dim=width) for width in (32, 64, 128)}
 BATCH, LOOKS, LOOKED_AT = 128, 10, 200
 
 
@@ -69,6 +71,8 @@ def look(model: VisionTransformer, inputs: Tensor) -> dict[str, Any]:
     looked: dict[str, list[float]] = {
         key: [] for key in ("times", "extreme", "distance_px", "tokens", "key", "prefix_norm")
     }
+    filters = principal_components(model.patch_embed.proj.weight.numpy())
+    looked["components"] = [float(np.searchsorted(np.cumsum(filters.explained), 0.9) + 1)]
     for layer in range(depth):
         attn = records[f"blocks.{layer}.attn"].numpy()
         norm = records[f"blocks.{layer}"].norm(dim=-1).numpy()
@@ -92,7 +96,7 @@ def train(name: str, seed: int, epochs: float, count: int) -> dict[str, Any]:
     )
     test = normalise(dataset.test_images)
     torch.manual_seed(seed)
-    model = VisionTransformer(VARIANTS[name])
+    model = VisionTransformer((VARIANTS | WIDTHS)[name])
     if name == "learned_2d":
         parametrize.register_parametrization(model, "pos_embed", RowAndColumn(CONTROL.grid))
     steps = int(epochs * count / BATCH)
@@ -140,12 +144,13 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--epochs", type=float, default=3.0)
     parser.add_argument("--images", type=int, default=20000)
+    parser.add_argument("--variants", nargs="+", default=list(VARIANTS), choices=[*VARIANTS, *WIDTHS])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(1)
     for seed in options.seeds:
-        for name in VARIANTS:
+        for name in options.variants:
             path = options.out / f"{name}_{seed}.json"
             if not path.exists():
                 result = train(name, seed, options.epochs, options.images)

@@ -3,6 +3,7 @@
 import json
 import struct
 from collections.abc import Sequence
+from dataclasses import is_dataclass
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,10 @@ def describe(record: Any, *names: str) -> dict[str, Any]:
     """Return some fields of a dataclass for a header; without names all but its arrays, which travel beside it."""
     if names:
         return {name: getattr(record, name) for name in names}
+    if not is_dataclass(record):
+        raise TypeError(
+            f"a message holds text, numbers of Python and records, received {type(record).__name__}"
+        )
     return {name: field for name, field in vars(record).items() if not isinstance(field, np.ndarray)}
 
 

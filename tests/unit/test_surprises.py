@@ -1,0 +1,93 @@
+"""Test the count of docs/surprises.md, and the sentences on the pages that state its measurements."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pages.views.register import View
+from vitviz.analysis.filters import principal_components
+from vitviz.checkpoint_header import read_header
+from vitviz.checkpoints import load_checkpoint
+from vitviz.plots.blob import pack
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "surprises.md").read_text("utf-8")
+STATED: dict[str, list[float]] = json.loads((ROOT / "docs" / "surprises.json").read_text())
+SENTENCES = {
+    "lenses/attention/faithfulness.md": (("4 cifar10_vit",), 3),
+    "lenses/attention/ablation.md": (("8 layer 2", "8 layer 6"), 1),
+    "lenses/swin/relative_position_bias.md": (("6 kept", "6 grown"), 1),
+    "which_model/guide.md": (tuple(f"8a all matrices, {bits} bits" for bits in (8, 4, 2)), 1),
+}
+
+
+def test_the_head_names_each_measured_row_once() -> None:
+    rows = re.findall(r"^\| (\d+[a-z]?)\. (.*)$", PAGE, re.MULTILINE)
+    assert len(rows) == len({name for name, _ in rows}) and "not measured" not in PAGE.split("|---|")[1]
+    total, *counted = re.match(
+        r".*?Of (\d+) rows, (\d+) surprised both people \((.*?)\), (\d+) one \((.*?)\) and (\d+) none \((.*?)\)",
+        PAGE.replace("\n", " "),
+    ).groups()  # type: ignore[union-attr]
+    named = []
+    for count, names in zip(counted[::2], counted[1::2], strict=True):
+        group = [name.split()[0] for name in names.split(", ")]
+        assert len(group) == int(count)
+        named += group
+    assert sorted(named) == sorted(name for name, _ in rows) and len(named) == int(total)
+
+
+@pytest.mark.parametrize("file", SENTENCES)
+def test_sentences_state_what_was_measured(file: str) -> None:
+    rows, digits = SENTENCES[file]
+    text = " ".join((ROOT / "pages" / file).read_text("utf-8").split())
+    for row in rows:
+        mean, low, high = (f"{value:.{digits}f}".replace("-", "−") for value in STATED[row])
+        mean, low, high = (value.replace("−0.0", "0.0") for value in (mean, low, high))
+        interval = rf"{re.escape(low)} to {re.escape(high)}[;)]"
+        assert re.search(rf"\b{re.escape(mean)}\b[^()]*\((95 % interval )?{interval}", text), row
+
+
+def count_components(name: str, step: int | None = None) -> tuple[int, int]:
+    """Return how many components of E hold 90 % of its variance, and how many it can have."""
+    weight = load_checkpoint(ROOT / "checkpoints" / f"{name}.safetensors", step).snapshots.popitem()[1][
+        "patch_embed.proj.weight"
+    ]
+    explained = principal_components(weight.float().numpy()).explained
+    return int(np.searchsorted(np.cumsum(explained), 0.9)) + 1, min(len(weight), weight[0].numel())
+
+
+def test_training_lowers_the_number_of_components() -> None:
+    text = " ".join((ROOT / "pages" / "lenses" / "filters" / "components.md").read_text("utf-8").split())
+    before, after, most, step, last, early = (
+        int(number.replace(",", ""))
+        for number in re.search(  # type: ignore[union-attr]
+            r"from (\d+) to (\d+) of (\d+), but not before ([\d,]+) of its ([\d,]+) updates \((\d+)\)", text
+        ).groups()
+    )
+    steps = read_header(ROOT / "checkpoints" / "cifar10_vit.safetensors").steps
+    assert (steps[0], steps[-2:]) == (0, [step, last]) or (steps[0], tuple(steps[-2:])) == (0, (step, last))
+    counts = [count_components("cifar10_vit", at) for at in (0, step, last)]
+    assert counts == [(before, most), (early, most), (after, most)]
+    assert "needs {} of {}".format(*count_components("dinov2_small_saliency")) in text
+
+
+@pytest.mark.parametrize(
+    "value",
+    [np.float32(1), np.int64(1), np.bool_(True), Decimal(1), Path("a"), datetime(2026, 1, 1), {1}],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_message_refuses_values_that_streamlit_would_turn_into_text(value: Any) -> None:
+    """Streamlit sends str(data) if one value is no JSON; np.float64 and np.str_ are numbers and text of Python."""
+    with pytest.raises(TypeError, match=type(value).__name__):
+        pack({"labels": ["a"], "value": value})
+    with pytest.raises(TypeError):
+        View(b"pages/frame/x.js")({"value": value}, key="x")  # type: ignore[arg-type]
+    assert pack({"value": np.float64(1)}) == pack({"value": 1.0})
