@@ -192,8 +192,8 @@ export function writeLabels({ stream, curves }, model, name) {
   const write = (label, words) => {
     if (label && label.textContent !== words) label.textContent = words;
   };
-  write(stream, `Line width: norm of ${name} in the residual stream; images: attention`);
+  write(stream, `Thicker line: longer ${name} vector; images: attention`);
   const [best, ...others] = lensClasses(model).map((k) => model.header.classes.names[k]);
   const grey = others.length ? ` (grey: ${others.join(', ')})` : '';
-  write(curves, `Classifier head after each layer: probability of ${best}${grey}`);
+  write(curves, `If the model stopped after this layer: probability of ${best}${grey}`);
 }

@@ -27,10 +27,10 @@ function keyWords(model, part, pin) {
   return `${model.shortName(model.pinOf(part, key), part)} (${percent(weight)})`;
 }
 
-/** What a block adds to a token: 'norms of added vectors: attention 2.0, MLP 1.5'. */
+/** What a block adds to a token: 'attention adds a vector of length 2.0, the MLP one of 1.5'. */
 function addedWords(model, part, pin) {
   const { attention, mlp } = model.lengths(part, pin);
-  return `norms of added vectors: attention ${formatNorm(attention)}, MLP ${formatNorm(mlp)}`;
+  return `attention adds a vector of length ${formatNorm(attention)}, the MLP one of ${formatNorm(mlp)}`;
 }
 
 const STEP = {

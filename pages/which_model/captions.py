@@ -22,9 +22,7 @@ def describe_front(points: Sequence[Point], count: int, axes: tuple[Quantity, Qu
     more = f"; and {len(front) - MOST_NAMED} more" if len(front) > MOST_NAMED else ""
     better = [f"{'more' if q.more_is_better else 'fewer'} {q.title}" for q in axes]
     cited = sum(p.hollow for p in points)
-    sentences = [
-        f"Pareto front: {names}{more}. No model has both {better[0]} and {better[1]} than a model on the front."
-    ]
+    sentences = [f"No model has both {better[0]} and {better[1]} than these: {names}{more}."]
     if QUANTITIES["accuracy"] in axes:
         sentences.append(describe_sources(len(points) - cited, cited))
     if any(p.y_error for p in points):

@@ -182,4 +182,7 @@ def _draw_deit_and_swin() -> None:
     front = "; ".join(
         p.name for p in sorted(points, key=lambda p: p.x) if p.front
     )  # Names may contain commas.
-    page.caption(f"Pareto front: {front}. Accuracies are cited, multiply-adds are counted by this project.")
+    page.caption(
+        f"No model is both cheaper and better than these: {front}. Accuracies are cited, multiply-adds are"
+        " counted by this project."
+    )

@@ -116,7 +116,7 @@ def test_colours_are_the_principal_components_of_the_said_images(open_app: OpenA
         np.testing.assert_allclose(arrays[f"colours{side}"][..., 0], np.rint(255 * red.clip(0, 1)), atol=1)
         assert (arrays[f"colours{side}"][..., 3] > 0).all()
     assert f"fitted on {'this image' if fit == 'first' else 'both images'}, explain" in read_captions(app)
-    assert [frame["facts"][0][0] for frame in header["frames"]] == ["red", "red"]
+    assert [frame["facts"][0][0] for frame in header["frames"]] == ["on the strongest direction (red):"] * 2
 
 
 def test_colours_of_a_dataset_are_the_same_for_every_image(open_app: OpenApp) -> None:

@@ -76,7 +76,7 @@ def test_shipped_models_are_measured_and_the_front_is_named(
     ship(no_shipped_checkpoints, "digits_cnn", "digits_vit", "digits_swin")
     app = open_app(PAGE, **HERE, which_model__set="digits", which_model__model="checkpoint:digits_vit")
     assert "All 3 accuracies are measured by this project" in captions(app)
-    assert "**Swin**" in captions(app) and "Pareto front" in captions(app)
+    assert "**Swin**" in captions(app) and "No model has both" in captions(app)
     assert "**139,978** parameters" in text(app) and "1,295 images" in text(app)
     assert "on 359 test images" in text(app)
 

@@ -18,7 +18,7 @@ function describe({ header, arrays }, panel, { place, name }) {
   const scores = NAMES.map((colour, c) => {
     const value = data[3 * cell + c];
     const end = value === 0 || value === 255 ? ' or beyond' : '';
-    return `${colour}  ${signed((value / 255 - 0.5) * 2 * header.reach, 1)} σ${end}`;
+    return `${colour}  ${signed((value / 255 - 0.5) * 2 * header.reach, 1)} standard deviations${end}`;
   });
   return [`${nameCell(cell, panel.grid[1])} of ${panel.grid[0]} × ${panel.grid[1]}`, ...scores].join('\n');
 }

@@ -164,7 +164,7 @@ def describe_colours(coloured: Sequence[ColouredLayers], subset: ImageSubset | N
         if parts:
             sentences.append(f"{model.model.safe_title}: {'; '.join(parts)}.")
     condition = (
-        f"Components are fitted on {images}, and their values are in standard deviations (σ); colours are comparable"
+        f"Components are fitted on {images}, and their values are in standard deviations; colours are comparable"
         " between layers, not models."
     )
     return " ".join((*sentences, condition))

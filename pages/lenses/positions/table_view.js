@@ -85,7 +85,7 @@ export default class TableView {
     const [r, c] = this.place(p);
     const d = this.D;
     const v = number(this.value(p, k), 4);
-    if (kind === 'none') return 'No encoding is added: every value is 0.\nThe model treats the patches as a set.';
+    if (kind === 'none') return 'No encoding is added: every value is 0.\nThe model does not know where a patch was.';
     if (kind === 'random') return `PE[${p}, ${k}] = ${v}\ndrawn from a normal distribution, not trained`;
     if (kind === 'learned') return `E_pos[${p}, ${k}] = ${v}\na parameter, learned by gradient descent`;
     if (kind === 'pixels')

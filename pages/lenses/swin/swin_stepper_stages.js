@@ -43,8 +43,10 @@ export function describeStage(stage, { rows, cols, window: M, shift }) {
         'and wrap around the edges.'
       : 'Shift 0: no roll, both blocks use the same windows.',
     shift
-      ? 'Slices (0, −M), (−M, −s), (−s, end) on both axes give nine ids. Two patches of one window have the same id ' +
-        'only if they were neighbours in the image; between windows, neighbours may have different ids.'
+      ? 'The borders of windows and of the shift cut the grid into nine regions; tokens attend within one. ' +
+        'In code: slices (0, −M), (−M, −s), (−s, end) of both axes. ' +
+        'Two patches of one window have the same id only if they were neighbours in the image; ' +
+        'between windows, neighbours may have different ids.'
       : 'One region: no patch wrapped around.',
     shift
       ? 'Partition into windows again: same positions on the grid, different patches.'

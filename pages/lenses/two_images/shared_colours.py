@@ -97,7 +97,8 @@ def _fit_dataset(model: LoadedModel, name: str, count: int, layer: int) -> token
 
 def build_message(pair: ImagePair, layer: int, coloured: ColouredPair, alpha: int) -> bytes:
     """Pack both images with their colours; patches of the background are clear."""
-    facts = [plots.Fact(name, 1, " σ") for name in ("red", "green", "blue")]
+    directions = ("on the strongest direction (red):", "second (green):", "third (blue):")
+    facts = [plots.Fact(name, 1, " standard deviations") for name in directions]
     spread = np.where(coloured.components.spread > 1e-12, coloured.components.spread, 1.0)
     frames = []
     for image, mask in zip(pair.images, coloured.foregrounds, strict=True):
