@@ -200,8 +200,8 @@ def _(content: BlockPass, part: Part, model: ModelTraits) -> str:
         f" in its {content.window_grid[0]} × {content.window_grid[1]} window" if content.window_grid else ""
     )
     return (
-        f"{'[CLS]' if of_cls else 'A token'} attends to all tokens{window}; norms of added vectors: attention"
-        f" {attention:.1f}, MLP {mlp:.1f}{'' if of_cls else ' on average'}."
+        f"{'[CLS]' if of_cls else 'A token'} attends to all tokens{window}; attention adds a vector of length"
+        f" {attention:.1f}, the MLP one of {mlp:.1f}{'' if of_cls else ' on average'}."
     )
 
 
