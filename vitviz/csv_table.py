@@ -23,7 +23,7 @@ _COUNTED = {
         "patch",
         "position",
     ),
-    *("channel", "segment", "component", "filter", "window", "query", "key"),
+    *("token", "channel", "segment", "component", "filter", "window", "query", "key"),
 }
 _NUMBERED = re.compile(
     r"\b((?:layer|stage|block|convolution|head|row|column|slot)[ _]|(?:d|k)(?=\d+$))(\d+)\b"

@@ -242,14 +242,22 @@ const number = (value) =>
 const FORMULA = /(^|[;\t\r\n])(\s*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
 const escapeFormula = (text) => (text.trim() && Number.isNaN(Number(text)) ? text.replace(FORMULA, "$1$2'") : text);
 
+const less = (text) => text.replace(/\d+/g, (number) => number - 1);
+const patchFromZero = (name) => name.replace(/^the patch in row \d+, column \d+$/, less);
+const columnFromZero = (name) => name.replace(/\bcolumn \d+$/, (place) => `${less(place)} (from 0)`);
+
+/** Return a table as CSV, which counts rows and columns from 0 and says so. */
 function csvOf({ columns, rows }, { data, shape }) {
   const cell = (name) => {
     const text = escapeFormula(name);
     return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
-  const head = [...(rows ? [''] : []), ...columns].map((text) => cell(String(text)));
+  const names = rows?.map(String);
+  const places = names?.map(patchFromZero);
+  const corner = names?.some((name, i) => name !== places[i]) ? 'position (from 0)' : '';
+  const head = [...(rows ? [corner] : []), ...columns.map((name) => columnFromZero(String(name)))].map(cell);
   const lines = Array.from({ length: shape[0] }, (_, i) => [
-    ...(rows ? [cell(String(rows[i]))] : []),
+    ...(rows ? [cell(places[i])] : []),
     ...data.subarray(i * shape[1], (i + 1) * shape[1]),
   ]);
   return [head, ...lines].map((line) => line.join(',')).join('\n') + '\n';

@@ -109,7 +109,7 @@ def draw_tables() -> None:
     for part in blocks:
         lengths = arrays[f"{part['id']}.lengths"]
         rows["layer"] += [part["layer"]] * len(lengths)
-        rows["token"] += list(range(len(lengths)))
+        rows["token"] += list(range(1, len(lengths) + 1))
         for name, column in (("in", 0), ("attention adds", 1), ("between", 3), ("MLP adds", 2)):
             rows[name] += lengths[:, column].tolist()
     with st.container(horizontal=True):

@@ -109,7 +109,9 @@ def test_a_pin_brings_its_caption_its_links_and_its_numbers(visit: Visit, tmp_pa
 
     def weights() -> str:
         settle(page)
-        take(page, "Weights, CSV").save_as(tmp_path / "weights.csv")
+        file = take(page, "Weights, CSV")
+        assert re.fullmatch(r"attention_layer\d_from_0\.csv", file.suggested_filename)
+        file.save_as(tmp_path / "weights.csv")
         return (tmp_path / "weights.csv").read_text()
 
     def pin(row: int, col: int) -> None:
@@ -118,6 +120,8 @@ def test_a_pin_brings_its_caption_its_links_and_its_numbers(visit: Visit, tmp_pa
 
     drawer.click()
     found = [weights()]
+    assert found[0].startswith("token (from 0),position (from 0),head 0,")
+    assert "\n0,cls," in found[0]
     pin(1, 6)
     link = page.get_by_role("link", name="Follow this token through the block")
     expect(link).to_have_attribute("href", re.compile(r"pin=0\.81\d%2C0\.18\d"))

@@ -35,6 +35,12 @@ def test_the_journey_plays_and_a_layer_opens_to_its_numbers(visit: Visit) -> Non
     opened_to_its_numbers(page)
     page.get_by_role("button", name="Show tables").click()
     expect(page.locator(".mp-panel").get_by_role("table").last).to_be_visible()
+    with page.expect_download() as download:
+        page.get_by_role("button", name=re.compile(r"Download Keys, head \d as CSV")).click()
+    lines = download.value.path().read_text().splitlines()
+    assert lines[0].startswith("position (from 0),") and len(lines) == 1 + 1 + 64
+    assert any(line.startswith('"the patch in row 0, column 7",') for line in lines)
+    assert not any("row 8" in line or "column 8" in line for line in lines)
     page.locator(".mp-panel").get_by_role("link").click()
     expect(page.get_by_role("heading", name="Inside a block", level=1)).to_be_visible()
     page.wait_for_function("() => location.search.includes('block.layer=2')")

@@ -1,6 +1,7 @@
 import io
 
 import numpy as np
+import pytest
 from PIL import Image
 
 from vitviz.plots.attention_images import Drawn, attention_image, own_size, png, sheet, veiled_image, webp
@@ -98,7 +99,7 @@ def test_an_image_that_is_not_square_keeps_its_proportions() -> None:
     np.testing.assert_array_equal(kept, wide[10:, 10:20].repeat(28, axis=0).repeat(28, axis=1))
     assert len(changed[0]) and image[:280].max() == 0
     page = sheet([image, image], ["a", "b"], 2)
-    assert page.shape == (560 + 28 + 2 * 8, 2 * 1120 + 3 * 8, 3)
+    assert page.shape == (560 + 56 + 2 * 8, 2 * 1120 + 3 * 8, 3)
     assert veiled_image(wide, (0,), (2, 4)).shape == (560, 1120, 3)
 
 
@@ -106,3 +107,12 @@ def test_a_veil_covers_its_patches_alone() -> None:
     image = veiled_image(PHOTO[:300, :300], (0, 8), (3, 3))
     assert (image[:100, :100] == 128).all() and (image[200:, 200:] == 128).all()
     np.testing.assert_array_equal(image[:100, 100:], PHOTO[:100, 100:300])
+
+
+def test_an_animation_for_slides_has_labels_that_can_be_read() -> None:
+    def label_height(side: int) -> int:
+        page = sheet([np.zeros((side, side, 3), np.uint8)], ["layer 1"], 1)
+        rows = np.flatnonzero((page[8 + side :, 8 : 8 + side] < 128).any(axis=(1, 2)))
+        return int(rows[-1] - rows[0] + 1)
+
+    assert label_height(1264) == pytest.approx(2 * label_height(280), abs=2)

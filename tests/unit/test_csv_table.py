@@ -25,6 +25,10 @@ def test_a_pages_places_count_from_zero_in_a_file_and_say_so() -> None:
     assert count_from_zero({"layer": ["ViT, stage 2, block 3", "stem"]}) == {
         "layer (from 0)": ["ViT, stage 1, block 2", "stem"]
     }
+    assert count_from_zero({"token": [1, 2]}) == {"token (from 0)": [0, 1]}
+    assert count_from_zero({"token": ["[CLS]", "row 3, column 5"]}) == {
+        "token (from 0)": ["[CLS]", "row 2, column 4"]
+    }
     assert list(count_from_zero({"patch": [1], "d1": [2.0], "MLP": [1.0]})) == ["patch (from 0)", "d0", "MLP"]
 
 

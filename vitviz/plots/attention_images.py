@@ -18,6 +18,7 @@ SMALL_PX = 128  # below this side an image is shown with hard edges, and kept la
 LEAST_PX = 1120
 VEIL = 128  # the grey of a patch that is painted out
 LABEL_PX = 28
+SLIDE_PX = 800  # width of an image that is shown larger than a line of text
 GUTTER_PX = 8
 
 
@@ -140,21 +141,23 @@ def _outline(image: Image.Image, query: tuple[int, int], grid: tuple[int, int], 
 
 
 def sheet(images: Sequence[Uint8], labels: Sequence[str], columns: int, mode: Mode = "light") -> Uint8:
-    """Return images of one size in rows, each with its label below."""
+    """Return images of one size in rows, each with its label below, which is larger below images for slides."""
     height, width = images[0].shape[:2]
+    times = 1 + (width >= SLIDE_PX)
+    label_px = times * LABEL_PX
     rows = -(-len(images) // columns)
     palette = PALETTES[mode]
     page = Image.new(
         "RGB",
-        (columns * (width + GUTTER_PX) + GUTTER_PX, rows * (height + LABEL_PX + GUTTER_PX) + GUTTER_PX),
+        (columns * (width + GUTTER_PX) + GUTTER_PX, rows * (height + label_px + GUTTER_PX) + GUTTER_PX),
         palette.paper,
     )
     draw = ImageDraw.Draw(page)
     for i, (image, label) in enumerate(zip(images, labels, strict=True)):
         left = GUTTER_PX + (i % columns) * (width + GUTTER_PX)
-        top = GUTTER_PX + (i // columns) * (height + LABEL_PX + GUTTER_PX)
+        top = GUTTER_PX + (i // columns) * (height + label_px + GUTTER_PX)
         page.paste(Image.fromarray(image), (left, top))
-        draw.text((left, top + height + 6), label, fill=palette.ink, font_size=16)
+        draw.text((left, top + height + 6 * times), label, fill=palette.ink, font_size=16 * times)
     return np.asarray(page)
 
 

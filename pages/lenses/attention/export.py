@@ -142,13 +142,13 @@ def collect_weights(subject: CapturedSubject, view: ExportedView) -> dict[str, l
     lines = select_weights(subject, view.map_selection, view.pin)
     cells = [divmod(patch, layout.grid[1]) for patch in range(layout.num_patches)]
     names = [*layout.prefix, *(f"row {row + 1}, column {col + 1}" for row, col in cells)]
-    columns: dict[str, list[object]] = {"token": list(range(lines.shape[1])), "position": list(names)}
+    columns: dict[str, list[object]] = {"token": list(range(1, lines.shape[1] + 1)), "position": list(names)}
     return columns | {f"head {h}": [float(w) for w in line] for h, line in enumerate(lines, start=1)}
 
 
 def draw(subject: CapturedSubject, view: ExportedView) -> None:
     layer = view.map_selection.layer
-    name = f"attention_layer{layer}"
+    name, data = f"attention_layer{layer}", f"attention_layer{layer - 1}_from_0"
     table = collect_weights(subject, view)
     st.dataframe(table, hide_index=True, height=240)
     files: list[tuple[str, Callable[[CapturedSubject, ExportedView], bytes], str]] = [
@@ -167,11 +167,11 @@ def draw(subject: CapturedSubject, view: ExportedView) -> None:
                 f"attention.export.{label}",
                 why_not=single_step if make is make_training_webp else None,
             )
-        page.csv("Weights, CSV", table, f"{name}.csv", "attention.export.Weights, CSV")
+        page.csv("Weights, CSV", table, f"{data}.csv", "attention.export.Weights, CSV")
         page.download(
             "Layer, NPZ",
             partial(make_layer_npz, subject, layer),
-            f"{name}.npz",
+            f"{data}.npz",
             "attention.export.Layer, NPZ",
         )
     page.caption(SIZE)
