@@ -8,7 +8,7 @@ from starlette.middleware import Middleware
 
 from pages.classroom import class_bar, teacher_key
 from pages.controls import link_notice, query_params
-from pages.frame import foot, health_check, menu, startup, upload_guard, websocket_limits
+from pages.frame import foot, health_check, menu, registry, startup, upload_guard, websocket_limits
 from pages.frame.page import mount_browser, show_file_errors
 from pages.lessons import editor, open_lesson, panel
 from pages.selection import sidebar
@@ -36,7 +36,7 @@ def draw() -> None:
             with show_file_errors():
                 page.run()
             with notice:
-                link_notice.draw(slug)
+                link_notice.draw(slug, registry.BY_SLUG[slug].controls if slug in registry.BY_SLUG else "")
             foot.draw(slug)
             editor.draw_add_button(slug)
 

@@ -36,19 +36,36 @@ def add_label(key: str, label: str, shown: object) -> None:
         unusable.label, unusable.shown = label, shown
 
 
+def _is_known(name: str, controls: str) -> bool:
+    """Return True for a control of one of the page's sections, or a question's answer ('ways.asks.0')."""
+    return "." in name or name in controls.split()
+
+
 def clear() -> None:
     """Remove all notes: the address has changed, or the user has dismissed them."""
     session_keys.get_dict(session_keys.UNUSABLE).clear()
 
 
-def draw(slug: str) -> None:
+def draw(slug: str, controls: str = "") -> None:
     """Draw one sentence with the values that the page's controls could not use or have not read, and a button.
 
     Parameters without the page's name belong to the selection, to another page or to another site.
+
+    Args:
+        slug: the page's address.
+        controls: the names of a page with sections; values of others than the drawn section wait for it.
     """
-    for key, text in session_keys.get_dict(session_keys.INCOMING).items():
+    waiting = session_keys.get_dict(session_keys.REQUESTED)
+    unread = session_keys.get_dict(session_keys.INCOMING) | (waiting if controls else {})
+    for key, text in unread.items():
         page, is_control, name = key.partition(".")
-        if is_control and page == _PAGES.get(slug, slug):
+        if (
+            is_control
+            and page == _PAGES.get(slug, slug)
+            and not (key in waiting and _is_known(name, controls))
+        ):
+            waiting.pop(key, None)
+            session_keys.get_dict(session_keys.OUTGOING).pop(key, None)
             add_value(key, text)
             add_label(key, cut(name.replace("_", " "), _MOST_CHARACTERS), None)
     values: list[UnusableValue] = list(session_keys.get_dict(session_keys.UNUSABLE).values())

@@ -26,6 +26,7 @@ class PageEntry:
     default: the checkpoint that it opens on else, where somebody lands on it first.
     images: the image that it opens on with that model, by the value of `SLUG.view`; '' is any other view.
     sidebar: False if the page uses no selection.
+    controls: the names of the controls in its links, separated by spaces, if it has sections.
     """
 
     folder: str
@@ -44,6 +45,7 @@ class PageEntry:
     default: str = ""
     images: Mapping[str, str] = field(default_factory=dict, hash=False)
     sidebar: bool = True
+    controls: str = ""
 
     @property
     def path(self) -> str:

@@ -75,6 +75,9 @@ def _explain_missing(image: str) -> str:
         if data_file(kind).exists():
             return f"The {catalogue.get_dataset_title(kind)} file on this server is damaged. Another image is shown."
         return f"{catalogue.get_dataset_title(kind)} is not on this server. Another image is shown."
+    if has_images(kind) and _INDEX.fullmatch(name):
+        title = catalogue.get_dataset_title(kind)
+        return f"{title} has no test image no. {int(name):,} on this server. Another image is shown."
     return ""
 
 

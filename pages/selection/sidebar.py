@@ -102,10 +102,10 @@ def _resolve_step(model: ModelChoice) -> int:
 
 
 def _replace_dropped_step(model: ModelChoice) -> None:
-    """Request the nearest stored step, and say so, if a link names one that a checkpoint no longer holds."""
+    """Request the nearest stored step, and say so, if a link names one that a model no longer holds."""
     linked = st.session_state.get(session_keys.INCOMING, {}).get("step")
     step = None if linked is None else parse_int(linked)
-    if step is None or step in model.steps or not model.key.startswith("checkpoint:"):
+    if step is None or step in model.steps or model.key.startswith("run:"):
         return
     nearest = min(model.steps, key=lambda stored: abs(stored - step))
     query_params.take_value("step")

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.frame import registry
 from tests.pages.conftest import OpenApp
 
+PAGES = Path(__file__).parents[2] / "pages"
+WITH_SECTIONS = {entry.path: entry for entry in registry.PAGES if entry.controls}
+PREFIX = {"on_your_picture": "on_picture"}  # of a page's controls, by its address
 ATTENTION = "pages/lenses/attention/page.py"
 SUBJECT = {"model": "preset:vit_digits", "image": "digits:3"}
 
@@ -77,3 +84,72 @@ def test_a_notice_goes_when_it_is_dismissed_the_control_is_changed_or_the_addres
     app = open_old_link()
     app.query_params["attention.layer"] = "2"
     assert read_notices(app.run()) == []
+
+
+@pytest.mark.parametrize("page", WITH_SECTIONS)
+def test_a_page_with_sections_names_a_control_that_was_removed(open_app: OpenApp, page: str) -> None:
+    prefix = PREFIX.get(WITH_SECTIONS[page].slug, WITH_SECTIONS[page].slug)
+    app = open_app(page, **{f"{prefix}__removed_control": "7"})
+    assert read_notices(app) == [describe("removed control '7'")]
+    assert f"{prefix}.removed_control" not in app.query_params
+    assert read_notices(app.run()) == [describe("removed control '7'")]
+
+
+def test_a_value_of_another_section_waits_for_it(open_app: OpenApp) -> None:
+    app = open_app("pages/lenses/patches/page.py", **SUBJECT, patches__shuffled="40")
+    assert read_notices(app) == [] and "40" in app.query_params["patches.shuffled"]
+    app.main.segmented_control(key="patches.view").set_value("puzzle").run()
+    assert read_notices(app) == [] and app.session_state["patches.shuffled"] == 40
+
+
+def test_an_impossible_value_of_another_section_is_named_once_the_section_is_open(open_app: OpenApp) -> None:
+    app = open_app("pages/lenses/patches/page.py", **SUBJECT, patches__shuffled="4000")
+    app.main.segmented_control(key="patches.view").set_value("puzzle").run()
+    (notice,) = read_notices(app)
+    assert "'4000'" in notice
+
+
+def list_controls() -> set[tuple[str, str]]:
+    """Return (page, name) of the controls in the source: arguments of `widgets` and fields of `ControlValues`."""
+    controls = set()
+    for file in PAGES.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef) and "ControlValues" in "".join(map(ast.unparse, node.bases)):
+                page = ast.literal_eval(node.keywords[0].value)
+                fields = [part for part in node.body if isinstance(part, ast.AnnAssign)]
+                controls |= {(page, ast.unparse(part.target)) for part in fields}
+            elif isinstance(node, ast.Call) and node.args and ast.unparse(node.func).startswith("widgets."):
+                key = node.args[0].value if isinstance(node.args[0], ast.Constant) else ""
+                page, _, name = str(key).partition(".")
+                controls.add((page, name))
+    return controls
+
+
+def test_the_registry_names_every_control_of_pages_with_sections() -> None:
+    controls = list_controls()
+    assert len(controls) > 150
+    for entry in WITH_SECTIONS.values():
+        prefix = PREFIX.get(entry.slug, entry.slug)
+        named = {name for page, name in controls if page == prefix}
+        assert len(named) > 5 and named <= set(entry.controls.split()), (entry.slug, named)
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        (
+            {"image": "digits:99999"},
+            "Digits has no test image no. 99,999 on this server. Another image is shown.",
+        ),
+        ({"step": "99"}, "Step 99 of this model is not stored. The nearest one, 0, is shown."),
+    ],
+)
+def test_an_image_or_a_step_that_is_missing_is_named(
+    open_app: OpenApp, query: dict[str, str], sentence: str
+) -> None:
+    app = open_app(ATTENTION, **(SUBJECT | query))
+    shown = [
+        text.value.replace("\\", "")
+        for text in (*app.sidebar.warning, *app.sidebar.caption, *app.sidebar.info)
+    ]
+    assert any(sentence in text for text in shown), shown
