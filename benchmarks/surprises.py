@@ -12,6 +12,7 @@ import io
 import json
 import sys
 import zipfile
+from copy import deepcopy
 from dataclasses import replace
 from importlib.util import find_spec
 from itertools import combinations
@@ -267,6 +268,25 @@ def measure_antialias(model: VisionTransformer, photos: list[NDArray[np.uint8]],
     )
 
 
+def measure_ties(model: VisionTransformer, photos: list[NDArray[np.uint8]]) -> None:
+    """Print row 11j: queries of the last layer whose largest weight two keys share, and whose strongest key moves."""
+    low, name = deepcopy(model).bfloat16(), f"blocks.{model.config.depth - 1}.attn"
+    tied: dict[str, list[float]] = {"fp32": [], "fp32 rounded to bf16": [], "bf16": []}
+    moved = []
+    for photo in photos:
+        x = normalise(read_levels(photo, PHOTO_PX))
+        exact, coarse = (
+            each(image, record=(name,))[1][name] for each, image in ((model, x), (low, x.bfloat16()))
+        )
+        for key, attn in zip(tied, (exact, exact.bfloat16(), coarse), strict=True):
+            first, second = attn.topk(2, dim=-1).values.unbind(-1)
+            tied[key].append(float((first == second).float().mean()))
+        moved.append(float((exact.argmax(-1) != coarse.argmax(-1)).float().mean()))
+    for key, shares in tied.items():
+        print(f"11j: {key}: largest weight shared by {bootstrap(np.array(shares))} of the queries")
+    print(f"11j: bf16: strongest key moves for {bootstrap(np.array(moved))}")
+
+
 # Rows 4 and 4a: variants of rollout
 
 FUSIONS, DISCARDS, ROLLED_IMAGES, STEPS = ("mean", "max"), (0.0, 0.9), 200, 8
@@ -508,6 +528,7 @@ def main() -> None:
         measure_resizing(model, photos)
         measure_antialias(model, photos[:IN_COLOUR], 224)
         measure_antialias(model, photos[:3], 896)
+        measure_ties(model, photos[:IN_COLOUR])
     STORED.write_text(json.dumps(dict(sorted(stated.items())), indent=1) + "\n")
 
 
