@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 NAME = "gradient_norms"
 DATASET = "digits"
-SEEDS = tuple(range(8))
+SEEDS = tuple(range(10))
 DEPTH = 12  # of a ViT-B; the digits need two
 PICTURES = 128  # whose gradient is taken
 MARKS = (0, 1, 3, 10, 30, 100, 200)  # updates made
@@ -42,7 +42,7 @@ def deep(variant: str, depth: int = DEPTH) -> ViTConfig:
 
 
 def experiment() -> Experiment:
-    """Deep ViTs, pre-norm or post-norm, with and without residual connections, eight seeds."""
+    """Deep ViTs, pre-norm or post-norm, with and without residual connections, ten seeds."""
     cells: list[Cell] = [{"variant": name, "seed": seed} for seed in SEEDS for name in VARIANTS]
     settings = {
         "dataset": DATASET,
