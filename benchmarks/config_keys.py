@@ -28,7 +28,7 @@ def write_table() -> str:
         lines += [f"## {model_type}", "", "| key | use | what | default |", "|---|---|---|---|"]
         for key, row in sorted(keys.items()):
             use = next(use for use in ("read", "checked", "refused", "ignored") if use in row)
-            unless = f", unless {', '.join(map(str, row['unless']))}" if "unless" in row else ""
+            unless = f", unless {', '.join(map(str, row['unless']))}" if row.get("unless") else ""
             lines.append(f"| `{key}` | {use} | {row[use]}{unless} | {row.get('default', '')} |")
         lines.append("")
     lines += [

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from torch import Tensor, nn
 from tqdm import tqdm
 
@@ -77,6 +78,10 @@ def load(
     names = None if labels is None else tuple(labels)
     if unknown := sorted(settings.keys() - set(_SETTINGS)):
         raise TypeError(f"load() takes no setting {unknown[0]!r}; known are: {', '.join(_SETTINGS)}")
+    settings = {
+        name: value.tolist() if isinstance(value, np.ndarray | np.generic | Tensor) else value
+        for name, value in settings.items()
+    }
     if isinstance(source, LoadedModel):
         return _name_classes(apply_given(source, settings), names)
     if isinstance(source, Mapping):

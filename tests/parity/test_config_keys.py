@@ -13,6 +13,7 @@ import numpy as np
 import parity_peers as peers
 import pytest
 import torch
+from parity_compare import shake
 from test_formats import hf
 from torch import nn
 
@@ -64,7 +65,7 @@ def test_every_key_of_the_publishers_class_has_one_row_with_its_default(model_ty
         assert len(uses) == 1 and all(row[use] for use in uses), key
         if "default" in row:
             assert row["default"] == stated[key], key
-        assert "refused" not in row or stated[key] in row["unless"], key
+        assert "refused" not in row or stated.get(key) in (None, *row["unless"]), key
 
 
 def vit(folder: Path, **values: Any) -> nn.Module:
@@ -96,7 +97,7 @@ def test_a_value_that_contradicts_the_tensors_is_refused_by_its_key(
 def test_a_config_of_another_kind_of_model_is_refused_in_a_sentence(tmp_path: Path) -> None:
     vit(tmp_path / "vit")
     with pytest.raises(PretrainedError, match="states depths .* its tensors show none"):
-        open_model(tmp_path / "vit", {"model_type": "swin", "depths": [2, 2]})
+        open_model(tmp_path / "vit", {"model_type": "swin", "depths": [2, 2], "layer_norm_eps": 1e-5})
     with pytest.raises(PretrainedError, match="patch_size"):
         open_model(tmp_path / "vit", {"patch_size": [[8], [8]]})
     shape = {"embed_dim": 8, "depths": [1, 1], "num_heads": [1, 2], "window_size": 4, "image_size": 32}
@@ -314,6 +315,104 @@ def test_an_argument_that_changes_the_numbers_is_refused_by_its_name(
     with pytest.raises(PretrainedError, match=f"{part} states {key}"):
         open_model(tmp_path, {part: {key: value}})
     assert f"Keys of {part} that were not read: odd." in open_model(tmp_path, {part: {"odd": 1}}).notes
+
+
+EVA = {"img_size": 16, "patch_size": 8, "embed_dim": 24, "depth": 1, "num_heads": 2, "num_classes": 3}
+
+
+@pytest.mark.parametrize(
+    "name, arguments",
+    [
+        ("vit_small_patch16_rope_224", {"use_rot_pos_emb": False}),
+        ("vit_small_patch16_rope_224", {"swiglu_mlp": True}),
+        ("vit_pe_core_tiny_patch16_384", {"global_pool": "token"}),
+        ("vit_pe_core_tiny_patch16_384", {"global_pool": "avg", "class_token": False}),
+        ("vit_tiny_patch16_224", {"global_pool": "avg", "fc_norm": False}),
+    ],
+)
+def test_arguments_of_a_timm_folder_win_over_its_architecture(name: str, arguments: dict[str, Any]) -> None:
+    shape = {**EVA, **arguments}
+    model = shake(peers.timm.create_model(name, **shape), 1)
+    stated = {"architecture": name, "global_pool": "token", "model_args": shape}
+    x = torch.randn(2, 3, 16, 16)
+    theirs = model(x).detach()
+    ours = open_model(model.state_dict(), stated).model(x)
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-4 * float(theirs.abs().max()))
+
+
+@pytest.mark.parametrize(
+    "name, stated, why",
+    [
+        (
+            "vit_tiny_patch16_224",
+            {"num_classes": 0},
+            "config.json states num_classes 0, but its tensors show 3",
+        ),
+        ("swin_tiny_patch4_window7_224", {"model_args": {"global_pool": "max"}}, "its pooling .*'max'"),
+        (
+            "swin_tiny_patch4_window7_224",
+            {"model_args": {"always_partition": True}},
+            "states always_partition",
+        ),
+        ("eva_giant_patch14_224", {"model_args": {"use_rot_pos_emb": True}}, "rope_type 'cat' alone"),
+    ],
+)
+def test_what_a_timm_folder_states_and_is_not_computed_is_refused(
+    name: str, stated: dict[str, Any], why: str
+) -> None:
+    swin = {"img_size": 32, "embed_dim": 8, "depths": (1, 1), "num_heads": (1, 2), "window_size": 4}
+    shape = {**swin, "num_classes": 3} if name.startswith("swin") else EVA
+    state = peers.timm.create_model(name, **shape).state_dict()
+    arguments = {**shape, **stated.get("model_args", {})}
+    whole = {"architecture": name, "pretrained_cfg": {}, **stated, "model_args": arguments}
+    with pytest.raises(PretrainedError, match=why):
+        open_model(state, whole)
+
+
+def test_a_timm_model_that_classifies_every_token_is_noted() -> None:
+    state = peers.timm.create_model("vit_tiny_patch16_224", **EVA, global_pool="").state_dict()
+    opened = open_model(state, {"num_heads": 2, "global_pool": ""})
+    assert any("classifies every token" in note for note in opened.notes)
+
+
+@pytest.mark.parametrize("name", ["Swin", "Swinv2"])
+def test_another_epsilon_of_a_swins_blocks_is_refused(name: str, tmp_path: Path) -> None:
+    shape = {"embed_dim": 8, "depths": [1, 1], "num_heads": [1, 2], "window_size": 4, "image_size": 32}
+    hf(f"{name}Model")(hf(f"{name}Config")(**shape, layer_norm_eps=1e-2)).save_pretrained(tmp_path)
+    with pytest.raises(PretrainedError, match=r"config.json states layer_norm_eps 0.01: another epsilon"):
+        open_model(tmp_path)
+
+
+def test_windows_that_do_not_tile_the_grid_of_transformers_swin_v2_are_refused(tmp_path: Path) -> None:
+    shape = {"embed_dim": 8, "depths": [1, 1], "num_heads": [1, 2], "window_size": 4, "image_size": 32}
+    hf("Swinv2Model")(hf("Swinv2Config")(**shape)).save_pretrained(tmp_path)
+    assert open_model(tmp_path).config.image_size == 32
+    with pytest.raises(PretrainedError, match=r"windows of 3 tokens do not tile the 8 × 8 tokens of stage 1"):
+        open_model(tmp_path, {"window_size": 3})
+    with pytest.raises(PretrainedError, match=r"do not tile the 10 × 10 tokens of stage 1"):
+        open_model(tmp_path, given={"img_size": 40})
+    with pytest.raises(PretrainedError, match="image_size 33 is no multiple of patch_size 4"):
+        open_model(tmp_path, {"image_size": 33})
+
+
+def test_weights_that_are_quantised_when_they_are_loaded_are_refused(tmp_path: Path) -> None:
+    vit(tmp_path)
+    with pytest.raises(PretrainedError, match="config.json states quantization_config"):
+        open_model(tmp_path, {"quantization_config": {"load_in_8bit": True}})
+
+
+def test_images_of_four_channels_are_refused(tmp_path: Path) -> None:
+    vit(tmp_path, num_channels=4)
+    with pytest.raises(PretrainedError, match=r"its images have 4 channels; only 1 \(grey\) or 3"):
+        open_model(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["gelu_python", "gelu_fast", "gelu_accurate", "gelu_python_tanh"])
+def test_other_names_of_gelu_equal_the_publishers(name: str, tmp_path: Path) -> None:
+    model = vit(tmp_path, hidden_act=name)
+    x = torch.randn(1, 3, 16, 16)
+    theirs = model.eval()(x).logits.detach()
+    torch.testing.assert_close(open_model(tmp_path).model(x), theirs, rtol=0, atol=1e-5)
 
 
 def test_a_key_beside_timms_or_open_clips_is_noted() -> None:

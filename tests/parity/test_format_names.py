@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import parity_peers as peers
 import pytest
 import torch
@@ -152,6 +153,46 @@ def test_wrappers_are_taken_out_of_names(old: str, new: str) -> None:
     opened = open_model(state, HEADS)
     x = torch.randn(1, 3, 16, 16)
     torch.testing.assert_close(opened.model(x), outputs(model, x), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("wrapper", ["_module", "_forward_module"])
+def test_wrappers_of_opacus_and_fabric_are_taken_out_of_names(wrapper: str) -> None:
+    state = timm_vit().state_dict()
+    wrapped = {name.replace("blocks.0.", f"blocks.0.{wrapper}."): tensor for name, tensor in state.items()}
+    assert list(clean_names(wrapped)) == list(state)
+
+
+def test_an_averaged_model_of_torch_opens() -> None:
+    averaged = torch.optim.swa_utils.AveragedModel(timm_vit())
+    assert open_model(averaged.state_dict(), HEADS).config == vitviz.load(averaged).config
+
+
+@pytest.mark.parametrize(
+    "change, why",
+    [
+        (lambda state: {"model_ema": {"state_dict": state}}, "holds no tensors: pass its 'model_ema'$"),
+        (
+            lambda state: {n: t.to(torch.int16) for n, t in state.items()},
+            "no floats: cls_token is of torch.int16",
+        ),
+        (lambda state: state | {"head.weight": state["head.weight"].to_sparse()}, "layout torch.sparse_coo"),
+    ],
+)
+def test_a_state_dict_that_holds_no_plain_weights_is_refused(change: Callable[..., Any], why: str) -> None:
+    with pytest.raises(PretrainedError, match=why):
+        vitviz.load(change(timm_vit().state_dict()), **HEADS)
+
+
+def test_settings_may_be_of_numpy_or_torch_and_wrong_ones_are_refused() -> None:
+    state = timm_vit().state_dict()
+    given = {"num_heads": np.int64(2), "mean": torch.tensor([0.1, 0.2, 0.3]), "std": np.float32(0.5)}
+    opened = vitviz.load(state, **given)
+    assert opened.config.num_heads == 2 and opened.preparation.std == (0.5, 0.5, 0.5)
+    assert opened.preparation.mean == pytest.approx((0.1, 0.2, 0.3))
+    with pytest.raises(PretrainedError, match=r"must both have 1 \(grey\) or 3 \(RGB\) values"):
+        vitviz.load(state, **HEADS, mean=[0.1, 0.2], std=[0.1, 0.2])
+    with pytest.raises(PretrainedError, match="architecture 'vit_tinny' is none of timm's"):
+        vitviz.load(state, architecture="vit_tinny")
 
 
 def test_chunks_of_blocks_count_on() -> None:

@@ -137,6 +137,45 @@ def test_a_difference_in_the_embedding_or_the_head_is_named() -> None:
             vitviz.load(model)
 
 
+def test_equal_features_do_not_excuse_other_logits() -> None:
+    class Doubled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = timm_vit()
+
+        def forward(self, x: Tensor) -> dict[str, Tensor]:
+            return {"logits": 2 * self.model(x), "features": self.model.forward_features(x)}
+
+    with pytest.raises(PretrainedError, match="differ by 0.5 of the largest"):
+        vitviz.load(Doubled())
+
+
+def test_a_difference_after_unseen_blocks_names_no_place() -> None:
+    class Hidden(nn.Module):
+        def __init__(self, blocks: nn.Sequential) -> None:
+            super().__init__()
+            for index, block in enumerate(blocks):
+                self.add_module(str(index), block)
+
+        def forward(self, x: Tensor) -> Tensor:
+            for block in self.children():
+                x = block(x)
+            return torch.relu(x)
+
+    model = timm_vit()
+    model.blocks = Hidden(model.blocks)
+    with pytest.raises(PretrainedError, match="of the largest$"):
+        vitviz.load(model)
+
+
+def test_the_stages_of_a_small_swin_are_not_taken_for_its_blocks() -> None:
+    shape = {"img_size": 32, "embed_dim": 8, "depths": (2, 2), "num_heads": (1, 2), "window_size": 4}
+    model = shake(peers.timm.create_model("swin_tiny_patch4_window7_224", **shape, num_classes=3), 1)
+    model.layers[0].blocks[1].norm1.eps = 0.1
+    with pytest.raises(PretrainedError, match="first in block 2 of stage 1$"):
+        vitviz.load(model)
+
+
 def test_a_module_with_a_head_of_zeros_is_compared_by_its_blocks() -> None:
     model = timm_vit()
     nn.init.zeros_(model.head.weight)

@@ -46,8 +46,8 @@ NAMED = {
     "vit_base_patch16_xp_224": "this is a parallel ViT: ",
     "vit_dwee_patch16_reg1_gap_256": "this is a ViT with differential attention: ",
     "vit_relpos_small_patch16_224": "this is a ViT with relative positions: ",
-    "vit_tiny_r_s16_p8_224": "this is a hybrid of timm: ",
-    "vitamin_small_224": "this is a hybrid of timm: ",
+    "vit_tiny_r_s16_p8_224": "this is a hybrid ViT: ",
+    "vitamin_small_224": "this is a hybrid ViT: ",
     "volo_d1_224": "this is a VOLO: ",
     "xcit_nano_12_p8_224": "this is an XCiT: it attends over channels",
     "vit_pe_spatial_tiny_patch16_512": "its names are those of timm's PE",
@@ -91,6 +91,14 @@ def test_an_architecture_is_refused_by_its_name(name: str) -> None:
         ("blocks.0.attn.qkv.weight_scale", "this is a model quantised by compressed-tensors "),
         ("base_model.model.blocks.0.attn.qkv.lora_A.weight", "this is a file of PEFT adapters (LoRA): "),
         ("beit3.encoder.layers.0.self_attn.k_proj.A.weight", "this is a BEiT-3 in its authors' names: "),
+        (
+            "blocks.0.mlp.fc1.parametrizations.weight.original0",
+            "this is a model with parametrised or pruned ",
+        ),
+        ("blocks.0.mlp.fc1.weight_mask", "this is a model with parametrised or pruned weights: "),
+        ("vision_model.embeddings.patch_embedding.bias", "this is a SigLIP image encoder without attention "),
+        ("features.1.0.attn.logit_scale", "this is a Swin V2 of torchvision: "),
+        ("conv_proj.conv_bn_relu_0.0.weight", "this is a hybrid ViT: "),
     ],
 )
 def test_a_wrapping_is_refused_by_its_name(name: str, why: str) -> None:

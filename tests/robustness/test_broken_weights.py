@@ -139,7 +139,7 @@ BROKEN: dict[str, tuple[Source, dict[str, object], str]] = {
         lambda: SWIN | {"layers.0.blocks.0.attn.logit_scale": torch.zeros(3, 1, 1)},
         {},
         "a timm Swin was recognised, but the names of a Swin V2 show neither its windows nor its image size: state"
-        " window_size and img_size, or architecture='NAME' with timm's name of the model",
+        " architecture='NAME' with timm's name of the model",
     ),
     "siglip": (
         lambda: VIT | {"visual.attn_pool.query": torch.zeros(1, 1, 64)},
@@ -159,7 +159,7 @@ BROKEN: dict[str, tuple[Source, dict[str, object], str]] = {
     "timm's hybrid": (
         lambda: VIT | {"patch_embed.backbone.conv.weight": torch.zeros(2, 2, 1, 1)},
         {},
-        "this is a hybrid of timm: its patches come from a convolutional network, which vitviz does not compute",
+        "this is a hybrid ViT: its patches come from a convolutional network, which vitviz does not compute",
     ),
     "mae": (
         lambda: VIT | {"decoder_blocks.0.norm1.weight": torch.zeros(64)},

@@ -63,7 +63,9 @@ class Settings:
 
     def _tables(self, table: Mapping[str, Any], depth: int) -> list[Mapping[str, Any]]:
         inner = [table[name] for name in _NESTED if isinstance(table.get(name), dict) and depth < 3]
-        return [table, *(nested for each in inner for nested in self._tables(each, depth + 1))]
+        tables = [table, *(nested for each in inner for nested in self._tables(each, depth + 1))]
+        arguments = table.get("model_args")  # timm builds with these whatever stands beside them
+        return [arguments, *tables] if isinstance(arguments, dict) else tables
 
     def complete(self) -> "Settings":
         """Return the settings with what is known of the named timm architecture, behind all that is stated."""

@@ -68,6 +68,8 @@ def check_keys(settings: Settings, config: ViTConfig | SwinConfig) -> None:
                 has_parts = True
                 _check_rows(part, rows, config, name)
                 _note_unread(settings, name, part, rows)
+    if isinstance(settings.values.get("pretrained_cfg"), Mapping):  # timm's config.json
+        _check_rows(settings.values, PARTS["timm"], config, "config.json")
     model_type, stated = _find_part(settings.values)
     if rows := list_keys(model_type):
         _check_rows(stated, rows, config, "config.json")
@@ -119,6 +121,10 @@ def _read_field(config: ViTConfig | SwinConfig, name: str) -> Any:
     """Return what the tensors show; None where a model of this kind has no such value."""
     if name == "mlp_hidden":
         return mlp_width(config.embed_dim, config.mlp_ratio) if isinstance(config, ViTConfig) else None
+    if name == "num_classes" and isinstance(
+        config, ViTConfig
+    ):  # timm counts a projection's outputs as classes
+        return config.num_classes or config.projection
     return getattr(config, name, None)
 
 

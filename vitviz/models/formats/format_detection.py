@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 import vitviz.models.formats.open_clip as open_clip
 import vitviz.models.formats.timm as timm
@@ -20,6 +20,7 @@ from vitviz.config import ModelConfig, Preparation, SwinConfig, ViTConfig
 from vitviz.config_fields import Size, as_shape, format_size
 from vitviz.models.formats.checkpoint_settings import Settings, check_labels
 from vitviz.models.formats.config_keys import check_keys, complete
+from vitviz.models.formats.module_settings import find_timm_model
 from vitviz.models.formats.name_cleaning import check_heads, clean_names
 from vitviz.models.formats.preparation_settings import override_preparation, read_preparation
 from vitviz.models.formats.safetensors_header import COMPUTED, Shapes
@@ -31,7 +32,7 @@ from vitviz.models.formats.state_loading import (
     fit_positions,
     load_into,
 )
-from vitviz.models.formats.tensor_names import UNSUPPORTED, Format, read_activation
+from vitviz.models.formats.tensor_names import UNSUPPORTED, Format, State, read_activation
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.pretrained_list import PretrainedError
 from vitviz.models.zoo import empty_model
@@ -112,15 +113,13 @@ def open_model(
         read_preparation(settings, native.image_size, native.in_chans) if preparation is None else preparation
     )
     model_config = _resize(native, own_format.image_size, settings)
+    if layout is transformers.SWIN and isinstance(model_config, SwinConfig):
+        transformers.check_windows(model_config)
     classes = _labels(labels, settings, model_config.num_classes)
     tensors = tensor_source.read()
     state = layout.translate({name: tensors[full] for name, full in recognised.names.items()})
-    if isinstance(native, ViTConfig) and isinstance(model_config, ViTConfig):
-        state = fit_positions(state, native, model_config.grid)
-    model = empty_model(model_config)
-    load_into(model, state, layout.title)
     return LoadedModel(
-        model=model,
+        model=_build(native, model_config, state, layout.title),
         config=model_config,
         preparation=own_format,
         classes=classes,
@@ -132,6 +131,17 @@ def open_model(
         notes=tuple(settings.notes),
         not_verified="Only a file was opened, so there is no module to compare its outputs with.",
     )
+
+
+def _build(
+    native: ViTConfig | SwinConfig, config: ViTConfig | SwinConfig, state: State, title: str
+) -> nn.Module:
+    """Return the model with the tensors, whose positions are resized from the native grid to the config's."""
+    if isinstance(native, ViTConfig) and isinstance(config, ViTConfig):
+        state = fit_positions(state, native, config.grid)
+    model = empty_model(config)
+    load_into(model, state, title)
+    return model
 
 
 def _check_fit(
@@ -172,11 +182,7 @@ def apply_given(loaded: LoadedModel, given: Mapping[str, Any]) -> LoadedModel:
     if not isinstance(native, ViTConfig | SwinConfig):
         raise TypeError(f"the weights of a {native.kind} fix its settings, received {', '.join(given)}")
     config = _resize(_override(native, settings), preparation.image_size, settings)
-    state = loaded.model.state_dict()
-    if isinstance(native, ViTConfig) and isinstance(config, ViTConfig):
-        state = fit_positions(state, native, config.grid)
-    model = empty_model(config)
-    load_into(model, state, loaded.title)
+    model = _build(native, config, loaded.model.state_dict(), loaded.title)
     return replace(changed, model=model, config=config, notes=(*loaded.notes, *settings.notes))
 
 
@@ -273,6 +279,11 @@ def recognise(shapes: Shapes, settings: Settings) -> Recognised:
     files = clean_names(shapes)
     shapes = {name: shapes[full] for name, full in files.items()}
     _refuse_by_name(shapes, settings)
+    name = settings.given.get("architecture")
+    if name is not None and not find_timm_model(name):
+        raise PretrainedError(
+            f"architecture {cut(repr(name), 60)} is none of timm's ViTs and Swins that open"
+        )
     for layout in FORMATS:
         prefixes = sorted(
             {match["prefix"] for name in shapes if (match := re.match(layout.mark, name))},

@@ -50,7 +50,9 @@ def check_module(module: nn.Module, loaded: LoadedModel) -> str:
         random.setstate(python_state)
     with torch.no_grad():
         logits, records = loaded.model(x, record=("logits", "norm", "embedded", "blocks.*", "layers.*"))
-    theirs = [output for output in outputs if output.shape in (logits.shape, records["norm"].shape)]
+    theirs = [output for output in outputs if output.shape == logits.shape] or [
+        output for output in outputs if output.shape == records["norm"].shape
+    ]
     place = _first_difference(streams, records, loaded)
     if not theirs and not place:
         return f"{type(module).__name__} gives no output of the shape {tuple(logits.shape)} to compare"
@@ -66,8 +68,7 @@ def check_module(module: nn.Module, loaded: LoadedModel) -> str:
     amount = f" by {difference:.2g} of the largest" if theirs else ""
     raise PretrainedError(
         f"{type(module).__name__} computes something else than the {type(loaded.model).__name__} that its tensors"
-        f" describe: on one random image the outputs differ{amount},"
-        f" first {place or 'after the last block, in its pooling or head'}"
+        f" describe: on one random image the outputs differ{amount}{_say_place(place, streams, records)}"
     )
 
 
@@ -111,10 +112,13 @@ def _distance(ours: Tensor, theirs: Tensor) -> float:
 def _watch(peer: nn.Module, loaded: LoadedModel, streams: dict[str, Tensor]) -> Iterator[Any]:
     """Record what enters the first and leaves each block of the copy, under this project's names."""
     depths = getattr(loaded.config, "depths", None) or (getattr(loaded.config, "depth", 0),)
-    stacks = [part for part in peer.modules() if isinstance(part, nn.ModuleList | nn.Sequential)]
+    parts = [part for part in peer.modules() if isinstance(part, nn.ModuleList | nn.Sequential)]
+    stacks = [part for part in parts if _is_stack(part)]
+    if len(depths) > 1:  # a list of stages is none of blocks
+        stacks = [s for s in stacks if not any(inner in stacks for inner in s.modules() if inner is not s)]
     names = [f"layers.{stage}.blocks" for stage in range(len(depths))] if len(depths) > 1 else ["blocks"]
     for name, depth in zip(names, depths, strict=True):
-        stack = next((part for part in stacks if len(part) == depth and _is_stack(part)), None)
+        stack = next((part for part in stacks if len(part) == depth), None)
         if stack is None:
             return
         stacks.remove(stack)
@@ -138,12 +142,24 @@ def _recorder(streams: dict[str, Tensor], name: str) -> Any:
     return record
 
 
+def _order(records: Mapping[str, Tensor]) -> list[str]:
+    return ["embedded", *(name for name in records if name.rpartition(".")[2].isdecimal())]
+
+
+def _say_place(place: str, streams: Mapping[str, Tensor], records: Mapping[str, Tensor]) -> str:
+    """Return where outputs differ first, as the end of a sentence; '' if not every block was seen."""
+    if not place and all(
+        name in streams and streams[name].numel() == records[name].numel() for name in _order(records)
+    ):
+        place = "after the last block, in its pooling or head"
+    return f", first {place}" if place else ""
+
+
 def _first_difference(
     streams: Mapping[str, Tensor], records: Mapping[str, Tensor], loaded: LoadedModel
 ) -> str:
     """Return where the token streams differ first, for a sentence; '' if they are equal or were not seen."""
-    order = ["embedded", *(name for name in records if name.rpartition(".")[2].isdecimal())]
-    for name in order:
+    for name in _order(records):
         if name not in streams or name not in records:
             continue
         ours, theirs = records[name], streams[name]

@@ -6,7 +6,14 @@ from vitviz.models.formats.safetensors_header import Shapes
 from vitviz.models.pretrained_list import PretrainedError
 from vitviz.text import cut
 
-_WRAPPERS = {"_orig_mod", "_checkpoint_wrapped_module", "_fsdp_wrapped_module", "module"}
+_WRAPPERS = {
+    "_orig_mod",
+    "_checkpoint_wrapped_module",
+    "_fsdp_wrapped_module",
+    "module",
+    "_module",  # of Opacus
+    "_forward_module",  # of Lightning's Fabric
+}
 _CHUNKED = re.compile(
     r"((?:^|\.)blocks)\.\d+\.(\d+)\.(?=norm|attn|mlp|ls)"
 )  # the DINOv2 authors' FSDP layout

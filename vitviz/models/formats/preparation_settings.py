@@ -301,4 +301,6 @@ def _for_channels(values: Any, chans: int) -> Any:
     values = tuple(float(v) if isinstance(v, int | float) else v for v in values)
     if len(values) == chans:
         return values
-    return values * chans if len(values) == 1 else (sum(values) / len(values),) * chans
+    if len(values) == 1:
+        return values * chans
+    return (sum(values) / len(values),) if chans == 1 else values

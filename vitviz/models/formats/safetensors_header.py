@@ -21,6 +21,7 @@ COMPUTED = (  # nothing to load
     "mask_token",
     "position_ids",
     "num_batches_tracked",
+    "n_averaged",  # of torch's AveragedModel
 )
 START_BYTES = 2**16  # of a file that is not safetensors: enough to tell what it is
 _PICKLES = re.compile(rb"PK\x03\x04|\x80(?!.{7}\{)", re.DOTALL)  # a header of 128 bytes more begins so, too

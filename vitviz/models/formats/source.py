@@ -98,7 +98,8 @@ def _from_tensors(state: Mapping[str, Tensor], settings: Settings) -> Source:
         str(name): tensor.detach().cpu() for name, tensor in state.items() if isinstance(tensor, Tensor)
     }
     if not tensors:
-        raise PretrainedError("the mapping holds no tensors")
+        inner = next((f": pass its {cut(repr(k))}" for k, v in state.items() if isinstance(v, Mapping)), "")
+        raise PretrainedError(f"the mapping holds no tensors{inner}")
     digest = hashlib.sha256()
     for name, tensor in tensors.items():
         digest.update(name.encode())
@@ -124,6 +125,10 @@ def check_plain(state: Mapping[str, Any]) -> None:
             kind = "a quantised tensor" if tensor.is_quantized else f"of type {type(tensor).__name__}"
             raise PretrainedError(
                 f"its weights are quantised or sharded: {cut(str(name))} is {kind}; pass those that they were made from"
+            )
+        if tensor.layout != torch.strided:
+            raise PretrainedError(
+                f"{cut(str(name))} is a tensor of layout {tensor.layout}: pass to_dense() of it"
             )
         if tensor.is_meta:
             raise PretrainedError(

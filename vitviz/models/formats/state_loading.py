@@ -94,8 +94,10 @@ def load_into(model: nn.Module, state: State, name: str) -> None:
         if own[key].dtype == tensor.dtype == torch.int64:  # batches that a BatchNorm has counted
             weights[key] = tensor
             continue
+        if not tensor.is_floating_point():
+            raise PretrainedError(f"the weights of {name} are no floats: {key} is of {tensor.dtype}")
         weights[key] = tensor.float()
-        if not tensor.is_floating_point() or not _is_finite(weights[key]):
+        if not _is_finite(weights[key]):
             raise PretrainedError(
                 f"the weights of {name} are broken, nothing was loaded: {key} is not finite"
             )

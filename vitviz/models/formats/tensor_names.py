@@ -172,6 +172,8 @@ def read_patches(shapes: Shapes) -> tuple[int, int, int]:
     width, chans, patch, other = _sides(shapes, "patch_embed.proj.weight", 4)
     if patch != other:
         raise PretrainedError(f"its patches are {patch} x {other} px; only square patches are supported")
+    if chans not in (1, 3):
+        raise PretrainedError(f"its images have {chans} channels; only 1 (grey) or 3 (RGB) are supported")
     return width, chans, patch
 
 
@@ -215,6 +217,10 @@ def read_activation(settings: Settings) -> str:
         "gelu": "gelu",
         "gelu_new": "gelu_tanh",
         "gelu_pytorch_tanh": "gelu_tanh",
+        "gelu_python_tanh": "gelu_tanh",
+        "gelu_accurate": "gelu_tanh",
+        "gelu_fast": "gelu_tanh",
+        "gelu_python": "gelu",
         "gelu_tanh": "gelu_tanh",
         "quick_gelu": "quick_gelu",
         "relu": "relu",
@@ -328,12 +334,7 @@ def describe_swin(shapes: Shapes, settings: Settings, convention: str) -> SwinCo
         )
     if not stages:
         raise PretrainedError("the file has no layers.0.blocks.0, nothing was loaded")
-    size = _stated_size(settings, patch)
-    if isinstance(size, tuple):
-        raise PretrainedError(
-            f"this Swin reads images of {format_size(size)} px: only square images of a Swin are supported"
-        )
-    side = size or _native_side(windows, patch, settings)
+    side = _square_size(settings, patch) or _native_side(windows, patch, settings)
     last = f"layers.{stages - 1}.blocks.0.mlp.fc1.weight"
     return SwinConfig(
         image_size=side,
@@ -351,21 +352,30 @@ def describe_swin(shapes: Shapes, settings: Settings, convention: str) -> SwinCo
     )
 
 
+def _square_size(settings: Settings, patch: int) -> int | None:
+    size = _stated_size(settings, patch)
+    if isinstance(size, tuple):
+        raise PretrainedError(
+            f"this Swin reads images of {format_size(size)} px: only square images of a Swin are supported"
+        )
+    return size
+
+
 def _describe_swin_v2(
     shapes: Shapes, settings: Settings, patches: tuple[int, int, int], depths: tuple[int, ...]
 ) -> SwinConfig:
     """Return the config of a timm Swin V2, whose windows show in no tensor."""
     width, chans, patch = patches
-    window, side = settings.integer("window_size"), settings.integer("image_size", "img_size", "input_size")
+    window, side = settings.integer("window_size"), _square_size(settings, patch)
     if window is None or side is None:
         raise PretrainedError(
-            "the names of a Swin V2 show neither its windows nor its image size: state window_size and img_size,"
-            " or architecture='NAME' with timm's name of the model"
+            "the names of a Swin V2 show neither its windows nor its image size: state architecture='NAME' with timm's"
+            " name of the model"
         )
     before = settings.get("pretrained_window_sizes") or ()
     last = _sides(shapes, f"layers.{len(depths) - 1}.blocks.0.mlp.fc1.weight", 2)
     return SwinConfig(
-        image_size=side - side % patch,
+        image_size=side,
         patch_size=patch,
         in_chans=chans,
         num_classes=_classes(shapes.get("head.fc.weight")),

@@ -152,27 +152,35 @@ def describe_dinov3(shapes: Shapes, settings: Settings) -> ViTConfig:
     return describe_vit(shapes, settings, positions="rotary", rope_theta=100.0, norm_eps=1e-5)
 
 
-def _describe(shapes: Shapes, settings: Settings) -> ViTConfig:
+def _describe_readout(shapes: Shapes, settings: Settings) -> dict[str, object]:
+    """Return which tokens a config's head reads."""
     pool = settings.of_files.get("global_pool")  # the caller's is applied to the whole config
-    has_pool = "attn_pool.latent" in shapes
+    has_pool, has_cls = "attn_pool.latent" in shapes, "cls_token" in shapes
     if not isinstance(pool, str | None) or pool not in _POOLS or (pool == "map") > has_pool:
         raise PretrainedError(
             f"its pooling (global_pool {pool!r:.40}) is not supported: known are 'token', 'map', and 'avg' of patches"
         )
-    if settings.get("pool_include_prefix") and not has_pool:
+    if has_pool:
+        return {"readout": "map", **_describe_pool(shapes, settings)}
+    has_prefix = has_cls or "reg_token" in shapes
+    if settings.get("pool_include_prefix") and has_prefix and pool not in ("token", ""):
         raise PretrainedError(
             "the mean over patches and prefix tokens (pool_include_prefix) is not supported"
         )
-    differences: dict[str, object] = {}
-    has_cls = "cls_token" in shapes
+    if pool == "":
+        settings.assume(
+            "Its publisher's model classifies every token (global_pool ''): the first one is read."
+        )
     readout = _POOLS[pool] or ("cls" if has_cls and "fc_norm.weight" not in shapes else "mean")
-    if readout == "cls" and not has_cls:
-        readout = "first_patch"
-    differences["readout"] = "map" if has_pool else readout
-    if has_pool:
-        differences |= _describe_pool(shapes, settings)
+    return {"readout": "first_patch" if readout == "cls" and not has_cls else readout}
+
+
+def _describe(shapes: Shapes, settings: Settings) -> ViTConfig:
+    differences, has_cls = _describe_readout(shapes, settings), "cls_token" in shapes
     if "quickgelu" in str(settings.get("architecture")):
         differences["activation"] = "quick_gelu"
+    elif settings.get("swiglu_mlp"):
+        differences["activation"] = "silu"  # timm's Eva gates by SiLU, whatever its act_layer is
     elif settings.get("act_layer") is not None:
         differences["activation"] = read_activation(settings)
     if differences.get("activation") != "quick_gelu" and is_natively_quick_gelu(settings):
@@ -222,6 +230,8 @@ def _describe_pool(shapes: Shapes, settings: Settings) -> dict[str, object]:
 def _describe_rotary(shapes: Shapes, settings: Settings) -> dict[str, object]:
     """Return a config's fields of rotary positions, as `module_settings.read_module` names them."""
     kind = "mixed" if "rope.freqs" in shapes else settings.get("rope_type")
+    if (stated := settings.get("use_rot_pos_emb")) is not None and "rope_type" not in settings.given:
+        kind = ("cat" if kind in (None, "none") else kind) if stated else "none"
     if kind in (None, "none"):
         return {} if "pos_embed" in shapes else {"positions": "none"}
     if kind not in ("cat", "dinov3", "mixed"):
@@ -267,6 +277,8 @@ def translate_swin(state: State) -> State:
 
 def describe_timm_swin(shapes: Shapes, settings: Settings) -> SwinConfig:
     """Return the config of a timm Swin."""
+    if (pool := settings.of_files.get("global_pool")) not in (None, "avg"):
+        raise PretrainedError(f"its pooling (global_pool {pool!r:.40}) is not supported: only 'avg' is")
     config = describe_swin(shapes, settings, "timm")
     if config.cosine:
         return config

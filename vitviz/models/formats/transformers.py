@@ -159,6 +159,22 @@ def describe_transformers_swin(shapes: Shapes, settings: Settings) -> SwinConfig
     return describe_swin(shapes, settings, "torchvision")
 
 
+def check_windows(config: SwinConfig) -> None:
+    """Check that the windows of a Swin V2 tile the grid of every stage.
+
+    Raises:
+        PretrainedError: if not: transformers pads such a grid before its shift, timm after it.
+    """
+    side = config.image_size // config.patch_size
+    for stage in range(len(config.depths)):
+        if config.cosine and side % min(config.window_size, side):
+            raise PretrainedError(
+                f"its windows of {config.window_size} tokens do not tile the {side} × {side} tokens of stage"
+                f" {stage + 1}: transformers' Swin V2 pads them before its shift, which is not computed here"
+            )
+        side = -(-side // 2)
+
+
 _PREFIX = r"^(?P<prefix>(?:[\w-]+\.)*?)"
 VIT = Format(
     "a transformers ViT",
