@@ -529,7 +529,8 @@ def main() -> None:
         measure_antialias(model, photos[:IN_COLOUR], 224)
         measure_antialias(model, photos[:3], 896)
         measure_ties(model, photos[:IN_COLOUR])
-    STORED.write_text(json.dumps(dict(sorted(stated.items())), indent=1) + "\n")
+    rows = (f" {json.dumps(row)}: {json.dumps(values)}" for row, values in sorted(stated.items()))
+    STORED.write_text("{\n" + ",\n".join(rows) + "\n}\n")
 
 
 if __name__ == "__main__":

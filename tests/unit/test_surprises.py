@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from datetime import datetime
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,11 @@ SENTENCES = {
 }
 
 
+def round_half_up(value: float, digits: int) -> str:
+    """Return 69.9 for 69.85, which as a binary number is a little less."""
+    return str(Decimal(str(value)).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP))
+
+
 def test_the_head_names_each_measured_row_once() -> None:
     rows = re.findall(r"^\| (\d+[a-z]?)\. (.*)$", PAGE, re.MULTILINE)
     assert len(rows) == len({name for name, _ in rows}) and "not measured" not in PAGE.split("|---|")[1]
@@ -49,8 +54,7 @@ def test_sentences_state_what_was_measured(file: str) -> None:
     rows, digits = SENTENCES[file]
     text = " ".join((ROOT / "pages" / file).read_text("utf-8").split())
     for row in rows:
-        mean, low, high = (f"{value:.{digits}f}".replace("-", "−") for value in STATED[row])
-        mean, low, high = (value.replace("−0.0", "0.0") for value in (mean, low, high))
+        mean, low, high = (round_half_up(value, digits).replace("-", "−") for value in STATED[row])
         interval = rf"{re.escape(low)} to {re.escape(high)}[;)]"
         assert re.search(rf"\b{re.escape(mean)}\b[^()]*\((95 % interval )?{interval}", text), row
 
