@@ -277,6 +277,7 @@ def test_a_path_that_cannot_be_decoded_is_refused(proxy_port: int, path: str) ->
 def test_uploads_are_bounded_however_their_path_is_encoded(proxy_port: int, path: str) -> None:
     upload = f"/vitviz/{path}"
     assert status(proxy_port, upload, "PUT", Content_Length=str(200 * 2**20)) == 413
+    assert status(proxy_port, upload, "PUT", Content_Length=str(2**32 + 5)) == 413  # 5 in 32 bits
     assert status(proxy_port, upload, "PUT", Transfer_Encoding="chunked") == 413  # no length to bound
     answers = [status(proxy_port, upload, "PUT", Content_Length="0") for _ in range(62)]
     assert (answers[0], answers[-1]) == (200, 429)
