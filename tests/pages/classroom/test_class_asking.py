@@ -72,6 +72,14 @@ def test_a_class_answers_and_sees_what_is_measured(teacher: AppTest, open_app: O
     assert "Measured:" not in words(first.run())
 
 
+def test_a_class_is_not_asked_about_a_whole_image_which_it_would_answer_on_a_crop(teacher: AppTest) -> None:
+    teacher.switch_page("pages/lenses/attention/page.py")
+    query = {"model": "preset:vit_shapes", "image": "sample:cat", "whole": "1"}
+    teacher = press(opened_again(teacher, teacher.session_state["_visit"], **query), "Ask the class")
+    assert any("turn off 'Whole image' first" in toast.value for toast in teacher.toast)
+    assert question_store.load_question(stored.get_classes(), code_of(teacher)) is None
+
+
 def test_the_panel_follows_the_page_while_a_learner_is_asked(teacher: AppTest, open_app: OpenApp) -> None:
     """The order of Tab and of a phone's screen: question, class, page, lesson."""
 
