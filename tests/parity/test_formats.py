@@ -533,7 +533,11 @@ SMALL = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "i
 SMALL |= {"image_size": 16, "patch_size": 8}
 REFUSED = {  # transformers' own models of other families -> their one sentence
     "YolosForObjectDetection": ("YolosConfig", SMALL | {"image_size": [16, 16]}, "this is a YOLOS: "),
-    "IJepaModel": ("IJepaConfig", SMALL, "this is an I-JEPA: it has neither [CLS] nor a head"),
+    "IJepaModel": (
+        "IJepaConfig",
+        SMALL,
+        "this is an I-JEPA or a relative of it (VideoMAE, ViTPose): it has no [CLS]",
+    ),
     "LevitForImageClassification": ("LevitConfig", {}, "this is a LeViT or a relative of it"),
     "HieraModel": ("HieraConfig", {}, "this is a Hiera: it pools its tokens from stage to stage"),
     "Aimv2VisionModel": ("Aimv2VisionConfig", SMALL, "this is an AIMv2 in transformers' names"),

@@ -12,7 +12,7 @@ REFUSED = {
     "Aimv2VisionModel": "this is an AIMv2 in transformers' names: its head pools by the attention of [CLS] without",
     "Siglip2VisionModel": "this is a SigLIP 2 of any image shape (NaFlex): ",
     "CLIPForImageClassification": "CLIP with a classifier is not supported",
-    "ImageGPTForImageClassification": "this is a language model, or an image model with its blocks (ImageGPT): ",
+    "ImageGPTForImageClassification": "this is a language model, or an image model with its blocks or words (",
     "simple_vit_with_sparse_gating.SimpleViTWithSparseGating": "the file has no blocks.0.attn.qkv.weight (timm's name)",
     "deepvit.DeepViT": "a vit-pytorch ViT was recognised: 2 of its 2 blocks fit, but mlp_head.0.bias of shape (32,)",
 }

@@ -96,8 +96,15 @@ def test_an_architecture_is_refused_by_its_name(name: str) -> None:
             "this is a model with parametrised or pruned ",
         ),
         ("blocks.0.mlp.fc1.weight_mask", "this is a model with parametrised or pruned weights: "),
-        ("vision_model.embeddings.patch_embedding.bias", "this is a SigLIP image encoder without attention "),
+        ("vision_model.embeddings.patch_embedding.bias", "this is an image encoder like SigLIP's, without "),
         ("features.1.0.attn.logit_scale", "this is a Swin V2 of torchvision: "),
+        ("stages.0.blocks.0.conv1_1x1.weight", "this is a CoAtNet: "),
+        (
+            "layers.0.layernorm_before.weight",
+            "this is an I-JEPA or a relative of it (VideoMAE, ViTPose): it has no ",
+        ),
+        ("encoder.layer.0.attention.projection_layer.weight", "this is an InternVL image encoder: "),
+        ("shared_rel_pos.mlp.fc1.weight", "this is a ViT with relative positions: "),
         ("conv_proj.conv_bn_relu_0.0.weight", "this is a hybrid ViT: "),
     ],
 )
@@ -122,3 +129,16 @@ def test_a_flax_file_is_refused_by_its_name() -> None:
     with pytest.raises(PretrainedError, match=r"the file is a Flax file \(\.msgpack\)") as refused:
         check_header(b"\x82\xa6params\x81\xa3vit" + bytes(99))
     assert not isinstance(refused.value, PickledWeightsError)
+
+
+@pytest.mark.parametrize(
+    "name, config",
+    [("BlipVisionModel", "BlipVisionConfig"), ("VitDetModel", "VitDetConfig"), ("VivitModel", "VivitConfig")],
+)
+def test_a_model_without_a_name_of_its_own_is_not_called_another(name: str, config: str) -> None:
+    transformers = importlib.import_module("transformers")
+    with torch.device("meta"):
+        model = getattr(transformers, name)(getattr(transformers, config)())
+    with pytest.raises(PretrainedError) as refused:
+        open_model({each: torch.zeros(()).expand(t.shape) for each, t in model.state_dict().items()})
+    assert not str(refused.value).startswith("this is ")

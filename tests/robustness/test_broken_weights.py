@@ -116,7 +116,8 @@ BROKEN: dict[str, tuple[Source, dict[str, object], str]] = {
     "language model": (
         lambda: {"model.embed_tokens.weight": torch.zeros(9, 4)},
         {},
-        "this is a language model, or an image model with its blocks (ImageGPT): vitviz opens ViTs and Swins",
+        "this is a language model, or an image model with its blocks or words (ImageGPT, ViLT): vitviz opens ViTs"
+        " and Swins",
     ),
     "unknown": (lambda: {"a.b": torch.zeros(2)}, {}, f"{OTHERS}a.b"),
     "resnet": (

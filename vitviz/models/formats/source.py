@@ -104,7 +104,9 @@ def _from_tensors(state: Mapping[str, Tensor], settings: Settings) -> Source:
     for name, tensor in tensors.items():
         digest.update(name.encode())
         digest.update(
-            tensor.contiguous().flatten().view(torch.uint8).numpy().tobytes() if tensor.ndim else b""
+            tensor.clone(memory_format=torch.contiguous_format).flatten().view(torch.uint8).numpy().tobytes()
+            if tensor.ndim
+            else b""
         )
     shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     return Source(shapes, lambda: tensors, settings, digest.hexdigest())
