@@ -36,6 +36,21 @@ def test_plain_patches_have_no_contrast() -> None:
     assert s.patch_contrast(picture, (2, 2))[0].tolist() == [[0, 5], [0, 0]]
 
 
+def test_extreme_patches_are_compared_within_images_that_have_others() -> None:
+    values = np.array([[[1.0, 2.0, 6.0]], [[4.0, 4.0, 4.0]], [[2.0, 3.0, 7.0]]])
+    extreme = np.array([[[True, True, False]], [[True, True, True]], [[False, True, False]]])
+    found = s.compare_extreme(values, extreme)
+    assert (
+        found is not None
+        and found.images == 2
+        and found.estimate == pytest.approx(((1.5 - 6) + (3 - 4.5)) / 2)
+    )
+    assert s.compare_extreme(values[1:2], extreme[1:2]) is None
+    assert found.outcome is None and found.reason == "too few images"
+    many = s.compare_extreme(np.tile(values[:1], (40, 1, 1)), np.tile(extreme[:1], (40, 1, 1)))
+    assert many is not None and (many.outcome, many.low, many.high) == ("lower", -4.5, -4.5)
+
+
 def test_the_edge_of_a_grid() -> None:
     assert s.edge_mask((3, 4)).sum() == 10 and not s.edge_mask((3, 4))[1, 1]
 

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vitviz.analysis.verdict import Verdict, compare_values
+
 FloatArray = NDArray[np.floating[Any]]
 TIMES = 3.0  # the median's length: a token beyond counts as extreme
 QUANTILES = (0.01, 0.5, 0.99)
@@ -81,6 +83,17 @@ def patch_contrast(images: NDArray[np.uint8], grid: tuple[int, int]) -> NDArray[
     rows, cols = grid
     cells = images.astype(np.float64).reshape(count, rows, height // rows, cols, width // cols)
     return np.asarray(cells.std(axis=(2, 4)))
+
+
+def compare_extreme(values: NDArray[np.float64], extreme: NDArray[np.bool_]) -> Verdict | None:
+    """Compare patches with extreme norms with the others of their image; None if no image has both.
+
+    Args:
+        values, extreme: (n, rows, cols).
+    """
+    mixed = [(own, mask) for own, mask in zip(values, extreme, strict=True) if mask.any() and not mask.all()]
+    inside, outside = ([float(own[mask == side].mean()) for own, mask in mixed] for side in (True, False))
+    return compare_values(inside, outside) if mixed else None
 
 
 def edge_mask(grid: tuple[int, int]) -> NDArray[np.bool_]:

@@ -146,12 +146,13 @@ def _describe_extreme(compared: subject.Subject, last: TokenNorms, subset: Image
     preparation = compared.model.preparation
     brightness = np.stack([luminance(prepare(image, preparation).shown) for image in images])
     contrast = analysis.patch_contrast(brightness, grid)
-    inside, outside = float(contrast[extreme].mean()), float(contrast[~extreme].mean())
+    verdict = analysis.compare_extreme(contrast, extreme)
+    compared_to = "Contrast of their patches, compared with the other patches of an image"
     return (
         f"{plural(int(extreme.sum()), 'token')} of {extreme.size:,} in the last layer exceed"
         f"{'s' if extreme.sum() == 1 else ''} {analysis.TIMES:.0f} times the median norm; {percent(edge, 0)} of them"
-        f" lie at the border (of all tokens: {percent(float(analysis.edge_mask(grid).mean()), 0)}). Their patches'"
-        f" contrast is {inside:.0f} grey levels (other patches: {outside:.0f})."
+        f" lie at the border (of all tokens: {percent(float(analysis.edge_mask(grid).mean()), 0)})."
+        + (f" {compared_to}: {verdict.describe('grey levels')}." if verdict else "")
     )
 
 
