@@ -12,6 +12,7 @@ from scipy.stats import ttest_1samp
 
 from pages.lenses.attention.captions import describe_random_weights
 from pages.lenses.attention_distance.captions import describe_cnn_beside_heads
+from pages.lenses.on_your_image import robustness_results
 from pages.studies import robustness
 from pages.studies.hybrid_training import CHECKPOINTS, build_courses
 from pages.studies.renderer import build
@@ -63,9 +64,20 @@ def test_models_are_ranked_by_the_share_kept_and_nothing_at_the_floor(
     floor = Losses((0.0, 1.0, 2.0), {"A": [0.9, 0.5, 0.11], "B": [0.8, 0.4, 0.12]}, 0)
     assert floor.above_floor(0.1, 1000) == [1]
     assert "1 strength excluded" in robustness.describe_losses(floor, 1000)
+    assert floor.find_leaders(0.1, 1000) == ("A",), "5.6 points with a standard error of 2.6"
+    assert floor.find_leaders(0.1, 300) == ("A", "B") and "No difference" in robustness.describe_losses(
+        floor, 300
+    )
     assert robustness.describe_losses(
         Losses((0.0, 1.0), {"A": [0.9, 0.1], "B": [0.8, 0.11]}, 0), 1000
     ).startswith("All models are at chance")
+
+
+def test_models_whose_predictions_change_as_often_all_count_as_right() -> None:
+    images = int(read_result(ROBUSTNESS).settings["pictures"])
+    apart = 4 * (0.25 / images) ** 0.5
+    rates = {"a": 0.5, "b": 0.5 - apart / 4, "c": 0.5 - 2 * apart}
+    assert robustness_results.find_change_leaders(rates) == ("a", "b")
 
 
 def test_attention_over_convolutions_shows_no_loss_where_the_seeds_barely_differ() -> None:
