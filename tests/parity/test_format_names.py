@@ -237,6 +237,20 @@ def test_an_open_clip_model_with_a_timm_tower_gives_its_projected_features() -> 
     assert "Not read: token_embedding (1 tensor)." in opened.notes
 
 
+@pytest.mark.parametrize("pool", ["", "token", "avg"])
+def test_a_timm_tower_has_the_settings_of_its_architecture(pool: str) -> None:
+    import_torchvision()
+    vision = {"timm_model_name": "test_vit", "timm_pool": pool, "timm_proj": "linear", "image_size": 160}
+    vision["head_width"] = 8  # of open_clip's own towers
+    text = {"context_length": 8, "vocab_size": 9, "width": 8, "heads": 1, "layers": 1}
+    model = shake(importlib.import_module("open_clip.model").CLIP(6, vision, text), 1)
+    config = {"model_cfg": {"embed_dim": 6, "vision_cfg": vision, "text_cfg": text}, "preprocess_cfg": {}}
+    x = torch.randn(1, 3, 160, 160)
+    theirs = model.encode_image(x).detach()
+    ours = open_model(model.state_dict(), config).model(x)
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-4 * float(theirs.abs().max()))
+
+
 def test_a_timm_tower_that_open_clip_projects_by_an_mlp_is_refused() -> None:
     state = {f"visual.trunk.{name}": t for name, t in timm_vit(num_classes=0).state_dict().items()}
     state |= {

@@ -69,7 +69,7 @@ class Settings:
 
     def complete(self) -> "Settings":
         """Return the settings with what is known of the named timm architecture, behind all that is stated."""
-        known = find_timm_model(self.get("architecture"))
+        known = find_timm_model(self.get("architecture", "timm_model_name"))
         return replace(self, values={**self.values, "timm_model": known}) if known else self
 
     def integer(self, *names: str) -> int | None:

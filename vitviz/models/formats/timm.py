@@ -154,7 +154,8 @@ def describe_dinov3(shapes: Shapes, settings: Settings) -> ViTConfig:
 
 def _describe_readout(shapes: Shapes, settings: Settings) -> dict[str, object]:
     """Return which tokens a config's head reads."""
-    pool = settings.of_files.get("global_pool")  # the caller's is applied to the whole config
+    # The caller's is applied to the whole config; an open_clip tower without a pooling has its trunk's.
+    pool = settings.of_files.get("timm_pool") or settings.of_files.get("global_pool")
     has_pool, has_cls = "attn_pool.latent" in shapes, "cls_token" in shapes
     if not isinstance(pool, str | None) or pool not in _POOLS or (pool == "map") > has_pool:
         raise PretrainedError(
