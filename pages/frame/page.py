@@ -269,6 +269,7 @@ def drawers(
     *,
     math: str | None = None,
     code: Sequence[Callable[..., object]] | Callable[[], Sequence[Callable[..., object]]] = (),
+    call: Callable[[], str] | None = None,
     numbers: Callable[[], None] | None = None,
     ask: Question | None = None,
     at: Subject | None = None,
@@ -279,13 +280,14 @@ def drawers(
         key: a unique prefix; 'block' gives 'block.drawer.code'.
         math: Markdown, usually of `read_math`.
         code: functions and classes whose source is shown, or a function that returns them.
+        call: returns the Python line that gives what the page shows, which stands above the source; '' for none.
         numbers: draws tables and downloads.
         ask: a question, measured on `at` or by default on the sidebar's selection.
     """
     if math is not None:
         _add_drawer(f"{key}.drawer.math", "The mathematics", "function", lambda: markdown(link_names(math)))
     if code:
-        _add_drawer(f"{key}.drawer.code", "The code that ran", "code", partial(_draw_sources, code))
+        _add_drawer(f"{key}.drawer.code", "The code that ran", "code", partial(_draw_sources, code, call))
     if numbers is not None:
         _add_drawer(f"{key}.drawer.numbers", "The numbers", "table", numbers)
     if ask is not None:
@@ -313,7 +315,10 @@ def _draw_drawer(key: str, title: str, icon: str, content: Callable[[], object])
 
 def _draw_sources(
     parts: Sequence[Callable[..., object]] | Callable[[], Sequence[Callable[..., object]]],
+    call: Callable[[], str] | None,
 ) -> None:
+    if call is not None and (line := call()):
+        source(f"# Layers, heads and tokens count from 0.\n{line}")
     parts = parts() if callable(parts) else parts
     source("\n\n".join(dedent(inspect.getsource(part)) for part in parts))
 

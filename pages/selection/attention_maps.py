@@ -42,6 +42,13 @@ class MapSelection:
         """Return a name such as 'Layer 3, head 2'."""
         return f"Layer {self.layer}, {name_head(self.head).lower()}"
 
+    def write_call(self, token: int) -> str:
+        """Return the Python call that gives a token's row in this map, '' for a column; its indices count from 0."""
+        if self.direction != "row":
+            return ""
+        head = self.head - 1 if isinstance(self.head, int) else f'"{self.head}"'
+        return f"vitviz.inspect(model, image).attention(layer={self.layer - 1}, head={head}, query={token})"
+
 
 def name_head(head: Head) -> str:
     return f"Head {head}" if isinstance(head, int) else f"{head.capitalize()} of heads"

@@ -120,6 +120,26 @@ def test_what_travels_is_the_models_attention(open_app):
     np.testing.assert_allclose(fused, attn.mean(axis=1), atol=float(attn.max()) / 65000)
 
 
+def test_the_call_in_the_code_drawer_gives_the_map_of_the_page(open_app):
+    """The page counts from 1, the call from 0."""
+    opened = {"attention__layer": "2", "attention__head": "3", "pin": "0.4,0.6"}
+    app = open_app(PAGE, model="preset:vit_digits", image="digits:0", **opened)
+    app.session_state["attention.look.drawer.code"] = True
+    app.run()
+    comment, call = app.main.code[0].value.splitlines()
+    assert "count from 0" in comment
+    choice = catalogue.list_models(UserSession("a visit"))["preset:vit_digits"]
+    names = {
+        "vitviz": vitviz,
+        "model": shared_cache.load_model(choice),
+        "image": shared_cache.load_image("digits:0"),
+    }
+    _, arrays = message(app, "attention.explorer")
+    token = int(call.rpartition("=")[2].rstrip(")"))
+    shown = restore_rows(arrays["layer_codes"], arrays["layer_max"])[2, token, 1:]  # behind [CLS]
+    np.testing.assert_allclose(eval(call, names).ravel(), shown, atol=1e-4)
+
+
 def test_the_layer_survives_a_deeper_model(open_app):
     app = open_app(PAGE, model="preset:vit_digits", attention__layer="3")
     app.sidebar.selectbox(key="model").set_value("preset:vit_tiny_16").run()

@@ -75,7 +75,7 @@ def test_every_drawer_opens(
         if ".drawer." in drawer.proto.id:
             assert drawer.children, drawer.label
             if drawer.label == CODE:
-                assert drawer.code[0].value.startswith(("def ", "class "))
+                assert drawer.code[-1].value.startswith(("def ", "class "))
 
 
 COMPARING = {

@@ -81,13 +81,19 @@ def draw(subject: CapturedSubject) -> None:
         DRAWERS,
         math=page.read_math(__file__),
         code=(swin.WindowAttention.forward if subject.able.windows else layers.Attention.forward,),
-        # The drawer reads the pin when it is drawn.
+        # These drawers read the pin when they are drawn.
+        call=partial(write_call, subject, controls),
         numbers=lambda: export.draw(subject, export.ExportedView.capture(subject, controls)),
         ask=lesson.Question(
             "Which patch does [CLS] attend to most in the last layer, averaged over heads? Pin it.",
             model_measures.MostAttendedPatch(),
         ),
     )
+
+
+def write_call(subject: CapturedSubject, controls: MapControls) -> str:
+    layout = attention_maps.get_layer_layout(subject, controls.map_selection.layer)
+    return controls.map_selection.write_call(selection.get_current().pin.token(layout))
 
 
 @st.fragment(key=STAGE)
