@@ -3,11 +3,12 @@
 
 import { isPresenting } from '../frame/presentation.js';
 import { listen, recall } from '../../vitviz/browser/kit/bus.js';
-import { button, canvas, el, live } from '../../vitviz/browser/kit/dom.js';
+import { canvas, el, live } from '../../vitviz/browser/kit/dom.js';
 import { photo } from '../../vitviz/browser/kit/pixels.js';
 import { equations, means } from './map_equations.js';
 import { Journey, Moment, drawMoment } from './map_journey.js';
 import { layout } from './map_layout.js';
+import { MapMasks } from './map_masks.js';
 import { MapModel } from './map_model.js';
 import { drawArcs, drawKeys, drawToken } from './map_overlay.js';
 import { MapPad } from './map_pad.js';
@@ -30,7 +31,6 @@ import { stationWords, summary, tokenWords, tourWords } from './map_words.js';
 
 const NONE = { id: '', pin: null, place: '' };
 const TOUR_AFTER_MS = 900; // the user has seen the whole map
-const IMAGES = { drawing: 'Draw a digit', photo: 'Photo', test: 'Test image', upload: 'Upload …' };
 
 export default class MapView {
   /** alone: true in a file, which has no server to open a part or to give another image. */
@@ -44,20 +44,16 @@ export default class MapView {
       left: () => this.paint(),
       words: (part, touring) => this.wordsOf(part, touring),
     });
-    this.images = el(this.journey.node, 'div', {
-      class: 'mp-images vv-controls',
-      role: 'group',
-      'aria-label': 'Another image',
-    });
-    for (const [name, text] of Object.entries(IMAGES))
-      button(this.images, text, () => trigger('show', name), { class: `mp-quiet mp-show-${name}` });
     this.pad = new MapPad({
       view: this,
+      parent: this.journey.node,
       trigger,
       repaint: () => this.paintImage(),
       say: this.say,
       busy: () => this.journey.active,
     });
+    const apply = () => this.pad.live.followMasks();
+    this.masks = new MapMasks({ view: this, parent: this.journey.node, trigger, apply });
     this.stage = el(root, 'div', { class: 'mp-stage', role: 'group', 'aria-label': 'Parts of the model' });
     this.equations = equations(root, {
       light: (refs, say) => this.light(refs, say),
@@ -78,6 +74,7 @@ export default class MapView {
     onUnmount(() => {
       this.journey.end();
       this.pad.end();
+      this.masks.end();
       cancelAnimationFrame(this.pending);
       clearTimeout(this.resting);
       clearTimeout(this.starting);
@@ -86,13 +83,13 @@ export default class MapView {
 
   // ------------------------------------------------------------ a message
   update(message) {
+    if (this.masks.isConfirmed(message)) return; // the map shows them already
     this.message = message;
     this.model = new MapModel(message);
     this.hover = NONE;
     this.summary.textContent = summary(this.model);
     this.crisp = this.pad.take(message);
-    this.images.hidden = this.alone || message.header.drawing === undefined || message.header.map !== 'home.map';
-    this.images.classList.toggle('mp-drawn', Boolean(message.header.drawing));
+    this.masks.take(message);
     this.build();
     writeParts(this.parts, this.model);
     this.journey.draw(this.model.parts);
@@ -108,7 +105,9 @@ export default class MapView {
     if (this.panel.part) this.panel.draw(); // a permalink opens its part before the image has come
     this.shown = this.message;
     this.root.dataset.drawing = this.message.header.drawing?.strokes ?? '';
-    if (this.pad.isNew) this.pad.follow(this.pad.text); // the answer is to strokes before the newest
+    if (this.pad.isNew)
+      this.pad.follow(this.pad.text); // the answer is to strokes before the newest
+    else if (this.masks.any) this.pad.live.followMasks();
   }
 
   showPhoto(bitmap) {
@@ -140,7 +139,7 @@ export default class MapView {
     buildShapes(this.bands, this);
     this.parts = buildParts(this.bands, this, {
       open: (id) => this.open(id),
-      pin: (pin) => this.trigger('pin', pin),
+      pin: (pin) => this.masks.pick(pin) || this.trigger('pin', pin),
       under: (id, event) => (id === 'picture' && this.pad.on ? null : tokenUnder(this, id, event)),
       look: (id, pin) => this.lookByKey(id, pin),
     });
@@ -215,6 +214,7 @@ export default class MapView {
     const ctx = this.over.size(this.room, this.height);
     if (this.journey.active) this.drawJourney(ctx, view);
     else this.drawHover(ctx, view);
+    this.masks.draw(ctx, view);
   }
 
   /** Redraw the scene below the tiles if it changed. */

@@ -7,44 +7,34 @@ import { decode } from '../../vitviz/browser/kit/drawing_pad.js';
 import { createContext, offscreen } from '../../vitviz/browser/kit/pixels.js';
 import { MapModel } from './map_model.js';
 import { paintParts, writeParts } from './map_parts.js';
-import { liveMessage } from './map_record.js';
+import { canFollow, liveMessage } from './map_record.js';
 import { streamScale } from './map_stream.js';
 import { greyedDrawing } from './map_tiles.js';
 import { summary } from './map_words.js';
 
 const PARTS = ['attn', 'attn_out', 'mid', 'mlp_out'];
 
-/** Return true if the map's arrays can be computed from a record of the engine. */
-function canFollow({ header, arrays }) {
-  const { parts, classes, dims, readout } = header;
-  const known = parts.every(({ kind }) =>
-    ['picture', 'patches', 'embed', 'prefix', 'positions', 'block', 'norm', 'head', 'classes'].includes(kind),
-  );
-  const all =
-    classes && arrays.logits && !arrays.logits_dist && classes.names.length === arrays['head.weights'].shape[1];
-  return known && readout === 'cls' && Boolean(all) && dims.depth > 0;
-}
-
 /** Return true if the engine's record gives the arrays of this model's map: nothing else scales or adds vectors. */
 const isPlain = ({ layer_scale: scale, positions }) => scale === null && positions !== 'pixels';
 
 /** Return the intermediates from which a map is drawn. */
-async function record(model, pixels) {
+async function record(model, pixels, changes) {
   const blocks = Array.from({ length: model.config.depth }, (_, i) => [
     `blocks.${i}`,
     ...PARTS.map((part) => `blocks.${i}.${part}`),
   ]);
   const names = ['patch_embed', 'embedded', 'norm', 'logits', ...blocks.flat()];
-  return (await model.run(pixels, { record: names, lens: true })).tensors;
+  return (await model.run(pixels, { record: names, lens: true, ...changes })).tensors;
 }
 
-/** Runs the model of a map on drawings while the pen moves. */
+/** Runs the model of a map: on drawings while the pen moves, with a dragged step's weights, and with masks. */
 export class LiveMap {
   /** view: the map; isNew(): true while it shows strokes that the server has not answered. */
   constructor(view, isNew) {
     Object.assign(this, { view, isNew, address: '', model: null, words: words(view.root) });
     this.follow = computeNewest((text) => this.compute(text));
     this.followStep = computeNewest((address) => this.computeStep(address));
+    this.followMasks = computeNewest(() => this.computeMasks());
     this.unlisten = listen('step', view.root, ({ address }) => {
       this.words.behind(true);
       this.followStep(address);
@@ -57,7 +47,9 @@ export class LiveMap {
     this.words.behind(false);
     delete this.view.root.dataset.step;
     const { weights } = message.header;
-    if (!weights || weights === this.address || !canFollow(message)) return;
+    this.step = '';
+    // An image that is not drawn changes only with its masks, which load the model.
+    if (!weights || weights === this.address || !message.header.drawing || !canFollow(message)) return;
     this.address = weights;
     this.model = null;
     this.load(weights);
@@ -80,30 +72,53 @@ export class LiveMap {
     const { model, address } = this;
     const prepared = prepareDigit(decode(text), model.preparation);
     if (!prepared) return;
-    const tensors = await record(model, prepared.pixels);
+    const tensors = await record(model, prepared.pixels, this.view.masks.changes);
     if (!this.ready || this.address !== address || !this.isNew()) return;
     const side = model.config.image_size;
     const image = new ImageData(side, side);
     prepared.shown.forEach((value, i) => image.data.set([value, value, value, 255], 4 * i));
     const drawn = { strokes: text, frame: prepared.frame, image: offscreen(image) };
     this.showDrawing(liveMessage(this.message, tensors), drawn);
+    this.view.masks.describe(null);
     this.view.root.dataset.live = text;
   }
 
   /** Draw the map of the same image with the weights of another step. */
   async computeStep(address) {
+    this.step = address;
+    const model = await this.computeImage(address);
+    if (model) this.view.root.dataset.step = String(model.step); // map.css dims the tiles that show weights
+  }
+
+  /** Draw the map of the same image with its masks; without any, the server's map. */
+  async computeMasks() {
     const { message, view } = this;
-    if (!address || !canFollow(message) || !view.bitmap || this.isNew()) return;
+    const { masks } = view;
+    if (this.isNew()) return this.follow(view.pad.text);
+    if (!masks.any && !this.step) {
+      this.show(message);
+      this.words.behind(false);
+    } else await this.computeImage(this.step || message.header.weights).catch((error) => masks.fail(error));
+    masks.refresh();
+    view.root.dataset.masks = masks.text;
+  }
+
+  /** Draw the map of the same image with the weights at an address; return the model if it is drawn. */
+  async computeImage(address) {
+    const { message, view } = this;
+    if (!address || !canFollow(message) || !view.bitmap || this.isNew()) return null;
     const model = await openModel(address);
-    if (!isPlain(model.config)) return;
+    if (!isPlain(model.config)) throw new Error('the map of this model needs the server');
     const { width, height } = view.bitmap;
     const ctx = createContext(width, height);
     ctx.drawImage(view.bitmap, 0, 0);
     const levels = ctx.getImageData(0, 0, width, height).data.filter((_, i) => i % 4 < 3);
-    const tensors = await record(model, toInput(levels, model.preparation));
-    if (message !== this.message || view.journey.active) return;
+    const tensors = await record(model, toInput(levels, model.preparation), view.masks.changes);
+    if (message !== this.message || view.journey.active) return null;
     this.show(liveMessage(message, tensors));
-    view.root.dataset.step = String(model.step); // map.css dims the tiles that show weights
+    this.words.behind(true);
+    view.masks.describe(this.step ? null : message.arrays.probabilities.data);
+    return model;
   }
 
   /** Draw the map of these strokes. */

@@ -11,9 +11,13 @@ const CRISP = 448; // px of the strokes as a background
 const REST_MS = 1200; // without a stroke, until the rest of the page follows
 const TURN_MS = 300; // between the pad and the square that the model sees
 const WHOLE = [0, 0, 1];
+const IMAGES = { drawing: 'Draw a digit', photo: 'Photo', test: 'Test image', upload: 'Upload …' };
 
 export class MapPad {
-  /** acts: {view: the map, trigger(name, value), repaint(), say(text), busy(): true while the animation runs} */
+  /**
+   * acts: {view: the map, parent: of the buttons for another image, trigger(name, value), repaint(), say(text),
+   *        busy(): true while the animation runs}
+   */
   constructor(acts) {
     Object.assign(this, { acts, drawing: null, drawn: true, turned: 0, turning: () => {}, sent: null });
     this.pad = new Pad({
@@ -23,6 +27,13 @@ export class MapPad {
       say: acts.say,
     });
     this.live = new LiveMap(acts.view, () => this.isNew);
+    this.images = el(acts.parent, 'div', {
+      class: 'mp-images vv-controls',
+      role: 'group',
+      'aria-label': 'Another image',
+    });
+    for (const [name, text] of Object.entries(IMAGES))
+      button(this.images, text, () => acts.trigger('show', name), { class: `mp-quiet mp-show-${name}` });
   }
 
   get text() {
@@ -71,8 +82,10 @@ export class MapPad {
 
   /** Show a message's drawing, unless the pad holds newer strokes; return its strokes as an image, or null. */
   take(message) {
-    const { drawing } = message.header;
+    const { drawing, map } = message.header;
     this.live.take(message);
+    this.images.hidden = this.acts.view.alone || drawing === undefined || map !== 'home.map';
+    this.images.classList.toggle('mp-drawn', Boolean(drawing));
     this.drawing = drawing ?? null;
     if (!drawing) return null;
     if (this.sent === drawing.strokes) {

@@ -221,11 +221,14 @@ export class Panel {
       return buildTables(this.content, message, this.say);
     }
     if (this.part.kind === 'head') this.classes(message.header.class);
+    const { masks } = this.view;
+    if (masks.any) el(this.content, 'p', { class: 'vv-muted' }, 'The operations are those of the model without masks.');
     const steps = el(this.content, 'div', { class: 'mp-steps' });
     buildSteps(steps, message, this.view.view(), {
       ask: (more) => this.ask(more),
       deeper: () => this.deeper(),
       say: this.say,
+      zero: (parent, head) => masks.headButton(parent, this.part.layer - 1, head),
     });
     if (tables.length) button(this.content, 'Show tables', () => this.deeper(), { class: 'mp-level' });
   }

@@ -140,6 +140,17 @@ function partArrays(part, old, tensors, depth) {
   return null;
 }
 
+/** Return true if the map's arrays can be computed from a record of the engine. */
+export function canFollow({ header, arrays }) {
+  const { parts, classes, dims, readout } = header;
+  const known = parts.every(({ kind }) =>
+    ['picture', 'patches', 'embed', 'prefix', 'positions', 'block', 'norm', 'head', 'classes'].includes(kind),
+  );
+  const all =
+    classes && arrays.logits && !arrays.logits_dist && classes.names.length === arrays['head.weights'].shape[1];
+  return known && readout === 'cls' && Boolean(all) && dims.depth > 0;
+}
+
 /** Return the classes' words, as vitviz/plots/map_words.py writes them. */
 function classWords(probabilities, names) {
   const order = [...probabilities.keys()].sort((a, b) => probabilities[b] - probabilities[a] || a - b);

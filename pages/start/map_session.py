@@ -1,5 +1,6 @@
 """Draw the page's maps: a model's forward pass on an image, its opened part, its events and the drawing pad's."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,7 +28,9 @@ from vitviz.text import plain
 
 _map = register(__file__, "map", "map", "map_panel")
 _part = register(__file__, "map_part")
-EVENTS = ("pin", "open", "go", "draw", "show", "rest")
+EVENTS = ("pin", "open", "go", "draw", "show", "rest", "mask")
+MASK = "home.mask"  # masked patches and zeroed heads in hexadecimal digits (map_masks.js)
+_MASK_TEXT = re.compile(r"[0-9a-f]{1,64}(\.[0-9a-f]{1,64})?")
 DRAWING = "drawing:"
 SECOND_VIEW = "home.map2"
 SECOND_MODEL = "home.beside"  # the second model's key ('': none)
@@ -56,6 +59,10 @@ class MapFrame:
         """The token of an opened part: the user's, else the readout token whose path the map shows."""
         return self.current.pin if selection.is_pinned() else map_messages.READOUT
 
+    @property
+    def is_first(self) -> bool:
+        return self.key == "home.map"
+
     def draw(self) -> bytes:
         """Draw the map and its open part, follow a clicked link, and return the map's message."""
         target = self._apply_events()
@@ -82,6 +89,8 @@ class MapFrame:
             request = PartRequest.parse(str(events["open"]), self.opened_pin)
             widgets.set_control(self.part, "" if request is None else request.part)
             widgets.set_control(self.asked, "" if request is None else str(events["open"]))
+        if events.get("mask") is not None and self.is_first:
+            widgets.set_control(MASK, str(events["mask"]))
         pin = Pin.parse(str(events.get("pin") or ""))
         if pin is not None and (pin != selection.get_current().pin or not selection.is_pinned()):
             selection.set_pin(pin)
@@ -119,9 +128,10 @@ class MapFrame:
         if image.startswith(DRAWING):
             frame = _find_frame(image, self.choice.preparation)
             drawing = {"strokes": image.removeprefix(DRAWING), "frame": frame}
+        if drawing or self.is_first:
             weights = model_weights.publish(self.choice, self.current.step)
         # A class follows its teacher: its map does not move by itself.
-        moves = self.key == "home.map" and st.session_state.get(session_keys.CLASS) is None
+        moves = self.is_first and st.session_state.get(session_keys.CLASS) is None
         return MapSession(
             pin.token(layout),
             str(pin),
@@ -133,12 +143,27 @@ class MapFrame:
             weights=weights,
             moves=moves,
             pinned=selection.is_pinned(),
+            masks=resolve_mask(layout.num_patches if weights else 0) if self.is_first else "",
         )
 
 
 @shared_cache.shared(max_entries=256)
 def _find_frame(image: str, preparation: Preparation) -> Frame | None:
     return find_frame(image.removeprefix(DRAWING), preparation)
+
+
+def resolve_mask(patches: int) -> str:
+    """Return the masks of the session or the permalink, and store them in the link; '' if they do not fit the grid."""
+    digits = -(-patches // 4)
+    mask = widgets.resolve_text(
+        MASK,
+        lambda text: not text or (bool(_MASK_TEXT.fullmatch(text)) and len(text.partition(".")[0]) == digits),
+    )
+    if mask:
+        widgets.store_value(MASK, mask)
+    else:
+        query_params.remove_value(MASK)
+    return mask
 
 
 def find_label(image: str, choice: ModelChoice) -> int:

@@ -8,7 +8,8 @@ import { drawStrip } from './map_tiles.js';
 
 /**
  * Draw all steps of a message.
- *   acts: {ask(more): request another head, class or channel, deeper(): show the tables}
+ *   acts: {ask(more): request another head, class or channel, deeper(): show the tables,
+ *          zero(parent, head): add the button that zeroes out a head}
  */
 export function buildSteps(parent, { header, arrays }, view, acts) {
   header.steps.forEach((step, i) => {
@@ -134,6 +135,7 @@ function drawHeads(parent, step, array, context) {
     const name = el(pick, 'span', {}, `head ${h + 1}`);
     name.style.setProperty('--mp-head', headColor(h, heads));
   }
+  context.acts.zero(parent, step.selected);
 }
 
 function over(ctx, values, rows, cols, side, { grey, colors }) {

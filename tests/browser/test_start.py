@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import re
 import urllib.parse
+from collections.abc import Sequence
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+import torch
+from playwright.sync_api import Locator, Page, Position, expect
 
-from tests.browser.conftest import MOVING, Visit, frames_sent, settle
+from pages.stores import shared_cache
+from tests.browser.conftest import MOVING, ROOT, Visit, frames_sent, settle
+from vitviz.checkpoints import open_model
+from vitviz.data.image_preprocessing import prepare
+from vitviz.text import percent
 
 pytestmark = pytest.mark.browser
 
@@ -353,3 +359,56 @@ def test_without_a_worker_the_server_answers_and_the_classes_are_dimmed_until_th
     drawn(page, 1)
     assert root.get_attribute("data-live") is None and root.evaluate(BEST) == "1"
     assert page.locator(".mp-classes").evaluate("node => getComputedStyle(node).opacity") == "1"
+
+
+def patch_of(tile: Locator, row: int, column: int) -> Position:
+    """The centre of a patch of an 8 x 8 grid."""
+    box = tile.bounding_box()
+    assert box
+    return {"x": (column + 0.5) / 8 * box["width"], "y": (row + 0.5) / 8 * box["height"]}
+
+
+def predict_masked(patches: Sequence[int], heads: Sequence[tuple[int, int]]) -> str:
+    """The most probable class of the sixth digit, as torch computes it without these patches and heads."""
+    model = open_model(ROOT / "checkpoints" / "digits_vit.safetensors")
+    values = torch.tensor(prepare(shared_cache.load_image("digits:5"), model.preparation).input)[None]
+    token_mask, head_mask = torch.ones(64, dtype=torch.bool), torch.ones(4, 4)
+    token_mask[list(patches)] = False
+    for layer, head in heads:
+        head_mask[layer, head] = 0.0
+    with torch.inference_mode():
+        shares = model.vit(values, token_mask=token_mask, head_mask=head_mask).softmax(-1)[0]
+    return f"Prediction: {model.classes[int(shares.argmax())]} ({percent(float(shares.max()))})"
+
+
+def test_masked_patches_and_a_zeroed_head_change_the_classes_as_in_torch(visit: Visit) -> None:
+    page = visit("?model=checkpoint:digits_vit&image=digits:5")
+    page.wait_for_load_state("networkidle")
+    page.get_by_role("button", name="Mask patches").click()
+    patches = page.locator("[data-part=patches] .mp-tile")
+    masked = [8 * row + column for row in (2, 3) for column in (3, 4)]
+    for patch in masked:
+        patches.click(position=patch_of(patches, *divmod(patch, 8)))
+    status = page.locator(".mp-masked")
+    expect(the_map(page)).to_have_attribute("data-masks", "0000181800000000", timeout=60_000)
+    expect(status).to_contain_text(f"4 of 64 patches masked. {predict_masked(masked, [])}; without masks: ")
+    expect(status).to_contain_text(predict_masked([], []).removeprefix("Prediction: "))
+    page.wait_for_function("() => location.search.includes('home.mask=0000181800000000')")
+    opener(page, "block.2").click()
+    page.locator(".mp-heads button").nth(3).click(timeout=60_000)
+    page.get_by_role("button", name="Zero out head 4").click(timeout=60_000)
+    words = f"4 of 64 patches masked, 1 of 16 heads zeroed out. {predict_masked(masked, [(1, 3)])}"
+    expect(status).to_contain_text(words)
+    page.wait_for_function("() => location.search.includes('home.mask=0000181800000000.0100')")
+    page.reload()
+    expect(status).to_contain_text(words, timeout=60_000)
+    page.get_by_role("button", name="Restore all").click()
+    expect(status).to_be_hidden()
+    page.wait_for_function("() => !location.search.includes('home.mask')")
+
+
+def test_a_model_that_runs_on_the_server_says_why_no_patch_is_masked(visit: Visit) -> None:
+    page = visit("?model=preset:cnn_digits")
+    button = page.get_by_role("button", name="Mask patches")
+    expect(button).to_be_disabled()
+    assert button.get_attribute("title")

@@ -148,6 +148,21 @@ def test_what_is_no_pin_changes_nothing(open_app: OpenApp, pin: str) -> None:
     assert views(app)["map"][0]["pin"] == "0.500,0.500"
 
 
+def test_masks_stand_in_the_link_while_they_fit_the_model(open_app: OpenApp) -> None:
+    app = act(open_app(model="preset:vit_digits"), mask="0000181800000000.0100")
+    header = views(app)["map"][0]
+    assert header["masks"] == query(app)["home.mask"] == "0000181800000000.0100"
+    assert views(open_app(**query(app)))["map"][0]["masks"] == "0000181800000000.0100"
+    app = act(app, mask="")
+    assert views(app)["map"][0]["masks"] == "" and "home.mask" not in query(app)
+
+
+@pytest.mark.parametrize("mask", ["0018", "000018180000000g", "0000181800000000.", "x" * 1000, 7])
+def test_what_is_no_mask_of_the_grid_masks_nothing(open_app: OpenApp, mask: object) -> None:
+    app = act(open_app(model="preset:vit_digits"), mask=mask)
+    assert views(app)["map"][0]["masks"] == "" and "home.mask" not in query(app)
+
+
 def test_a_part_opens_closes_and_stands_in_the_link(open_app: OpenApp) -> None:
     app = open_app(model="preset:vit_digits")
     app = act(app, open=json.dumps({"part": "block.2", "head": 1}))

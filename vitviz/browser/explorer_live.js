@@ -3,7 +3,7 @@
 
 import { cellAt, placeOf } from './kit/pin.js';
 import { button, disable, el, live } from './kit/dom.js';
-import { createContext } from './kit/pixels.js';
+import { createContext, drawHidden } from './kit/pixels.js';
 import { timeline } from './kit/player.js';
 import { counted } from './kit/text.js';
 import { ClassBars } from './class_bars.js';
@@ -146,19 +146,6 @@ export default class ExplorerLive {
       this.root.dataset.started = 'true';
     });
   }
-}
-
-function drawHidden(ctx, x, y, wide, high) {
-  ctx.fillStyle = '#5f6b7a';
-  ctx.fillRect(x, y, wide, high);
-  ctx.strokeStyle = '#fff';
-  ctx.lineWidth = Math.max(1, wide / 16);
-  ctx.beginPath();
-  ctx.moveTo(x + wide * 0.25, y + high * 0.25);
-  ctx.lineTo(x + wide * 0.75, y + high * 0.75);
-  ctx.moveTo(x + wide * 0.75, y + high * 0.25);
-  ctx.lineTo(x + wide * 0.25, y + high * 0.75);
-  ctx.stroke();
 }
 
 /** Return a Swin block's attention (windows, heads, slots, slots) as rows of its tokens (heads, tokens, slots). */

@@ -37,7 +37,8 @@ class MapSession:
     token and pin: the pinned token, as an index of the first sequence and as a permalink holds it. label: the image's
     title. truth: its class index, or -1. links: part id -> {slug, label, href}. name: the map's name on the page.
     drawing: strokes and frame of a drawn image. weights: address of the model for the browser's engine. moves: True if
-    the map may move by itself. pinned: True if the user has pinned the token.
+    the map may move by itself. pinned: True if the user has pinned the token. masks: masked patches and zeroed heads
+    in hexadecimal digits.
     """
 
     token: int
@@ -50,6 +51,7 @@ class MapSession:
     weights: str = ""
     moves: bool = False
     pinned: bool = False
+    masks: str = ""
 
 
 def pack_map(model: MapModel, shown: NDArray[np.uint8], journey: Journey) -> bytes:
@@ -100,7 +102,7 @@ def add_session(message: bytes, session: MapSession) -> bytes:
         index = header["classes"]["index"]
         header["classes"]["truth"] = index.index(session.truth) if session.truth in index else -1
     fields: Facts = {"token": session.token, "pin": session.pin, "label": session.label, "map": session.name}
-    fields |= describe(session, "drawing", "weights", "moves", "pinned")
+    fields |= describe(session, "drawing", "weights", "moves", "pinned", "masks")
     return seal(header | fields, buffers)
 
 

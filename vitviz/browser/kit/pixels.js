@@ -105,3 +105,17 @@ export function cover(node, source) {
   node.getContext('2d').drawImage(source, 0, 0);
   node.style.imageRendering = source.width < 128 ? 'pixelated' : 'auto';
 }
+
+/** Cover a masked patch with a crossed box. */
+export function drawHidden(ctx, x, y, wide, high) {
+  ctx.fillStyle = '#5f6b7a';
+  ctx.fillRect(x, y, wide, high);
+  ctx.strokeStyle = '#fff';
+  ctx.lineWidth = Math.max(1, wide / 16);
+  ctx.beginPath();
+  ctx.moveTo(x + wide * 0.25, y + high * 0.25);
+  ctx.lineTo(x + wide * 0.75, y + high * 0.75);
+  ctx.moveTo(x + wide * 0.75, y + high * 0.25);
+  ctx.lineTo(x + wide * 0.25, y + high * 0.75);
+  ctx.stroke();
+}
