@@ -342,7 +342,8 @@ def test_the_lifted_pens_map_is_the_servers(visit: Visit, width: int) -> None:
 
 
 def test_without_a_worker_the_server_answers_and_the_classes_are_dimmed_until_then(visit: Visit) -> None:
-    page = visit("", locale="en-GB")  # a context of its own: a tab keeps its scripts for the tests that follow
+    # A context of its own, because a tab keeps its scripts for the tests that follow.
+    page = visit("", locale="en-GB")
     page.add_init_script("delete window.Worker")
     page.reload()
     settle(page)
