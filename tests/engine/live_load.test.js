@@ -14,7 +14,7 @@ const view = () => ({ root: { dataset: {}, getRootNode: () => ({}), closest: () 
 const PARTS = ['picture', 'block', 'classes'].map((kind) => ({ kind }));
 const model = { config: { layer_scale: null, positions: 'learned' } };
 const message = (weights) => ({
-  header: { weights, parts: PARTS, classes: { names: ['a'] }, dims: { depth: 1 }, readout: 'cls' },
+  header: { weights, drawing: {}, parts: PARTS, classes: { names: ['a'] }, dims: { depth: 1 }, readout: 'cls' },
   arrays: { logits: {}, 'head.weights': { shape: [1, 1] } },
 });
 

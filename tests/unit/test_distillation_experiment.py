@@ -3,7 +3,7 @@
 import pytest
 
 from vitviz.experiments.data_size import GRIDS
-from vitviz.experiments.distillation import GIVEN, LESSONS, SIZES, experiment, recipe
+from vitviz.experiments.distillation import GIVEN, LESSONS, SEEDS, SIZES, experiment, recipe
 
 
 def grid_row(model: str, pictures: int, seed: int, test: float, **more: float) -> dict[str, object]:
@@ -41,4 +41,4 @@ def test_every_lesson_is_another_recipe() -> None:
     with pytest.raises(ValueError, match="lesson must be"):
         recipe("gentle", train)
     for dataset, sizes in SIZES.items():
-        assert len(experiment(dataset).cells) == 3 * len(sizes) * len(GIVEN[dataset])
+        assert len(experiment(dataset).cells) == len(SEEDS[dataset]) * len(sizes) * len(GIVEN[dataset])

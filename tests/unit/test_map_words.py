@@ -90,9 +90,9 @@ def test_a_deit_s_score_is_the_mean_of_its_heads_scores() -> None:
 
 
 @pytest.mark.parametrize("name", ["vit_digits", "swin_digits", "hybrid_cifar10", "deit_digits", "cnn_digits"])
-def test_a_part_is_described_in_fifteen_words_and_captioned_in_a_line(name: str) -> None:
+def test_a_part_is_described_in_few_words_and_captioned_in_a_line(name: str) -> None:
     for part in preset(name)[0]["parts"]:
-        assert len(re.findall(r"[\w\[]+(?:[.,]\d+)*", part["words"])) <= 21, part[
+        assert len(re.findall(r"[\w\[]+(?:[.,]\d+)*", part["words"])) <= 25, part[
             "words"
         ]  # numbers and signs too
         assert len(part["caption"]) <= 42, part["caption"]
