@@ -5,12 +5,14 @@ from dataclasses import replace
 from typing import Any, get_args
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.controls import notices, session_keys
 from pages.frame import page
 from pages.selection import selection, upload
 from pages.stores import own_weights, session
 from vitviz.config import Interpolation, Preparation
+from vitviz.config_fields import format_size
 from vitviz.models.pretrained_list import HALF, IMAGENET_MEAN, IMAGENET_STD
 from vitviz.text import plain
 
@@ -23,7 +25,7 @@ _RESIZED = {
 _ERROR = "own_weights._error"
 _OPENED = "own_weights._opened"
 _CONVERT = "own_weights._convert"  # code that converts another format to safetensors
-_SETTINGS = ("labels", "normalisation", "interpolation", "crop", "heads")
+_SETTINGS = ("labels", "normalisation", "interpolation", "crop", "heads", "size")
 _TYPES = "safetensors zip pth pt bin ckpt h5 npz onnx".split()  # all after 'zip' are refused with a reason
 _AS_NOW = "As now"
 _NORMALISATIONS: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
@@ -71,7 +73,7 @@ def draw_settings(chosen: str) -> None:
 
 def _draw_settings(chosen: str) -> None:
     """Draw what was assumed about the user's model, its preprocessing, and a form that changes both."""
-    from vitviz.models.loaded_model import list_head_counts
+    from vitviz.models.loaded_model import list_head_counts, list_image_sizes
 
     model = own_weights.get_model(chosen)
     keys = _name_widgets(chosen)
@@ -81,7 +83,8 @@ def _draw_settings(chosen: str) -> None:
         if model.classes:
             st.text_area("Labels, one per line", "\n".join(model.classes), key=keys["labels"], height=120)
         counts = list_head_counts(model.config)
-        left, middle, right, *more = st.columns(4 if counts else 3)
+        sizes = list_image_sizes(model)
+        left, middle, right, *more = st.columns(3 + bool(counts) + bool(sizes))
         presets = _NORMALISATIONS if model.preparation.in_chans == 3 else {}
         left.selectbox("Mean and std", [_AS_NOW, *presets], key=keys["normalisation"])
         methods = list(get_args(Interpolation))
@@ -101,15 +104,21 @@ def _draw_settings(chosen: str) -> None:
             help="Share of the shorter side.",
         )
         if counts:
-            current = counts.index(model.vit.config.num_heads)
-            more[0].selectbox(
-                "Heads",
-                counts,
-                current,
-                key=keys["heads"],
-                help="Weights have the same shape for all of these numbers.",
+            _draw_heads(more[0], model.vit.config.num_heads, counts, keys["heads"])
+        if sizes:
+            more[-1].selectbox(
+                "Image size",
+                sizes,
+                format_func=format_size,
+                key=keys["size"],
+                help="Height × width in pixels: the grids that as many patches have.",
             )
         st.form_submit_button("Apply", on_click=_change_model, args=(chosen,), width="stretch")
+
+
+def _draw_heads(column: DeltaGenerator, current: int, counts: list[int], key: str) -> None:
+    help = "Weights have the same shape for all of these numbers."
+    column.selectbox("Heads", counts, counts.index(current), key=key, help=help)
 
 
 def _draw_notes(chosen: str, notes: tuple[str, ...]) -> None:
@@ -161,7 +170,7 @@ def _change_model(key: str) -> None:
             interpolation=values["interpolation"],
             crop_fraction=values["crop"],
         )
-        own_weights.change_model(session.get_current(), key, labels, changed, values["heads"])
+        own_weights.change_model(session.get_current(), key, labels, changed, values["heads"], values["size"])
         notices.clear_notice(_ERROR)
         st.session_state[session_keys.MODEL_DIALOG] = ""
     except KeyError:

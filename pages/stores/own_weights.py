@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pages.stores import uploads
 from pages.stores.model_choice import ModelChoice
+from vitviz.config_fields import Size
 from vitviz.text import cut, plural
 from vitviz.upload_limits import WEIGHTS_DISK_MB, WEIGHTS_PER_USER
 
@@ -156,18 +157,20 @@ def change_model(
     labels: tuple[str, ...],
     preparation: Preparation,
     num_heads: int | None = None,
+    image_size: Size | None = None,
 ) -> None:
-    """Replace a user's model by one with other labels, heads and preparation of images, under the same key.
+    """Replace a user's model by one with other labels, heads, grid and preparation of images, under the same key.
 
     Args:
         num_heads: one of `list_head_counts`; None: as it is.
+        image_size: one of `list_image_sizes`, which names the grid; None: as it is.
 
     Raises:
         vitviz.models.pretrained_list.PretrainedError: if there is not one label per class.
         KeyError: if it has expired or is another user's.
     """
     from vitviz.models.formats.checkpoint_settings import check_labels
-    from vitviz.models.loaded_model import change_head_count, drop_notes
+    from vitviz.models.loaded_model import change_head_count, change_image_size, drop_notes
 
     entry = STORE.get(key.removeprefix(KEY))
     if entry is None or not is_owner(user, key):
@@ -175,12 +178,17 @@ def change_model(
     model, current = entry.model, getattr(entry.model.config, "num_heads", None)
     if num_heads not in (None, current):
         model = change_head_count(model, num_heads)
+    resized = image_size not in (None, model.preparation.image_size)
+    if image_size is not None and resized:
+        model = change_image_size(model, image_size)
+        preparation = replace(preparation, image_size=image_size)
     classes = check_labels(labels, model.config.num_classes)
     digest = hashlib.sha256(repr((model.digest, classes, preparation)).encode()).hexdigest()
     stated = [
         name
         for name, is_changed in (
             ("num_heads", num_heads not in (None, current)),
+            ("image_size", resized),
             ("labels", classes != model.classes),
             ("mean", preparation.mean != model.preparation.mean),
         )

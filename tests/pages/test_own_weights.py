@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 from pages.controls import session_keys
 from pages.selection import own_weights_form, sidebar
 from pages.stores import own_weights
+from vitviz.config import ViTConfig
 from vitviz.models.pretrained_list import find
 from vitviz.models.zoo import create_model
 
@@ -214,3 +215,19 @@ def test_the_owner_changes_labels_and_preprocessing(open_app: OpenApp, good: byt
     other = open_app(PAGE, image="sample:cat", model=key)
     other.sidebar.button(key="nouns.more").click().run()
     assert not [button for button in other.button if button.label in ("Apply", "Delete my weights")]
+
+
+def test_a_grid_that_was_assumed_is_changed_in_the_app(open_app: OpenApp) -> None:
+    """A table of 1 + 36 positions fits 6 × 6 and 4 × 9; a model of 64 × 144 px was only confirmable as a square."""
+    config = ViTConfig(image_size=(64, 144), patch_size=16, embed_dim=64, depth=1, num_heads=1, num_classes=3)
+    module = create_model(config, seed=1)
+    app = send(open_app(PAGE), save(module.state_dict()))
+    key = app.session_state["model"]
+    assert chips(app) and any("(4 × 9 would fit too)" in note for note in own_weights.get_model(key).notes)
+    app.selectbox(key=widget(key, "size")).set_value((64, 144))
+    press(app, "Apply")
+    model = own_weights.get_model(key)
+    assert model.config.image_size == model.preparation.image_size == (64, 144)
+    assert not any("its grid" in note for note in model.notes)
+    pixels = torch.rand(1, 3, 64, 144)
+    torch.testing.assert_close(model.model(pixels), module.eval()(pixels))

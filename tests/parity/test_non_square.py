@@ -108,9 +108,9 @@ def test_a_table_that_two_grids_fit_says_which_was_read(tmp_path: Path) -> None:
     module = of_timm(TALL)
     written(module, tmp_path)  # 1 + 7 x 5 positions, or 6 x 6 without one of [CLS]
     read = vitviz.load(tmp_path, num_heads=3)
-    assert any("assumed to be a square grid of 6 × 6, without prefix tokens" in note for note in read.notes)
+    assert any("assumed to be a square one of 6 × 6, without prefix tokens" in note for note in read.notes)
     opened = vitviz.load(tmp_path, num_heads=3, img_size=TALL)
-    assert not any("square grid" in note for note in opened.notes)
+    assert not any("its grid" in note for note in opened.notes)
     close(opened.model(images(TALL)), module(images(TALL)).detach())
 
 
@@ -120,8 +120,8 @@ def test_a_size_that_the_caller_gives_decides_between_two_grids_of_as_many_patch
     written(module, tmp_path)  # 1 + 4 x 9 positions, or 1 + 6 x 6
     (note,) = [note for note in vitviz.load(tmp_path, num_heads=3).notes if "positions" in note]
     assert note == (
-        "Its 37 positions are assumed to be a square grid of 6 × 6 (4 × 9 would fit too); img_size=(height, width)"
-        " states another one."
+        "The file does not state its grid: its 37 positions are assumed to be a square one of 6 × 6"
+        " (4 × 9 would fit too); img_size=(height, width) states another one."
     )
     opened = vitviz.load(tmp_path, num_heads=3, img_size=size)
     assert opened.config.image_size == size and not any("positions" in note for note in opened.notes)

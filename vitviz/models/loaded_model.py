@@ -10,8 +10,9 @@ from torch import nn
 
 from vitviz.analysis.attention import sigmoid, softmax
 from vitviz.config import ModelConfig, Preparation, ViTConfig
+from vitviz.config_fields import Size
 from vitviz.models.swin import SwinTransformer
-from vitviz.models.token_layout import TokenLayout
+from vitviz.models.token_layout import TokenLayout, list_wide_grids
 from vitviz.models.vit import VisionTransformer
 from vitviz.models.zoo import empty_model
 
@@ -90,6 +91,7 @@ def read_outputs(config: ModelConfig, logits: NDArray[np.floating[Any]]) -> NDAr
 # How the note of an assumption about a setting begins.
 _NOTES = {
     "num_heads": "The file does not state its number of heads",
+    "image_size": "The file does not state its grid",
     "labels": "The files name no classes",
     "mean": "The files state no mean and standard deviation",
 }
@@ -101,7 +103,7 @@ def list_assumptions(notes: Sequence[str]) -> tuple[str, ...]:
 
 
 def drop_notes(notes: Sequence[str], stated: Sequence[str]) -> tuple[str, ...]:
-    """Return the notes without those on settings that are stated by now: num_heads, labels, mean."""
+    """Return the notes without those on settings that are stated by now: num_heads, image_size, labels, mean."""
     return tuple(note for note in notes if not note.startswith(tuple(_NOTES[name] for name in stated)))
 
 
@@ -124,7 +126,34 @@ def change_head_count(loaded: LoadedModel, num_heads: int) -> LoadedModel:
     counts = list_head_counts(loaded.config)
     if num_heads not in counts:
         raise ValueError(f"num_heads must be one of {counts}, received {num_heads}")
-    config = replace(loaded.vit.config, num_heads=num_heads)
+    return _change_config(loaded, f"{num_heads} heads", num_heads=num_heads)
+
+
+def list_image_sizes(loaded: LoadedModel) -> list[Size]:
+    """Return the sizes of images that fit the same positions, the model's own first; none where the file states it."""
+    if not any(note.startswith(_NOTES["image_size"]) for note in loaded.notes):
+        return []
+    config = loaded.vit.config
+    (rows, cols), patch = config.grid, config.patch_size
+    grids = list_wide_grids(rows * cols)
+    return [config.image_size, *((h * patch, w * patch) for a, b in grids for h, w in ((a, b), (b, a)))]
+
+
+def change_image_size(loaded: LoadedModel, size: Size) -> LoadedModel:
+    """Return a model with the same weights, whose positions are read as another grid.
+
+    Raises:
+        ValueError: if the size is none of `list_image_sizes`.
+    """
+    sizes = list_image_sizes(loaded)
+    if size not in sizes:
+        raise ValueError(f"image_size must be one of {sizes}, received {size}")
+    preparation = replace(loaded.preparation, image_size=size)
+    return replace(_change_config(loaded, f"{size} px", image_size=size), preparation=preparation)
+
+
+def _change_config(loaded: LoadedModel, change: str, **settings: Any) -> LoadedModel:
+    config = replace(loaded.vit.config, **settings)
     model = empty_model(config)
     model.load_state_dict(loaded.model.state_dict(), assign=True)
-    return replace(loaded, model=model, config=config, digest=f"{loaded.digest}:{num_heads} heads")
+    return replace(loaded, model=model, config=config, digest=f"{loaded.digest}:{change}")

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import singledispatch
+from math import isqrt
 
 from vitviz.config import ModelConfig, SwinConfig, ViTConfig
 
@@ -91,3 +92,12 @@ def _(config: SwinConfig, layout: TokenLayout, layer: int) -> TokenLayout:
     for _ in range(stage):
         rows, cols = -(-rows // 2), -(-cols // 2)
     return TokenLayout((), (rows, cols), layout.patch_px * 2**stage)
+
+
+def list_wide_grids(patches: int) -> list[tuple[int, int]]:
+    """Return the grids (rows, columns) of a square number of patches that are wider, by less than four to one."""
+    return [
+        (rows, patches // rows)
+        for rows in range(1, isqrt(patches))
+        if patches % rows == 0 and patches < 4 * rows**2
+    ]

@@ -15,6 +15,7 @@ from vitviz.config_fields import Size, as_shape, format_size, join_size
 from vitviz.models.formats.checkpoint_settings import Settings
 from vitviz.models.formats.safetensors_header import MAX_CLASSES, Shapes
 from vitviz.models.pretrained_list import PretrainedError
+from vitviz.models.token_layout import list_wide_grids
 from vitviz.text import plural
 
 State = dict[str, Tensor]
@@ -255,27 +256,18 @@ def _positions(shapes: Shapes, settings: Settings, prefix: int, patch: int) -> d
         side = isqrt(max(patches, 0))
         if side >= 1 and side**2 == patches:
             without = ", without prefix tokens" if prefix and not on_prefix else ""
-            others = " or ".join(f"{rows} × {cols}" for rows, cols in _list_other_grids(patches))
+            others = " or ".join(f"{rows} × {cols}" for rows, cols in list_wide_grids(patches))
             also = f" ({others} would fit too)" if others else ""
             if without or also:
                 settings.assume(
-                    f"Its {length} positions are assumed to be a square grid of {side} × {side}{without}{also};"
-                    " img_size=(height, width) states another one."
+                    f"The file does not state its grid: its {length} positions are assumed to be a square one of"
+                    f" {side} × {side}{without}{also}; img_size=(height, width) states another one."
                 )
             return {"image_size": side * patch, "position_on_prefix": on_prefix}
     raise PretrainedError(
         f"its {length} positions are no square grid of patches, with {prefix} prefix tokens or without;"
         " state the size of its images, img_size=(height, width)"
     )
-
-
-def _list_other_grids(patches: int) -> list[tuple[int, int]]:
-    """Return the grids (rows, columns) of a square number of patches that are wider, by less than four to one."""
-    return [
-        (rows, patches // rows)
-        for rows in range(1, isqrt(patches))
-        if patches % rows == 0 and patches < 4 * rows**2
-    ]
 
 
 def _count_patches(size: Size, patch: int) -> int:
