@@ -42,13 +42,9 @@ export default class Explorer {
     onUnmount(listen('strip', root, (news) => this.onStrip(news)));
     onUnmount(listen('hover', root, (news) => this.onHover(news)));
     onUnmount(listen('options', root, (news) => this.onView(news)));
-    // Back takes back a click whose map stands already, though the server has not learned of it; its news may come late.
-    let deafUntil = 0;
-    const forget = () => {
-      deafUntil = performance.now() + 300;
-      if (this.live) this.update(this.message, true);
-    };
-    onUnmount(listen('map', root, (news) => performance.now() < deafUntil || this.onMap(news)));
+    onUnmount(listen('map', root, (news) => this.onMap(news)));
+    // Back takes back a click whose map stands already, though the server has not learned of it.
+    const forget = () => this.live && this.update(this.message, true);
     window.addEventListener('popstate', forget);
     onUnmount(() => window.removeEventListener('popstate', forget));
     onUnmount(() => cancelAnimationFrame(this.pending));

@@ -12,13 +12,20 @@ const LOST_MS = 5000; // a request that a newer run of the page has replaced
 
 export default class MapLive {
   constructor({ root, trigger, onUnmount }) {
-    Object.assign(this, { root, trigger, words: words(root), records: new Map(), addresses: {}, strip: '' });
+    Object.assign(this, { root, trigger, words: words(root), records: new Map(), addresses: {}, strip: '', left: 0 });
     root.style.height = '0';
     this.show = computeNewest(() => this.compute());
     const layer = watchSlider('attention-layer', (value) => this.want({ layer: value }));
     const step = watchSlider('step', (index) => this.want({ step: this.header.steps[index] }));
     this.sliders = [layer, step];
     onUnmount(listen('wish', root, ({ group, ...choice }) => group === this.header?.group && this.want(choice)));
+    // Back takes back a click, also one whose map is still being computed.
+    const forget = () => {
+      this.left++;
+      if (this.header) this.wish = { layer: this.header.layer, step: this.header.step, head: this.header.head };
+    };
+    window.addEventListener('popstate', forget);
+    onUnmount(() => window.removeEventListener('popstate', forget));
     onUnmount(() => {
       for (const slider of this.sliders) slider.end();
       this.words.end();
@@ -89,10 +96,12 @@ export default class MapLive {
 
   /** Show the wished layer, head and step. */
   async compute() {
+    const { left } = this;
     const { layer, step, head } = this.wish;
     const { group, classes } = this.header;
     const record = await this.recordOf(step);
     const weights = await record.get(`blocks.${layer - 1}.attn`);
+    if (left !== this.left) return;
     const changes = { ...weights.scene, layer, head };
     if (!record.model) {
       const { grid, prefix } = weights.scene;
