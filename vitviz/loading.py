@@ -82,6 +82,11 @@ def load(
         name: value.tolist() if isinstance(value, np.ndarray | np.generic | Tensor) else value
         for name, value in settings.items()
     }
+    path = _find_file(source) if isinstance(source, str | os.PathLike) else None
+    if path is not None and _is_checkpoint(path):
+        return _name_classes(apply_given(checkpoints.open_model(path, step), settings), names)
+    if step is not None:
+        raise TypeError(f"step must be None for a model that is no vitviz checkpoint, received {step!r}")
     if isinstance(source, LoadedModel):
         return _name_classes(apply_given(source, settings), names)
     if isinstance(source, Mapping):
@@ -90,7 +95,6 @@ def load(
         return _open_module(source, names, settings)
     if not isinstance(source, str | os.PathLike):
         raise TypeError(f"a model must be a name, a path or a torch module, received {type(source).__name__}")
-    path = _find_file(source)
     if path is None and is_hub_id(str(source)) and str(source).removeprefix("timm/") not in PRETRAINED:
         return open_model(_fetch_from_hub(str(source)), labels=names, title=str(source), given=settings)
     if path is None:
@@ -100,14 +104,17 @@ def load(
         folder = TemporaryFolder()
         unpacked = write_upload(path.read_bytes(), folder.path, WEIGHTS_BYTES, is_zip=True)
         return open_model(unpacked, labels=names, title=path.stem, given=settings)
-    if path.is_file():
-        try:
-            read_header(path)
-        except CheckpointError:
-            pass  # another project's file
-        else:
-            return _name_classes(apply_given(checkpoints.open_model(path, step), settings), names)
     return open_model(path, labels=names, given=settings)
+
+
+def _is_checkpoint(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    try:
+        read_header(path)
+    except CheckpointError:
+        return False  # another project's file
+    return True
 
 
 def _name_classes(model: LoadedModel, labels: tuple[str, ...] | None) -> LoadedModel:

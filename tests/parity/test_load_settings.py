@@ -67,6 +67,9 @@ def test_settings_of_the_caller_win_over_the_files(tmp_path: Path) -> None:
         vitviz.load(tmp_path, num_heads=5)
     with pytest.raises(TypeError, match="global_pool must be"):
         vitviz.load(tmp_path, global_pool="max")
+    for source in (tmp_path, opened, opened.model.state_dict()):
+        with pytest.raises(TypeError, match="step must be None for a model that is no vitviz checkpoint"):
+            vitviz.load(source, step=3)
 
 
 def test_what_a_swins_weights_fix_is_a_type_error(tmp_path: Path) -> None:
