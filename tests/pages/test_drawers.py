@@ -76,6 +76,8 @@ def test_every_drawer_opens(
             assert drawer.children, drawer.label
             if drawer.label == CODE:
                 assert drawer.code[-1].value.startswith(("def ", "class "))
+                for call in drawer.code[:-1]:
+                    assert call.value.startswith("# Layers, heads and tokens count from 0.\n")
 
 
 COMPARING = {

@@ -41,6 +41,10 @@ class Layer:
         """Title within a sentence: 'layer 6', 'the embedding'."""
         return self.title if self.title[-1].isdigit() else f"the {self.title}"
 
+    def write_call(self) -> str:
+        """Return the Python call that gives this layer's output."""
+        return f'_, records = model.model(pixels, record=("{self.record}",))'
+
 
 @dataclass(frozen=True, eq=False)
 class LayerOutput:

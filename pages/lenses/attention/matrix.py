@@ -63,7 +63,7 @@ def draw(subject: CapturedSubject) -> None:
         math=page.read_math(__file__),
         code=(Attention.forward, causal_attention),
         call=lambda: (
-            f'_, records = model.vit(pixels, record=("blocks.{layer - 1}.{"scores" if causal else "attn"}",))'
+            f'_, records = model.model(pixels, record=("blocks.{layer - 1}.{"scores" if causal else "attn"}",))'
         ),
         numbers=partial(draw_download, subject, attn),
     )

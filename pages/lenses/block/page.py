@@ -138,7 +138,7 @@ def draw() -> None:
         "block",
         math=page.read_math(__file__),
         code=(layers.Block.forward,),
-        call=lambda: f'_, records = model.vit(pixels, record=("blocks.{layer - 1}.*",))',
+        call=lambda: f'_, records = model.model(pixels, record=("blocks.{layer - 1}.*",))',
         ask=lesson.Question(
             "In the last block, which adds the longer vector to [CLS], attention or the MLP?",
             model_measures.LongerBranch(),

@@ -71,7 +71,12 @@ def draw() -> None:
             else "Predict to see this head's weights on the second image."
         )
     page.findings("on_your_picture.kernels")
-    page.drawers("on_picture.kernels", math=page.read_math(__file__), code=(shared_mass, readout_row))
+    page.drawers(
+        "on_picture.kernels",
+        math=page.read_math(__file__),
+        code=(shared_mass, readout_row),
+        call=lambda: f'_, records = model.model(pixels, record=("blocks.{layer - 1}.attn",))',
+    )
 
 
 def find_pair() -> tuple[ModelChoice | None, ModelChoice | None]:

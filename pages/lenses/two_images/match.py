@@ -51,6 +51,7 @@ def draw(pair: ImagePair, row: DeltaGenerator) -> None:
         "two_images.match",
         math=page.read_math(__file__),
         code=(token_similarity.cosines_between, token_similarity.find_mutual_neighbours),
+        call=lambda: pair.layers[layer].write_call(),
         numbers=partial(draw_numbers, shown, layer, matched),
     )
 

@@ -50,6 +50,7 @@ def draw(pair: ImagePair, row: DeltaGenerator) -> None:
         "two_images.uses",
         math=page.read_math(__file__),
         code=(attention.kept_by_mass, token_colours.cluster_tokens, token_colours.split_by_component),
+        call=lambda: pair.layers[layer].write_call(),
         numbers=partial(draw_numbers, segmented),
     )
 

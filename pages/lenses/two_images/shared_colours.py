@@ -52,6 +52,7 @@ def draw(pair: ImagePair, row: DeltaGenerator) -> None:
         "two_images.colours",
         math=page.read_math(__file__),
         code=(token_colours.fit_components, token_colours.colour_tokens),
+        call=lambda: pair.layers[layer].write_call(),
         numbers=partial(draw_numbers, pair, layer, coloured),
     )
 
