@@ -23,7 +23,7 @@ from vitviz.models.formats.safetensors_header import check_quantised
 from vitviz.models.formats.source import check_plain
 from vitviz.models.formats.uploaded_weights import TemporaryFolder, write_upload
 from vitviz.models.hub import fetch_hub_folder, find_hub_folder, is_hub_id, list_hub_folder
-from vitviz.models.loaded_model import LoadedModel
+from vitviz.models.loaded_model import LoadedModel, list_image_sizes
 from vitviz.models.pretrained import load_pretrained
 from vitviz.models.pretrained_list import PRETRAINED, PretrainedError, UnknownArchitectureError
 from vitviz.upload_limits import WEIGHTS_BYTES
@@ -189,6 +189,11 @@ def _open_module(module: nn.Module, labels: tuple[str, ...] | None, given: Mappi
         if not given.keys() & {"num_heads", "act_layer", "global_pool", "img_size"}:
             raise
         reason = f"settings were given over those of the module: {error}"
+    if reason and list_image_sizes(loaded):
+        raise PretrainedError(
+            f"its positions fit a grid of {' × '.join(map(str, loaded.vit.config.grid))}, on whose images the module"
+            " does not run; state the size of its images, img_size=(height, width)"
+        )
     return replace(loaded, verified=None if reason else True, not_verified=reason)
 
 

@@ -281,3 +281,17 @@ def test_own_checkpoints_open_at_another_shape(tmp_path: Path) -> None:
         assert opened.digest != native.digest
         x = images(size)
         close(opened.model(x), native.model(x))  # whose positions are resized in every forward pass
+
+
+def test_a_module_that_does_not_run_on_the_grid_that_fits_its_positions_is_refused() -> None:
+    """1 + 4 × 6 positions of vit-pytorch fit 5 × 5 without [CLS], which has a position in each of its models."""
+    vit_pytorch = importlib.import_module("vit_pytorch")
+    size = {"dim": 64, "depth": 1, "heads": 1, "mlp_dim": 64, "num_classes": 3}
+    module = vit_pytorch.ViT(image_size=(32, 48), patch_size=8, **size).eval()
+    with pytest.raises(
+        PretrainedError, match="a grid of 5 × 5, on whose images the module does not run; state"
+    ):
+        vitviz.load(module)
+    opened = vitviz.load(module, img_size=(32, 48))
+    assert opened.verified
+    close(opened.model(images((32, 48))), module(images((32, 48))).detach())
