@@ -509,3 +509,11 @@ def test_a_newcomer_is_offered_the_first_lesson_and_a_learner_the_stop_that_was_
 def test_an_open_lesson_is_not_offered_beside_itself(open_app: OpenApp) -> None:
     app = open_app(lesson="fifteen", stop="1")
     assert not [way for way in _ways(app) if "Start the lesson" in way[0]]
+
+
+def test_the_files_of_an_opened_layer_count_from_0(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalogue, "CHECKPOINTS", SHIPPED)
+    made = stored_map.build_first_parts(stored_map.get_default_choice())
+    files = set(re.findall(rb"block\w*\.csv", made))
+    assert {b"block_0_from_0_stream.csv", b"block_3_from_0_keys.csv"} <= files
+    assert all(b"_from_0_" in file for file in files)

@@ -227,7 +227,8 @@ def _build_mlp(block: TokenInBlock, part: Part) -> list[Operation]:
 
 
 def _build_tables(block: TokenInBlock, head: int, part: str, name: Callable[[int], str]) -> list[Table]:
-    file = part.replace(".", "_")
+    kind, _, number = part.rpartition(".")
+    file = f"{kind}_{int(number) - 1}_from_0"
     keys = {"q·k": block.key @ block.query, "score": block.scores, "weight": block.weights}
     entering, attention, between, mlp, leaving = block.stream
     stream = {"z in": entering, "attention": attention, "between": between, "MLP": mlp, "z out": leaving}

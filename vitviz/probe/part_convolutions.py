@@ -46,7 +46,7 @@ def open_stem(context: PartContext) -> OpenedPart:
     ]
     operations += [_build_level(level.title, level.maps) for level in part.content.levels]
     columns = {"x": x.reshape(-1), "w": weights.reshape(-1), "x w": (x * weights).reshape(-1)}
-    table = build_table(f"Filter {chosen + 1}", f"filter_{chosen + 1}.csv", columns)
+    table = build_table(f"Filter {chosen + 1}", f"filter_{chosen}_from_0.csv", columns)
     return _build_opened(part, (row, col), first.shape, operations, table, chosen)
 
 
@@ -70,7 +70,7 @@ def open_level(context: PartContext) -> OpenedPart:
         _build_level("Input feature maps", before),
         *(_build_level(f"Output of {level.title.lower()}", level.maps) for level in part.content.levels),
     ]
-    table = build_table(name, f"map_{chosen + 1}.csv", {"share": shares})
+    table = build_table(name, f"map_{chosen}_from_0.csv", {"share": shares})
     return _build_opened(part, (row, col), output.shape, operations, table, chosen)
 
 
