@@ -43,7 +43,12 @@ class Layer:
 
     def write_call(self) -> str:
         """Return the Python call that gives this layer's output."""
-        return f'_, records = model.model(pixels, record=("{self.record}",))'
+        return write_call(self.record)
+
+
+def write_call(record: str) -> str:
+    """Return the Python call that gives an intermediate of a model, by its name in the record."""
+    return f'_, records = model.model(pixels, record=("{record}",))'
 
 
 @dataclass(frozen=True, eq=False)

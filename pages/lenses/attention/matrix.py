@@ -16,6 +16,7 @@ from pages.views.register import register
 from vitviz.analysis.attention import SENTENCE, FloatArray, causal_attention, fuse_heads, sentence_attention
 from vitviz.models.layers import Attention
 from vitviz.plots import attention_message as plots
+from vitviz.probe.layers import write_call
 from vitviz.text import percent
 
 _matrix = register(__file__, "matrix")
@@ -62,9 +63,7 @@ def draw(subject: CapturedSubject) -> None:
         "attention.matrix",
         math=page.read_math(__file__),
         code=(Attention.forward, causal_attention),
-        call=lambda: (
-            f'_, records = model.model(pixels, record=("blocks.{layer - 1}.{"scores" if causal else "attn"}",))'
-        ),
+        call=lambda: write_call(f"blocks.{layer - 1}.{'scores' if causal else 'attn'}"),
         numbers=partial(draw_download, subject, attn),
     )
 

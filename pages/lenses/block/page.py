@@ -18,7 +18,7 @@ from vitviz.config import ViTConfig
 from vitviz.lessons import lesson, model_measures
 from vitviz.models import abilities, layers, parameter_count
 from vitviz.plots.normalisation import norm_figure, stream_figure
-from vitviz.probe.layers import Record, block_form, block_record, patterns_of
+from vitviz.probe.layers import Record, block_form, block_record, patterns_of, write_call
 from vitviz.probe.logits import readout_weights
 
 MOST_CLASSES = 5
@@ -138,7 +138,7 @@ def draw() -> None:
         "block",
         math=page.read_math(__file__),
         code=(layers.Block.forward,),
-        call=lambda: f'_, records = model.model(pixels, record=("blocks.{layer - 1}.*",))',
+        call=lambda: write_call(patterns_of(layer)[0]),
         ask=lesson.Question(
             "In the last block, which adds the longer vector to [CLS], attention or the MLP?",
             model_measures.LongerBranch(),

@@ -19,6 +19,7 @@ from vitviz.analysis.attention import readout_row, shared_mass
 from vitviz.data.datasets import default_pictures
 from vitviz.models.abilities import as_vit
 from vitviz.plots import heat_rows as plots
+from vitviz.probe.layers import write_call
 from vitviz.text import percent
 
 _draw_rows = register(__file__, "heat_rows")
@@ -75,7 +76,7 @@ def draw() -> None:
         "on_picture.kernels",
         math=page.read_math(__file__),
         code=(shared_mass, readout_row),
-        call=lambda: f'_, records = model.model(pixels, record=("blocks.{layer - 1}.attn",))',
+        call=lambda: write_call(f"blocks.{layer - 1}.attn"),
     )
 
 
