@@ -2,13 +2,8 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from vitviz.analysis.scoreboard import QUANTITIES, Quantity
-from vitviz.analysis.window_attention import log_slope
 from vitviz.models import parameter_count
-from vitviz.models.published_results import Transfer
 from vitviz.plots.scoreboard import Point
 from vitviz.text import percent, plain, plural
 
@@ -58,38 +53,4 @@ def describe_parts(weights: parameter_count.Counts, adds: parameter_count.Counts
     return (
         f"{largest} The products QKᵀ and AV, which grow with {growth}, are {percent(products / sum(adds.values()))} of"
         " the multiply-adds."
-    )
-
-
-def describe_transfers(vit: Transfer, cnn: Transfer, test_set: str, usual_dataset: str) -> str:
-    return (
-        f"On {test_set}, {vit.name} ({vit.data}) reaches {vit.accuracy[test_set]:.2f} % after pretraining for"
-        f" {vit.core_days:,.0f} core-days, and {cnn.name} {cnn.accuracy[test_set]:.2f} % after {cnn.core_days:,.0f}."
-        " Cited from table 2, means of three fine-tuning runs without their intervals: no verdict. Pretrained on"
-        f" {usual_dataset} unless another dataset is named."
-    )
-
-
-def describe_formula(
-    tokens: NDArray[np.float64],
-    costs: tuple[NDArray[np.float64], NDArray[np.float64]],
-    selected: tuple[float, float],
-    sizes: tuple[int, int, int, int],
-) -> str:
-    """Return the slopes of both costs, and their shares at the selected number of tokens.
-
-    Args:
-        tokens: (n,), of the curves.
-        costs: of the linear maps and of the attention products, (n,) each.
-        selected: both costs at the selected number of tokens.
-        sizes: number of tokens, sides of patch and image in px, and width.
-    """
-    linear, products = selected
-    count, patch_px, image_px, width = sizes
-    equal = 6 * width
-    return (
-        f"Attention is {percent(products / (products + linear))} of the layer's {(products + linear) / 1e6:,.0f}"
-        f" million multiply-adds at N = {count:,} (patches of {patch_px} px, image of {image_px:,} px). Slopes:"
-        f" {log_slope(tokens, costs[1]):.2f} for attention over all tokens, {log_slope(tokens, costs[0]):.2f} for the"
-        f" linear maps. Costs are equal at N = 6 D = {equal:,}, an image of {equal**0.5 * patch_px:,.0f} px."
     )

@@ -1,4 +1,4 @@
-"""Guide: CNN, hybrid and ViT compared in numbers, the lectures' claims, and advice; its text is guide.md."""
+"""Draw the texts of 'Which model': published results, and the guide to CNN, hybrid and ViT."""
 
 from pathlib import Path
 
@@ -7,9 +7,14 @@ import streamlit as st
 from pages.frame import page
 from pages.selection import selection
 from vitviz.experiments.result_file import describe_provenance, read_result_if_any
+from vitviz.papers import link_names
 
 
-def draw() -> None:
+def draw_papers() -> None:
+    st.markdown(link_names(page.read_math(__file__, section="papers")))
+
+
+def draw_guide() -> None:
     comparison, text = page.read_math(__file__).split("\n---\n")
     st.subheader("Comparison", anchor=False)
     st.html(Path(__file__).with_name("comparison.css"))

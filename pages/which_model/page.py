@@ -1,16 +1,15 @@
-"""Compare models: cost and accuracy of all models, published results, cost over tokens, and a guide."""
+"""Compare models: cost and accuracy of all models, published results, and a guide."""
 
 import streamlit as st
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.which_model import guide, paper_tables, scoreboard, token_cost
+from pages.which_model import guide, scoreboard
 
 VIEWS = {
     "board": ("Scoreboard", scoreboard.draw),
-    "papers": ("Published results", paper_tables.draw),
-    "length": ("Cost over tokens", token_cost.draw),
-    "guide": ("CNN or ViT?", guide.draw),
+    "papers": ("Published results", guide.draw_papers),
+    "guide": ("CNN or ViT?", guide.draw_guide),
 }
 
 

@@ -1,4 +1,4 @@
-"""Which model when? in the browser: models are timed on a click, and the cost of tokens follows its controls."""
+"""Which model when? in the browser: models are timed on a click."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import settle
-
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 PATIENCE_MS = 60_000
 
 
 @pytest.mark.slow
-def test_models_are_timed_here_and_tokens_cost_what_the_formula_says(visit: Callable[..., Page]) -> None:
+def test_models_are_timed_here(visit: Callable[..., Page]) -> None:
     page = visit("which_model?which_model.set=digits&which_model.model=checkpoint:digits_vit")
     main = page.locator('[data-testid="stMain"]')
     expect(main.get_by_text("not timed yet")).to_be_visible(timeout=PATIENCE_MS)
@@ -24,16 +22,6 @@ def test_models_are_timed_here_and_tokens_cost_what_the_formula_says(visit: Call
         re.compile(r"[\d.]+ ms per image on this server, median of \d+ \([\d.]+ to [\d.]+ ms\)")
     )
     expect(timed).to_be_visible(timeout=2 * PATIENCE_MS)
-
-    main.get_by_role("radio", name="Cost over tokens").click()
-    main.get_by_role("radio", name="8", exact=True).click()
-    main.get_by_text("16 times", exact=True).click()
-    expect(main.get_by_text("Your prediction is correct: 16 times")).to_be_visible(timeout=PATIENCE_MS)
-    expect(main.get_by_text("N = 784 (patches of 8 px, image of 224 px)")).to_be_visible(timeout=PATIENCE_MS)
-    page.wait_for_url("**which_model.patch_px=8**", timeout=PATIENCE_MS)
-    page.reload()
-    settle(page)
-    expect(main.get_by_text("N = 784 (patches of 8 px, image of 224 px)")).to_be_visible(timeout=PATIENCE_MS)
 
 
 def test_all_options_of_a_row_stand_on_a_phone_s_screen(visit: Callable[..., Page]) -> None:

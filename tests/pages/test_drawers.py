@@ -85,7 +85,7 @@ COMPARING = {
     "lenses/two_images": ("two_images", ("match", "colours", "patching", "uses")),
     "lenses/on_your_image": ("on_picture", ("change", "parts", "shift", "kernels")),
     "lenses/hybrids": ("hybrids", ("stem",)),
-    "which_model": ("which_model", ("board", "papers", "length", "guide")),
+    "which_model": ("which_model", ("board", "papers", "guide")),
     "studies/data": ("data", ("sizes", "time", "augmented", "papers")),
 }
 

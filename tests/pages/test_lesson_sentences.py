@@ -16,11 +16,8 @@ from vitviz.models.zoo import create_model
 
 def test_the_years_stand_beside_the_papers(open_app: OpenApp) -> None:
     app = open_app("pages/which_model/page.py", which_model__view="papers")
-    (years,) = [node.value for node in app.main.markdown if node.value.startswith("**1998** CNNs")]
-    assert (
-        all(f"**{year}**" in years for year in (2017, 2018, 2020, 2021))
-        and "arxiv.org/abs/1810.04805" in years
-    )
+    (papers,) = [node.value for node in app.main.markdown if "**1998** CNNs" in node.value]
+    assert "arxiv.org/abs/1810.04805" in papers
 
 
 def test_the_first_lectures_table_is_shown(open_app: OpenApp) -> None:

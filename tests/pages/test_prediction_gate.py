@@ -11,14 +11,12 @@ from streamlit.testing.v1 import AppTest
 
 from pages.lenses.on_your_image import kernels
 from pages.questions.prediction_gate import ask_highest
-from pages.which_model import paper_tables, token_cost
 from tests.messages import charts, message
 from tests.pages.conftest import OpenApp, said
 from vitviz.experiments.gradients import VARIANTS
 
-DATA, HYBRIDS, PICTURE, WHICH = (
-    f"pages/{name}/page.py"
-    for name in ("studies/data", "lenses/hybrids", "lenses/on_your_image", "which_model")
+DATA, HYBRIDS, PICTURE = (
+    f"pages/{name}/page.py" for name in ("studies/data", "lenses/hybrids", "lenses/on_your_image")
 )
 STUDIES = "pages/studies/page.py"
 DIGITS = {"model": "preset:vit_digits", "image": "digits:3"}
@@ -207,20 +205,6 @@ def test_what_positions_are_worth_waits_for_a_guess(open_app: OpenApp, no_shippe
     assert f"wrong. Measured: {100 * reached['none']:.1f} % without positions" in text(app)
 
 
-def test_attention_s_line_waits_for_a_guess(open_app: OpenApp) -> None:
-    app = open_app(WHICH, **DIGITS, which_model__view="length", which_model__patch_px="8")
-    assert points(app) == {"linear maps": len(token_cost.SIDES)} and "Slopes" not in text(app)
-    assert not [one for one in app.main.button if one.key == "which_model.clock"]
-    row = app.main.button_group(key="which_model.times.row")
-    asked = " ".join(node.value for node in app.main.markdown).replace("\\", "")
-    assert "3,136 instead of 784 tokens" in asked
-    row.set_value("8").run()
-    assert "Your prediction: 8 times. Computed: 16 times for attention, 4 times for the linear maps." in text(
-        app
-    )
-    assert len(points(app)) == 3 and "Slopes: 2.00" in text(app)
-
-
 def test_the_vits_of_the_cited_table_wait_for_a_guess(open_app: OpenApp) -> None:
     app = open_app(DATA, **{"data.view": "papers"})
     assert {*points(app).values()} == {1} and "0.5 points above" not in text(app)
@@ -228,21 +212,3 @@ def test_the_vits_of_the_cited_table_wait_for_a_guess(open_app: OpenApp) -> None
     assert not app.exception and said(app, "data.papers_guess") == "ImageNet-21k"
     assert "JFT-300M" in text(app)
     assert max(points(app).values()) == 3 and "0.5 points above" in text(app)
-
-
-def test_the_vits_of_the_paper_wait_for_a_guess(open_app: OpenApp) -> None:
-    app = open_app(WHICH, **DIGITS, which_model__view="papers")
-    assert "Predict to see the ViTs" in text(app) and len(app.main.dataframe) == 1
-    app.main.button_group(key="which_model.papers_guess.row").set_value("vit_more").run()
-    told = "Your prediction: the ViT, for more. Published: the ViT, for fewer core-days."
-    assert (
-        told in text(app)
-        and len(app.main.dataframe) == 2
-        and "without their intervals: no verdict" in text(app)
-    )
-    known = [
-        one
-        for one in paper_tables.published_results.TRANSFERS
-        if one.family == "CNN" or one.data == "ImageNet-21k"
-    ]
-    assert "correct:" in paper_tables.judge_prediction(known, "ImageNet", "cnn_more")

@@ -1,4 +1,4 @@
-"""The page 'Which model when?': the board, its timing, the papers' tables, the cost of length and the guide."""
+"""The page 'Which model when?': the board and its timing."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ from pages.which_model import captions as sentences
 from pages.which_model import scoreboard
 from tests.pages.conftest import OpenApp
 from vitviz.analysis.scoreboard import Timing
-from vitviz.models import parameter_count, published_results
+from vitviz.models import parameter_count
 from vitviz.models.presets import PRESETS
 from vitviz.models.pretrained_list import PRETRAINED
 
 PAGE = "pages/which_model/page.py"
 SHIPPED = Path(__file__).resolve().parents[2] / "checkpoints"
 HERE = {"model": "preset:vit_digits", "image": "digits:3"}
-GUESSED = {"which_model__times": "shown", "which_model__papers_guess": "shown"}
 
 
 @pytest.fixture(autouse=True)
@@ -168,34 +167,8 @@ def test_a_link_restores_axes_sorting_and_the_model(open_app: OpenApp) -> None:
     (table,) = app.main.dataframe
     assert table.value["Parameters"].is_monotonic_increasing
     assert "**28,288,354** parameters" in text(app)
-    app = open_app(
-        PAGE, **HERE, which_model__x="everything", which_model__view="length", which_model__size="Z"
-    )
-    assert said(app, "which_model.size") == "ViT-B" and not app.exception
-
-
-def test_the_papers_numbers_stand_in_their_tables(open_app: OpenApp) -> None:
-    app = open_app(PAGE, **HERE, which_model__view="papers", which_model__tested_on="VTAB", **GUESSED)
-    tables = [table.value for table in app.main.dataframe]
-    assert list(tables[0]["Core-days"]) == [one.core_days for one in published_results.TRANSFERS]
-    assert list(tables[0]["ImageNet"]) == [88.55, 87.76, 85.30, 87.54, 88.4]
-    assert list(tables[1]["Parameters"])[-1] == 632_045_800
-    told = "On VTAB, ViT-H/14 (JFT-300M) reaches 77.63 % after pretraining for 2,500 core-days, and BiT-L"
-    assert told in captions(app) and "76.29 % after 9,900" in captions(app)
-
-
-def test_slopes_read_two_and_one(open_app: OpenApp) -> None:
-    app = open_app(PAGE, **HERE, which_model__view="length", which_model__patch_px="8", **GUESSED)
-    assert "Slopes: 2.00 for attention over all tokens, 1.00 for the linear maps" in captions(app)
-    assert "N = 784 (patches of 8 px, image of 224 px)" in captions(app) and "N = 6 D = 4,608" in captions(
-        app
-    )
-    shares = re.search(r"Attention is ([\d.]+) % of the layer's", captions(app))
-    assert shares is not None
-    config = PRESETS["vit_base_16"].config
-    layer = 12 * 784 * config.embed_dim**2
-    products = 2 * 784**2 * config.embed_dim
-    assert float(shares[1]) == pytest.approx(100 * products / (products + layer), abs=0.06)
+    app = open_app(PAGE, **HERE, which_model__x="everything", which_model__view="length")
+    assert not app.exception and len(app.main.dataframe) == 1
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ SEVERAL = re.compile(r"accurac|\bmodels\b|\bmembers\b|seeds|\btest\b", re.I)
 VERDICT = re.compile(r"verdict|compare_|\bcompare\(|leaders|judge|near_best", re.I)
 
 WITHOUT = {
-    "paper_tables._draw_deit_and_swin": "published numbers as their papers print them, without seeds",
     "tuning_race._draw_setup": "compares nothing: the question, whose answer is a verdict once both are trained",
 }
 

@@ -13,6 +13,7 @@ import pytest
 from pages.which_model import scoreboard
 from vitviz.analysis.probes import SPLITS, place_probe
 from vitviz.analysis.receptive_fields import block_fields
+from vitviz.analysis.scoreboard import pareto
 from vitviz.analysis.study_numbers import Numbers, read_numbers
 from vitviz.analysis.verdict import compare, compare_family
 from vitviz.checkpoint_header import Header, read_header
@@ -29,13 +30,24 @@ from vitviz.shifted_windows import global_attention_cost, window_attention_cost
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "pages" / "which_model" / "guide.md").read_text("utf-8")
+PAPERS = (ROOT / "pages" / "which_model" / "papers.md").read_text("utf-8")
 NAMES = {"CNN": "cnn", "Hybrid": "hybrid", "ViT": "vit"}
+
+
+def split_row(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip("|").split("|")]
 
 
 def read_row(start: str) -> list[str]:
     """Return the cells of the only table row whose first cell starts so."""
     (row,) = (line for line in TEXT.splitlines() if line.startswith(f"| {start}"))
-    return [cell.strip() for cell in row.strip("|").split("|")]
+    return split_row(row)
+
+
+def read_papers_table(heading: str) -> list[list[str]]:
+    """Return the rows under a heading of the published results, without the table's head."""
+    section = PAPERS.partition(f"### {heading}")[2].partition("###")[0]
+    return [split_row(line) for line in section.splitlines() if line.startswith("| ")][1:]
 
 
 def read_checkpoint(name: str) -> Header:
@@ -181,7 +193,8 @@ def test_advice_names_the_shipped_and_the_cited_models() -> None:
             *(f"{100 * (best.accuracy or 0):.{digits}f} %", other.title),
         ]
         assert sentence.format(*words) in TEXT
-    top1, base = {m.name: m.top1 for m in published_results.PAPER_MODELS}, published_results.TOP1
+    base = published_results.TOP1
+    top1 = {name: float(share) for name, _, share, _ in read_papers_table("DeiT and Swin")}
     gain = top1["DeiT-B, distilled"] - top1["DeiT-B"]
     assert (
         f"gains {gain:.1f} points" in TEXT and f"({top1['DeiT-B']} to {top1['DeiT-B, distilled']} %)" in TEXT
@@ -199,3 +212,62 @@ def test_windows_cost_less(side_px: int) -> None:
     assert re.search(
         rf"\b{ratio:.0f} times (as much as windows of 7 × 7 tokens )?for (an image|one) of {side_px} px", TEXT
     )
+
+
+def test_cost_over_tokens() -> None:
+    config, tokens, adds, shares = PRESETS["vit_base_16"].config, *map(read_row, ("**Tok", "**Bill", "**QKᵀ"))
+    for place, side_px in enumerate((224, 448, 896, 1792), 1):
+        parts = parameter_count.multiply_adds(config, side_px)
+        assert tokens[place] == f"{parameter_count.tokens(config, side_px):,}"
+        assert adds[place] == f"{sum(parts.values()) / 1e9:,.1f}"
+        share = 100 * parts[parameter_count.ATTENTION] / sum(parts.values())
+        assert shares[place] == f"{share:.1f} %"
+
+
+def test_published_accuracies_are_those_of_the_scoreboard() -> None:
+    rows, transfers = read_papers_table("Accuracy and cost"), published_results.TRANSFERS
+    for row, transfer in zip(rows, transfers, strict=True):
+        images = published_results.TRAINING_IMAGES[transfer.data]
+        assert row[:4] == [transfer.name, transfer.data, f"{images:,}", f"{transfer.core_days:,}"]
+        assert [float(cell) for cell in row[4:] if cell != "–"] == [*transfer.accuracy.values()]
+    vit, bit, student = transfers[0], transfers[3], transfers[4]
+    for test_set, cnn in (("ImageNet", student), ("VTAB", bit)):
+        rivals = [one for one in transfers if test_set in one.accuracy]
+        best = {
+            family: max((one for one in rivals if one.family == family), key=lambda o: o.accuracy[test_set])
+            for family in ("ViT", "CNN")
+        }
+        assert best == {"ViT": vit, "CNN": cnn}
+        gain = vit.accuracy[test_set] - cnn.accuracy[test_set]
+        assert f"{gain:.2f} points more than" in PAPERS and f"instead of {cnn.core_days:,}" in PAPERS
+
+
+def test_papers_models_have_their_sizes() -> None:
+    presets = {
+        "ViT-": {"Ti": "vit_tiny_16", "S": "vit_small_16", "B": "vit_base_16", "L": "vit_large_16"},
+        "DeiT": {"Ti": "deit_tiny", "S": "deit_small", "B": "deit_base"},
+        "Swin": {"T": "swin_tiny", "S": "swin_small", "B": "swin_base"},
+    }
+    costs = {}
+    for name, layers, width, hidden, heads, millions, parameters, adds in read_papers_table("Model sizes"):
+        config = as_vit(PRESETS[presets["ViT-"].get(name[4:-3], "vit_huge_14")].config)
+        assert [int(layers), int(width.replace(",", "")), int(heads)] == [
+            *(config.depth, config.embed_dim, config.num_heads)
+        ]
+        assert int(hidden.replace(",", "")) == config.embed_dim * config.mlp_ratio
+        counted = sum(parameter_count.parameters(config).values())
+        assert parameters == f"{counted:,}" and counted / 1e6 == pytest.approx(float(millions), rel=0.15)
+        costs[name] = count_adds(config, 224)
+        assert adds == f"{costs[name] / 1e9:.1f}"
+    ratio = costs["ViT-H/14"] / costs["ViT-Ti/16"]
+    assert f"{ratio:.0f} times as many multiply-adds as ViT-Ti/16" in PAPERS
+    points = []
+    for name, adds, top1, _ in read_papers_table("DeiT and Swin"):
+        family, _, size = name.partition(",")[0].partition("-")
+        suffix = {"DeiT": "_distilled_16" if "distilled" in name else "_16"}.get(family, "")
+        cost = count_adds(PRESETS[presets[family][size] + suffix].config, 224)
+        assert adds == f"{cost / 1e9:.1f}"
+        points.append((cost, float(top1), name))
+    front = pareto([point[:2] for point in points], (False, True))
+    best = "; ".join(name for (_, _, name), kept in sorted(zip(points, front, strict=True)) if kept)
+    assert f"than these: {best}." in PAPERS

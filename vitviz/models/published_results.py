@@ -15,19 +15,6 @@ def cite_accuracy(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Size:
-    """One row of the ViT paper's table 1; `preset` is the config in this project."""
-
-    name: str
-    layers: int
-    width: int
-    mlp: int
-    heads: int
-    millions: int
-    preset: str
-
-
-@dataclass(frozen=True)
 class Transfer:
     """One column of the ViT paper's table 2: accuracy in percent by test set, and TPUv3-core-days of pre-training.
 
@@ -43,24 +30,11 @@ class Transfer:
     side_px: int = 0
 
 
-@dataclass(frozen=True)
-class Published:
-    """A model of the DeiT or the Swin paper: top-1 on ImageNet-1k in percent at 224 px, trained on ImageNet-1k."""
-
-    name: str
-    family: str
-    preset: str
-    top1: float
-    source: str
-
-
 _STATED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 TRAINING_IMAGES: dict[str, int] = _STATED["training_images"]
 TOP1: dict[str, float] = _STATED["top1"]
 TEST_SETS: tuple[str, ...] = tuple(_STATED["test_sets"])
-SIZES = tuple(Size(**row) for row in _STATED["sizes"])
 TRANSFERS = tuple(
     Transfer(**row | {"accuracy": dict(zip(TEST_SETS, row["accuracy"], strict=False))})
     for row in _STATED["transfers"]
 )
-PAPER_MODELS = tuple(Published(**row) for row in _STATED["paper_models"])
