@@ -1,7 +1,8 @@
-"""Check that a dotted term opens on hover, focus and tap, and closes with Escape."""
+"""Check that a dotted term opens on hover, focus and tap, and the glossary's search, strip and pictures."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -64,3 +65,37 @@ def test_the_page_of_words_keeps_its_word_in_the_link(visit: Visit) -> None:
     expect(page.get_by_role("link", name="Abnar and Zuidema 2020").first).to_have_attribute(
         "href", "https://arxiv.org/abs/2005.00928"
     )
+
+
+def test_a_term_is_found_and_drawn_and_follows_the_pointer(visit: Visit) -> None:
+    page = visit("words")
+    terms, picture = page.locator("[data-component=term_list]"), page.locator("[data-component=term_picture]")
+    expect(picture.locator(".tp-note").nth(1)).to_contain_text("65 × 128")
+    page.get_by_label("Search the terms").fill("rollout")
+    expect(terms.locator("button:visible")).to_have_text(["rollout", "gradient-weighted rollout"])
+    page.get_by_label("Search the terms").fill("parallel attention")  # words of its sentence
+    terms.get_by_role("button", name="head", exact=True).click()
+    expect(picture.locator("figcaption").nth(1)).to_have_text("Its weights in each head")
+    expect(page).to_have_url(re.compile(r"words\.word=head"))
+    image = picture.locator("canvas").first
+    box = image.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 2, box["y"] + 2)
+    expect(picture.locator(".tp-name")).to_contain_text("patch 1 (row 1, column 1)")
+    image.focus()
+    page.keyboard.press("ArrowRight")
+    expect(picture.locator(".vv-live")).to_contain_text("patch 2 (row 1, column 2)")
+    page.go_back()
+    expect(picture.locator("figcaption").nth(1)).to_have_text("z₀: one row per token")
+
+
+def test_the_strip_filters_the_list_and_arrows_walk_it(visit: Visit) -> None:
+    page = visit("words?words.word=window")
+    terms = page.locator("[data-component=term_list]")
+    expect(terms.locator("[aria-current]")).to_have_text("window")
+    page.get_by_role("radio", name="positions", exact=True).click()
+    expect(terms.locator("button").first).to_have_text("position embedding")
+    terms.locator("button").first.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="sinusoidal positions")).to_be_visible()

@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.frame import glossary_terms, registry
+from pages.glossary.term_pictures import PICTURES
 from pages.stores import lessons
 from tests.pages.conftest import OpenApp
 from vitviz import glossary
 from vitviz.glossary import BY_SLUG, TERMS
+from vitviz.plots.blob import open_blob, unpack_arrays
 from vitviz.text import plain
 
 PAGE = "pages/glossary/page.py"
@@ -24,21 +27,66 @@ def texts(app: AppTest) -> str:
 
 def test_a_word_says_its_shape_in_the_model_s_numbers_and_where_to_go(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:vit_digits", image="digits:0", words__word="attention")
-    assert "`(h, T, T)`" in texts(app) and "`(4, 65, 65)`" in texts(app)
+    shape = next(caption.value for caption in app.caption if caption.value.startswith("Shape"))
+    assert "`(h, T, T)` = `(4, 65, 65)`" in shape.replace("\N{NO-BREAK SPACE}", " ")
     assert [link.proto.label for link in app.main.get("page_link")][
         0
     ] == f"Open page: {registry.BY_SLUG['attention'].title}"
     assert "https://arxiv.org/abs/1706.03762" in texts(app)
-    app.selectbox(key="words.word").set_value("shifted_window").run()
-    assert r"\lfloor M/2 \rfloor" in app.main.latex[0].value
-    assert app.query_params["words.word"] in ("shifted_window", ["shifted_window"])
-    for term in TERMS:
-        assert term.symbol == "" or f"${term.symbol}$" in texts(app), term.word
+    assert app.main.latex[0].value == f"$$\n{BY_SLUG['attention'].symbol}\n$$"
 
 
 def test_a_link_with_no_such_word_opens_another(open_app: OpenApp) -> None:
     app = open_app(PAGE, words__word="<script>alert(1)</script>")
-    assert app.selectbox(key="words.word").value == "token"
+    assert app.subheader[0].value.strip("\N{WORD JOINER}") == "token"
+
+
+def read_message(app: AppTest, key: str) -> bytes:
+    """Return the message of a view, without the address of its files."""
+    (sent,) = (node.proto.bytes for node in app.get("bidi_component") if node.proto.id.endswith(key))
+    return bytes(sent)[4 + int.from_bytes(sent[:4], "little") :]
+
+
+def test_the_strip_lists_the_terms_about_a_part(open_app: OpenApp) -> None:
+    app = open_app(PAGE, words__part="E", words__word="softmax")
+    listed = {row[0] for row in open_blob(read_message(app, "words.list"))[0]["terms"]}
+    assert {"e", "filter", "principal_component"} <= listed and not {"softmax", "epoch"} & listed
+    assert app.subheader[0].value.strip("\N{WORD JOINER}") == "softmax"  # a link's term stays open
+    app.button_group(key="words.part").set_value("all").run()
+    assert len(open_blob(read_message(app, "words.list"))[0]["terms"]) == len(TERMS)
+
+
+def test_the_picture_of_attention_shows_the_model_s_weights(open_app: OpenApp) -> None:
+    app = open_app(PAGE, model="preset:vit_digits", image="digits:0", words__word="attention")
+    arrays = unpack_arrays(read_message(app, "words.picture"))
+    assert arrays["p0"].shape == (65, 64) and arrays["p1"].shape == (65, 65)
+    np.testing.assert_allclose(arrays["p1"].sum(axis=1), 1, atol=1e-5)
+    np.testing.assert_array_equal(arrays["p1"][:, 1:], arrays["p0"])
+
+
+def test_without_shipped_models_a_term_has_no_picture_and_stays_readable(open_app: OpenApp) -> None:
+    app = open_app(PAGE, words__word="soft_label")
+    assert not [node for node in app.get("bidi_component") if node.proto.id.endswith("words.picture")]
+    assert "smoothed by a temperature" in texts(app)
+
+
+def test_every_picture_has_finite_values_and_a_term() -> None:
+    def script() -> None:
+        import numpy as np
+
+        from pages.glossary import term_pictures
+        from pages.selection.subject import load_subject
+        from pages.stores import catalogue, session
+
+        choice = catalogue.list_models(session.get_current())["preset:vit_digits"]
+        material = term_pictures.Material(load_subject(choice, None, "digits:0", (0.5, 0.5)))
+        shipped = {"teacher", "distillation", "hard_label", "soft_label", "validation", "snapshot", "dist"}
+        for slug in term_pictures.PICTURES.keys() - shipped - {"relative_position_bias"}:
+            for panel in term_pictures.PICTURES[slug](material):
+                assert np.isfinite(panel.values).all(), (slug, panel.title)
+
+    assert PICTURES.keys() <= BY_SLUG.keys()
+    assert not AppTest.from_function(script, default_timeout=60).run().exception
 
 
 def dotted(app: AppTest) -> list[str]:

@@ -1,0 +1,276 @@
+// Draw a term's panels side by side; the token under the pointer is marked in all of them.
+
+import { canvas, el, live } from '../../vitviz/browser/kit/dom.js';
+import { gridNavigation } from '../../vitviz/browser/kit/grid.js';
+import { blit, heat, photo } from '../../vitviz/browser/kit/pixels.js';
+import {
+  DIVERGING_LUT,
+  PALETTE,
+  SEQUENTIAL_LUT,
+  accentLut,
+  greatest,
+  veil,
+} from '../../vitviz/browser/kit/colour_ramp.js';
+import { Plot } from '../../vitviz/browser/kit/plot.js';
+import { brief, patchName, signed, tokenName } from '../../vitviz/browser/kit/text.js';
+
+const GAP = 20;
+const WIDEST = 360;
+const NARROWEST = 200;
+const BAND = 20; // of the lit row, enlarged
+const ROW = 22; // of a bar
+
+/** Frame a box in white and ink, as the pin. */
+function frame(ctx, x, y, wide, high) {
+  ctx.lineWidth = 4;
+  ctx.strokeStyle = '#fff';
+  ctx.strokeRect(x, y, wide, high);
+  ctx.lineWidth = 2;
+  ctx.strokeStyle = '#0F151C';
+  ctx.strokeRect(x, y, wide, high);
+}
+
+export default class TermPicture {
+  constructor({ root }) {
+    this.box = el(root, 'div', { class: 'tp' });
+    this.name = el(root, 'p', { class: 'tp-name vv-muted' });
+    this.say = live(root);
+    this.photo = photo(root);
+    this.panels = [];
+  }
+
+  update(message, fresh) {
+    this.message = message;
+    const { header, width } = message;
+    if (fresh) this.token = header.token;
+    const count = header.panels.length;
+    const columns = Math.max(1, Math.min(count, Math.floor((width + GAP) / (NARROWEST + GAP))));
+    this.side = Math.min(WIDEST, Math.floor((width - (columns - 1) * GAP) / columns));
+    if (fresh) this.build();
+    this.photo.show(message, () => this.draw());
+    this.draw();
+  }
+
+  build() {
+    this.box.replaceChildren();
+    this.panels = this.message.header.panels.map((panel, number) => {
+      const box = el(this.box, 'figure', { class: 'tp-panel' });
+      el(box, 'figcaption', {}, panel.title);
+      const view = canvas(box);
+      const note = el(box, 'div', { class: 'tp-note vv-muted' });
+      const follows = panel.kind === 'image' || panel.kind === 'patch' || panel.lit;
+      const part = { ...panel, view, note, values: this.message.arrays[`p${number}`] };
+      if (follows && panel.kind !== 'patch') this.follow(part);
+      else view.node.setAttribute('role', 'img');
+      return part;
+    });
+  }
+
+  /** Let the pointer and the arrow keys choose the token on an image or on a matrix with a row per token. */
+  follow(part) {
+    const { grid, prefix, token } = this.message.header;
+    const isImage = part.kind === 'image';
+    const first = isImage || part.patches ? prefix.length : 0;
+    gridNavigation(part.view.node, {
+      label: part.title,
+      grid: () => (isImage ? grid : [part.shape[0], 1]),
+      start: () => Math.max(0, token - first),
+      hover: (index, event) => {
+        this.token = index < 0 ? token : index + first;
+        this.draw();
+        if (event?.type === 'keydown') this.say(this.describe());
+      },
+    });
+  }
+
+  describe() {
+    return `${this.tokenName()}. ${this.panels.map(({ note }) => note.textContent).join(' ')}`;
+  }
+
+  draw() {
+    const draw = {
+      image: drawImage,
+      patch: drawPatch,
+      matrix: drawMatrix,
+      tiles: drawTiles,
+      bars: drawBars,
+      curve: drawCurve,
+    };
+    for (const part of this.panels) {
+      const text = draw[part.kind](this, part);
+      part.note.textContent = text;
+      if (part.view.node.getAttribute('role') === 'img')
+        part.view.node.setAttribute('aria-label', `${part.title}. ${text}`);
+    }
+    const follows = this.panels.some(({ kind, lit }) => lit || kind === 'image' || kind === 'patch');
+    this.name.textContent = follows ? `Shown for ${this.tokenName()}. Point at another.` : '';
+  }
+
+  tokenName() {
+    const { prefix, grid } = this.message.header;
+    return this.token < prefix.length ? tokenName(prefix[this.token]) : patchName(this.patch, grid[1]);
+  }
+
+  /** The token's patch, negative for a prefix token. */
+  get patch() {
+    return this.token - this.message.header.prefix.length;
+  }
+
+  /** Return the values of a panel that belong to the token, or its only ones. */
+  entry({ values: { data, shape } }) {
+    const size = data.length / shape[0];
+    const at = Math.min(this.token, shape[0] - 1);
+    return data.subarray(at * size, (at + 1) * size);
+  }
+
+  table(ramp) {
+    if (ramp === 'attention') return accentLut(this.message.colors.query);
+    return ramp ? SEQUENTIAL_LUT : DIVERGING_LUT;
+  }
+}
+
+function drawImage(picture, part) {
+  const { header, colors } = picture.message;
+  const [rows, cols] = header.grid;
+  const [wide, high] = [picture.side, Math.round((picture.side * rows) / cols)];
+  const { bitmap } = picture.photo;
+  const ctx = part.view.size(wide, high);
+  const values = part.values.data.length ? picture.entry(part) : null;
+  if (bitmap) {
+    ctx.filter = values ? 'grayscale(1) contrast(0.8)' : 'none';
+    blit(ctx, bitmap, 0, 0, wide, high, bitmap.width >= 128);
+    ctx.filter = 'none';
+  }
+  if (values) {
+    const most = part.most ?? greatest(values);
+    blit(
+      ctx,
+      heat(values, rows, cols, part.signed ? veil(230) : accentLut(colors.query), part.signed ? -most : 0, most),
+      0,
+      0,
+      wide,
+      high,
+    );
+  } else drawLines(ctx, rows, cols, wide, high);
+  const at = picture.patch;
+  if (at >= 0) frame(ctx, ((at % cols) * wide) / cols, (Math.floor(at / cols) * high) / rows, wide / cols, high / rows);
+  if (!values) return `${rows} × ${cols} patches`;
+  const here = at >= 0 ? `here ${signed(values[at], 3)}, ` : '';
+  return `${here}largest ${signed(Math.max(...values), 3)}`;
+}
+
+function drawLines(ctx, rows, cols, wide, high) {
+  ctx.fillStyle = 'rgb(255 255 255 / 0.4)';
+  for (let col = 1; col < cols; col++) ctx.fillRect(Math.round((col * wide) / cols), 0, 1, high);
+  for (let row = 1; row < rows; row++) ctx.fillRect(0, Math.round((row * high) / rows), wide, 1);
+}
+
+function drawPatch(picture, part) {
+  const side = Math.min(picture.side, 200);
+  const ctx = part.view.size(side, side);
+  const { bitmap } = picture.photo;
+  const [rows, cols] = picture.message.header.grid;
+  if (!bitmap || picture.patch < 0) return 'no pixels belong to this token';
+  const [w, h] = [bitmap.width / cols, bitmap.height / rows];
+  ctx.imageSmoothingEnabled = false;
+  ctx.drawImage(bitmap, (picture.patch % cols) * w, Math.floor(picture.patch / cols) * h, w, h, 0, 0, side, side);
+  return `${Math.round(h)} × ${Math.round(w)} pixels`;
+}
+
+function drawMatrix(picture, part) {
+  const { data, shape } = part.values;
+  const [rows, cols] = shape;
+  const row = part.lit ? picture.token - (part.patches ? picture.message.header.prefix.length : 0) : -1;
+  const wide = picture.side;
+  const band = part.lit && !part.square ? BAND + 8 : 0;
+  const high = part.square ? wide : Math.min(wide - band, Math.max(rows * 20, 24));
+  const ctx = part.view.size(wide, high + band);
+  const most = part.ramp ? greatest(data) : bound(data);
+  const image = heat(data, rows, cols, picture.table(part.ramp), part.ramp ? 0 : -most, most);
+  ctx.fillStyle = picture.message.colors.panel;
+  ctx.fillRect(0, 0, wide, high);
+  blit(ctx, image, 0, 0, wide, high);
+  const size = `${part.shape[0]} × ${part.shape[1]}`;
+  if (part.ramp === 'regions') return `${rows} × ${cols} patches, ${new Set(data).size} groups`;
+  if (row < 0) return size;
+  if (band) ctx.drawImage(image, 0, row, cols, 1, 0, high + 8, wide, BAND);
+  frame(ctx, 1, (row * high) / rows - 1, wide - 2, Math.max(5, high / rows + 2));
+  const numbers = [...data.subarray(row * cols, row * cols + 3)].map((value) => signed(value)).join(', ');
+  return `${size}. Row ${row + 1}: ${numbers}, …`;
+}
+
+/** Return the end of a matrix's colours: 99 % of its values lie within, so that few large ones do not fade the rest. */
+function bound(data) {
+  const sorted = data.map(Math.abs).sort();
+  return sorted[Math.floor(0.99 * (sorted.length - 1))] || 1;
+}
+
+function drawTiles(picture, part) {
+  const { shape } = part.values;
+  const [count, rows, cols] = shape.slice(1);
+  const values = picture.entry(part);
+  const across = count > 9 ? 6 : Math.min(count, count > 4 ? 4 : 2);
+  const room = count > 9 ? Math.min(picture.message.width, 560) : picture.side;
+  const size = Math.floor((room - (across - 1) * 8) / across);
+  const high = Math.round((size * rows) / cols);
+  const label = count > 9 ? 0 : 16;
+  const down = Math.ceil(count / across);
+  const ctx = part.view.size(room, down * (high + label + 8) - 8);
+  ctx.font = `12px ${picture.message.colors.font}`;
+  ctx.textBaseline = 'top';
+  for (let tile = 0; tile < count; tile++) {
+    const [x, y] = [(tile % across) * (size + 8), Math.floor(tile / across) * (high + label + 8)];
+    const own = values.subarray(tile * rows * cols, (tile + 1) * rows * cols);
+    const most = greatest(own);
+    ctx.fillStyle = picture.message.colors.panel;
+    ctx.fillRect(x, y, size, high);
+    const table = picture.table(part.signed ? '' : 'attention');
+    blit(ctx, heat(own, rows, cols, table, part.signed ? -most : 0, most), x, y, size, high);
+    const at = picture.patch;
+    if (!part.signed && at >= 0)
+      frame(ctx, x + ((at % cols) * size) / cols, y + (Math.floor(at / cols) * high) / rows, size / cols, high / rows);
+    ctx.fillStyle = picture.message.colors.muted;
+    if (label) ctx.fillText(part.names[tile], x, y + high + 2);
+  }
+  return `${count === 1 ? '' : `${count} maps of `}${rows} × ${cols}, each on its own scale`;
+}
+
+function drawBars(picture, part) {
+  const values = picture.entry(part);
+  const { colors } = picture.message;
+  const ctx = part.view.size(picture.side, values.length * ROW);
+  const named = 84;
+  const most = Math.max(...values, 0) || 1;
+  const least = Math.min(...values, 0);
+  const scale = (value) => named + ((value - least) / (most - least)) * (picture.side - named - 48);
+  ctx.font = `13px ${colors.font}`;
+  ctx.textBaseline = 'middle';
+  values.forEach((value, i) => {
+    const y = i * ROW + ROW / 2;
+    ctx.fillStyle = PALETTE.FAMILIES.vit;
+    ctx.fillRect(Math.min(scale(0), scale(value)), y - 7, Math.abs(scale(value) - scale(0)), 14);
+    ctx.fillStyle = colors.ink;
+    ctx.fillText(part.names[i], 0, y);
+    ctx.fillText(signed(value), Math.max(scale(0), scale(value)) + 5, y);
+  });
+  const best = values.indexOf(Math.max(...values));
+  return `largest: ${part.names[best]}, ${signed(values[best])}`;
+}
+
+function drawCurve(picture, part) {
+  const { data, shape } = part.values;
+  const { colors, width } = picture.message;
+  const wide = Math.min(width, 480);
+  const ctx = part.view.size(wide, 240);
+  const [x, y] = [data.subarray(0, shape[1]), data.subarray(shape[1])];
+  const ends = (values) => [Math.min(...values), Math.max(...values)];
+  const plot = new Plot(ctx, colors, [44, wide - 12, 12, 208], { x: ends(x), y: ends(y) });
+  plot.axisY(plot.y.ticks(4), brief);
+  plot.axisX(plot.x.ticks(5), brief);
+  ctx.strokeStyle = PALETTE.FAMILIES.vit;
+  ctx.lineWidth = 2;
+  ctx.beginPath();
+  x.forEach((value, i) => ctx.lineTo(plot.x(value), plot.y(y[i])));
+  ctx.stroke();
+  return '';
+}
