@@ -1,13 +1,9 @@
 """Read the models with and without one bug of the lecture's code, and train them live."""
 
-from collections.abc import Sequence
-from functools import partial
-
 from pages.frame import page
 from pages.selection import selection
 from pages.studies import live_runs
 from pages.studies.study import Values
-from vitviz.analysis.one_change import Variant, describe_bug
 from vitviz.analysis.race import format_epochs
 from vitviz.analysis.study_numbers import ALL, Numbers, create_numbers
 from vitviz.csv_table import Columns
@@ -17,8 +13,6 @@ from vitviz.experiments.result_file import read_result
 from vitviz.lessons.experiment_measures import select_bug_rows
 from vitviz.models import parameter_count
 from vitviz.text import percent, plural
-
-RUN = "experiments.slip_run"
 
 
 def read(values: Values, numbers: None) -> Numbers:
@@ -57,12 +51,12 @@ def draw_above(values: Values, numbers: Numbers) -> None:
 
 
 def draw_live(values: Values, numbers: Numbers) -> None:
-    """Draw the button that trains both models, and the run."""
+    """Draw the button that trains both models."""
     name, dataset = values["bug"], values["dataset"]
     config = bugs.build_run_config(dataset, name)
     with page.row():
         label = f"Train both models, {plural(len(bugs.LIVE_SEEDS), 'seed')} each"
-        live_runs.draw_start_button(config, "studies.bug", label, RUN)
+        live_runs.draw_start_button(config, "studies.bug", label)
         sizes = [sum(parameter_count.parameters(member.model).values()) for member in config.members]
         length = format_epochs(config.train.epochs or 0)
         share = bugs.LIVE_SHARE[BUGS[name].family]
@@ -71,12 +65,4 @@ def draw_live(values: Values, numbers: Numbers) -> None:
             f"{len(config.members)} models, {length} each{shorter}; {sizes[0]:,} parameters without the bug,"
             f" {sizes[-1]:,} with it."
         )
-    run = live_runs.find_shown_run(RUN, f"{bugs.PRESET}:{name}", dataset)
-    if run is not None:
-        live_runs.draw(run, partial(live_runs.build_seed_panels, _describe_run))
     selection.link_to("live_lab", "Open the lecture's recipes in the live lab", **{"live_lab.train": "one"})
-
-
-def _describe_run(variants: Sequence[Variant]) -> str:
-    tested = len(variants) == 2 and all(variant.test for variant in variants)
-    return describe_bug(variants[1], variants[0]) if tested else ""

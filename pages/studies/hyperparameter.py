@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from pages.controls import widgets
 from pages.frame import page
 from pages.studies import live_runs
 from pages.studies.study import Values
-from vitviz.analysis.one_change import Variant, describe_hyperparameter
 from vitviz.analysis.race import format_epochs
 from vitviz.analysis.study_numbers import Numbers, create_numbers
 from vitviz.data.datasets import available_titles
@@ -33,10 +30,8 @@ if TYPE_CHECKING:
     from vitviz.training.run_config import RunConfig
 
 EXPERIMENT = "one_knob_digits"
-RUN, LOOK = "experiments.knob_run", "experiments.knob_look"
-DATASET, SEED_COUNT, EPOCHS = "experiments.knob_set", "experiments.knob_seeds", "experiments.knob_epochs"
+DATASET, EPOCHS = "experiments.knob_set", "experiments.knob_epochs"
 VALUES, PICKED = "experiments.knob_values", "experiments.knob_picked"  # of numbers, or of names
-PANELS = {"shuffled": "Shuffled patches", "seeds": "Every seed"}
 MAX_LENGTH = 60
 TITLES = {name: f"{subject} · {HYPERPARAMETERS[name].title}" for name, subject in SUBJECT_OF.items()}
 
@@ -59,25 +54,13 @@ def read_values(hyperparameter: Hyperparameter) -> Numbers:
 
 
 def draw_live(values: Values, numbers: Numbers | None) -> None:
-    """Draw the form of a live run of the selected hyperparameter, and the run."""
+    """Draw the form of a live run of the selected hyperparameter."""
     hyperparameter = HYPERPARAMETERS[values["knob"]]
-    dataset, config = _draw_form(hyperparameter)
+    config = _draw_form(hyperparameter)
     with page.row():
-        live_runs.draw_start_button(config, "studies.hyperparameter", "Train all values", RUN)
+        live_runs.draw_start_button(config, "studies.hyperparameter", "Train all values")
         if not isinstance(config, ValueError):
             page.caption(describe_run(config))
-    run = live_runs.find_shown_run(RUN, f"{hyperparameters.PRESET}:{hyperparameter.name}", dataset)
-    if run is not None:
-        live_runs.draw(run, _choose_panel(hyperparameter, dataset))
-
-
-def _choose_panel(hyperparameter: Hyperparameter, dataset: str) -> live_runs.BuildPanels:
-    """Draw the selection of the panel beside the curves, if there are several; return its builder."""
-    by_seeds = partial(live_runs.build_seed_panels, partial(_describe_variants, hyperparameter, dataset))
-    if not hyperparameter.shuffled:
-        return by_seeds
-    panel = widgets.segmented(LOOK, "Beside the curves", PANELS)
-    return by_seeds if panel == "seeds" else partial(live_runs.build_shuffled_panels, hyperparameter)
 
 
 def describe_run(config: RunConfig) -> str:
@@ -98,26 +81,17 @@ def _describe_data_share(config: RunConfig) -> str:
     return f" of {ends} of the training images"
 
 
-def _describe_variants(hyperparameter: Hyperparameter, dataset: str, variants: Sequence[Variant]) -> str:
-    """Describe a live run's variants against the base, which is identified by its title."""
-    base_title = hyperparameter.label(hyperparameter.base(BASES[dataset]))
-    return describe_hyperparameter(
-        variants, next((variant.name for variant in variants if variant.title == base_title), "")
-    )
-
-
-def _draw_form(hyperparameter: Hyperparameter) -> tuple[str, RunConfig | ValueError]:
+def _draw_form(hyperparameter: Hyperparameter) -> RunConfig | ValueError:
     with page.row():
         dataset = widgets.segmented(DATASET, "Dataset", available_titles(BASES))
         text = _type_values(hyperparameter, dataset) if hyperparameter.numeric else ""
         epochs = _choose_epochs(hyperparameter, float(BASES[dataset].train.epochs or 1.0))
-        seeds = widgets.segmented(SEED_COUNT, "Runs per value", (1, 2, 3), 1, help="Each has its own seed.")
     picked = () if hyperparameter.numeric else _pick_values(hyperparameter, dataset)
     try:
         values = hyperparameter.parse(text) if hyperparameter.numeric else picked
-        return dataset, hyperparameters.build_run_config(dataset, hyperparameter.name, values, seeds, epochs)
+        return hyperparameters.build_run_config(dataset, hyperparameter.name, values, epochs)
     except ValueError as error:
-        return dataset, error
+        return error
 
 
 def _choose_epochs(hyperparameter: Hyperparameter, start: float) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from tests.messages import unpack
 from vitviz.analysis.race import (
     Racer,
     align_racers,
-    average_seeds,
     create_racer,
     describe_race,
     explains_half,
@@ -163,25 +161,3 @@ def test_the_message_holds_curves_pairs_and_chance() -> None:
     assert header["arrays"]["curve1"]["shape"] == [2, 2]
     assert len({r["color"] for r in header["racers"]}) == 2
     assert unpack(payload([of("a")], 0.1, 1.0, "soon"))[0]["waiting"] == "soon"
-
-
-def test_seeds_of_one_model_race_as_their_mean() -> None:
-    early = {"epoch": 1.0, "split": "validation"}
-    first = of("a", record(0.2, 0.1, **early), record(0.8, 0.4, SPREAD))
-    second = of("b", record(0.4, 0.2, **early), record(0.6, 0.2, SWAPS))
-    mean = average_seeds([first, second])
-    assert (mean.name, mean.title, len(mean.earlier)) == ("a", "A", 1) and mean.is_finished
-    assert mean.measured is not None and mean.measured.confusion == [
-        [a + b for a, b in zip(*rows, strict=True)] for rows in zip(SPREAD, SWAPS, strict=True)
-    ]
-    assert (mean.measured.accuracy, mean.measured.shuffled) == pytest.approx((0.7, 0.3))
-    assert mean.earlier[0].accuracy == pytest.approx(0.3)
-    np.testing.assert_allclose(mean.curve, first.curve / 2 + second.curve / 2)
-    going = of("c", record(0.4, 0.2, **early))
-    assert (
-        average_seeds([going, first]).measured
-        == average_seeds([going, replace(first, measured=None)]).measured
-    )
-    assert average_seeds([going]).measured == going.measured
-    nothing = average_seeds([of("d"), going])
-    assert nothing.measured is None and not nothing.earlier

@@ -1,4 +1,4 @@
-"""Measure and describe the effect of one change of a model or its recipe, over seeds."""
+"""Measure the effect of one change of a model or its recipe, over seeds."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis.verdict import Verdict, compare, compare_family, measure_interval
+from vitviz.analysis.verdict import Verdict, compare, measure_interval
 from vitviz.experiments.result_file import unpack_correct
-from vitviz.text import percent, plural
+from vitviz.text import percent
 
 Row = Mapping[str, Any]
 FloatArray = NDArray[np.float64]
@@ -26,7 +26,7 @@ class Variant:
         curve: (2, n) epochs and mean validation accuracy.
         band: (2, n) ends of the curve's 95 % interval over seeds; empty with one seed.
         test: test accuracy by seed; a training that diverged or has not finished has none.
-        right: which test images are classified correctly, by seed; a live run stores none.
+        right: which test images are classified correctly, by seed.
         images: of the test set.
         seconds: of training, one a seed.
     """
@@ -99,56 +99,3 @@ def compare_variants(changed: Variant, base: Variant, chance: float | None = Non
     return compare(
         changed.test, base.test, images=changed.images, right=(changed.right, base.right), chance=chance
     )
-
-
-def describe_bug(with_bug: Variant, without_bug: Variant) -> str:
-    """Describe the change of test accuracy with a bug, and the runs that diverged."""
-    verdict = compare_variants(with_bug, without_bug)
-    diverged = "".join(
-        f" {plural(variant.diverged, 'run')} {preposition} the bug diverged."
-        for variant, preposition in ((with_bug, "with"), (without_bug, "without"))
-        if variant.diverged
-    )
-    if verdict is None:
-        return diverged.strip() or "No run has finished."
-    pairs = [
-        (without_bug.test[seed], with_bug.test[seed])
-        for seed in without_bug.test.keys() & with_bug.test.keys()
-    ]
-    without, with_it = (mean(side) for side in zip(*pairs, strict=True))
-    ends = f"{percent(without, 2)} without it, {percent(with_it, 2)} with it"
-    return f"Test accuracy with the bug: {verdict.describe()}; {ends}.{diverged}"
-
-
-def describe_hyperparameter(variants: Sequence[Variant], base: str) -> str:
-    """Describe the best and the worst value, and their differences from the base value, or from each other without one.
-
-    The comparisons of all values with the base are one family.
-
-    Args:
-        variants: in the order of the values.
-        base: the name of the base value.
-    """
-    finished = [variant for variant in variants if variant.test]
-    diverged_titles = [variant.title for variant in variants if variant.diverged]
-    diverged = f"Diverged: {', '.join(diverged_titles)}." if diverged_titles else ""
-    if len(finished) < 2:
-        return diverged
-    ends = (pick(variant.mean for variant in finished) for pick in (max, min))
-    best, worst = ([variant for variant in finished if variant.mean == end] for end in ends)
-    if len(best) == len(finished):
-        return f"All {len(finished)} values reach {percent(best[0].mean, 2)}. {diverged}".rstrip()
-    text = f"Highest mean of {len(finished)} options: {_name_level(best)}; lowest: {_name_level(worst)}."
-    reference = next((variant for variant in finished if variant.name == base), worst[0])
-    others = [variant for variant in finished if variant is not reference]
-    paired = [(variant, verdict) for variant in others if (verdict := compare_variants(variant, reference))]
-    family = compare_family([verdict for _, verdict in paired])
-    for (variant, _), verdict in zip(paired, family, strict=True):
-        if variant in best or variant in worst:
-            text += f" '{variant.title}' compared with '{reference.title}': {verdict.describe()}."
-    return f"{text} {diverged}".rstrip()
-
-
-def _name_level(level: Sequence[Variant]) -> str:
-    titles = " and ".join(f"'{variant.title}'" for variant in level)
-    return f"{titles} with {percent(level[0].mean, 2)}"

@@ -99,25 +99,6 @@ def _read_measurement(record: Mapping[str, Any]) -> Measured | None:
     return made if counts.ndim == 2 and counts.shape[0] == counts.shape[1] else None
 
 
-def average_seeds(seeds: Sequence[Racer]) -> Racer:
-    """Average several seeds of one model into one racer."""
-    measurements = [(*racer.earlier, *([racer.measured] if racer.measured else [])) for racer in seeds]
-    means = [_mean(moment) for moment in zip(*measurements, strict=False)]
-    points = min(racer.curve.shape[1] for racer in seeds)
-    curve = np.mean([racer.curve[:, :points] for racer in seeds], axis=0)
-    last = means[-1] if means else None
-    return replace(seeds[0], curve=curve, measured=last, earlier=tuple(means[:-1]))
-
-
-def _mean(moment: Sequence[Measured]) -> Measured:
-    return replace(
-        moment[0],
-        accuracy=float(np.mean([measured.accuracy for measured in moment])),
-        shuffled=float(np.mean([measured.shuffled for measured in moment])),
-        confusion=np.sum([measured.confusion for measured in moment], axis=0).tolist(),
-    )
-
-
 def align_racers(racers: Sequence[Racer]) -> list[Racer]:
     """Return the measured racers, each at the moment at which it is compared with the others.
 

@@ -7,7 +7,7 @@ from typing import Any
 from vitviz.config import SETTINGS, ModelConfig, TrainConfig
 from vitviz.config_fields import OFF, Setting
 from vitviz.training.position_race import RACES, Race
-from vitviz.training.run_config import MOST_MEMBERS, Member, RunConfig
+from vitviz.training.run_config import Member, RunConfig
 
 MOST_VALUES = 7
 Value = bool | int | float | str | tuple[int, ...] | tuple[str, ...] | None
@@ -60,11 +60,6 @@ class Hyperparameter:
     def numeric(self) -> bool:
         """True if any number can be entered."""
         return self.setting.type in (int, float)
-
-    @property
-    def shuffled(self) -> bool:
-        """True if accuracy on shuffled patches is informative."""
-        return self.name == "positions"
 
     def label(self, value: Value) -> str:
         """Return a value's label."""
@@ -187,19 +182,18 @@ HYPERPARAMETERS = {name: _describe(name) for name in SUBJECT_OF}
 
 
 def build_run_config(
-    dataset: str, name: str, values: Sequence[Value], seeds: int = 1, epochs: float | None = None
+    dataset: str, name: str, values: Sequence[Value], epochs: float | None = None
 ) -> RunConfig:
-    """Return a run that trains the base model once for every value and seed.
+    """Return a run that trains the base model once for every value.
 
     Args:
         dataset: key of `BASES`.
         name: key of `HYPERPARAMETERS`.
-        values: 2 to 6 values.
-        seeds: number of seeds, from 0.
+        values: 2 to 7 values.
         epochs: None: those of the base.
 
     Raises:
-        ValueError: if the base, hyperparameter or model does not exist, or the run is too large.
+        ValueError: if the base, hyperparameter or model does not exist, or there are too many values.
     """
     if dataset not in BASES or name not in HYPERPARAMETERS:
         raise ValueError(
@@ -210,16 +204,9 @@ def build_run_config(
     if epochs is not None:
         base = replace(base, train=replace(base.train, epochs=epochs))
     configs = [(candidate, *hyperparameter.with_value(base, candidate)) for candidate in check_values(values)]
-    if len(configs) * seeds > MOST_MEMBERS:
-        raise ValueError(
-            f"{len(configs)} values with {seeds} seeds are {len(configs) * seeds} models; the limit is"
-            f" {MOST_MEMBERS} per"
-            " run: choose fewer values or seeds"
-        )
     members = tuple(
-        Member(f"v{place}s{seed}", hyperparameter.label(candidate), model, replace(train, seed=seed))
+        Member(f"v{place}", hyperparameter.label(candidate), model, replace(train, seed=0))
         for place, (candidate, model, train) in enumerate(configs)
-        for seed in range(seeds)
     )
     title = f"One hyperparameter: {hyperparameter.title}"
     return RunConfig(

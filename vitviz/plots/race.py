@@ -57,7 +57,6 @@ def pack_variants(
     chance: float,
     epochs: float,
     note: str,
-    waiting: str = "",
     *,
     concealed: bool = False,
 ) -> bytes:
@@ -84,7 +83,7 @@ def pack_variants(
         "split": "test",
         "at": [epochs, epochs],
         "images": 0,
-        "waiting": waiting,
+        "waiting": "",
         "rows": {
             "title": "Accuracy, time and parameters",
             "note": note,

@@ -18,7 +18,6 @@ import pytest
 
 from pages.stores import runs, session
 from pages.stores.record_arrays import Records
-from pages.studies import live_runs
 from pages.train.fine_tuning import tuning_race
 from pages.train.lab import flip_book, run_view
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs, errors, until, view
@@ -398,7 +397,6 @@ def test_who_may_not_change_a_run_steers_nothing_by_a_tab_that_is_still_open(
     run_view.st.session_state[f"live_lab._set_weight_decay_{run.id}"] = 0.1
     run_view._send_command(run, told.append, True)
     run_view.apply_change(run, "weight_decay")
-    live_runs._stop_run(run)
     for what in ("stop", "resume"):
         tuning_race._control_race(run, what)
     assert told == []
