@@ -122,7 +122,7 @@ def check_values(values: Sequence[Value]) -> tuple[Value, ...]:
 
 
 PRESET = "one_knob"  # prefix of RunConfig.preset, as in "one_knob:depth"; stored runs contain it
-SEEDS = (0, 1, 2, 3, 4, 5)
+SEEDS = tuple(range(10))
 STORED = (  # varied in the stored experiment
     "num_heads depth patch_size embed_dim readout positions norm residual dropout drop_path activation"
     " attention_scale warmup_fraction learning_rate batch_size optimizer"
