@@ -26,4 +26,9 @@ def test_models_that_lose_alike_are_named_together_and_one_is_not_many() -> None
         assert verdict in said and "**A and B** lose most confidence in cat, 50.0 points" in said
     said = parts.describe_outcome(Of, [told("A", 0.5, 0.5), told("B", 0.5, 0.75)], 0, 1)  # type: ignore[arg-type]
     assert "Your prediction, A, is wrong" in said and "no model loses confidence" in said
-    assert "1 of 1 model keeps" in parts.describe_parts([told("A", 0.9, 0.8)], moved, 1, Of.classes)
+    alone = parts.describe_parts([told("A", 0.9, 0.8)], moved, 1, Of.classes).replace(
+        "\N{NO-BREAK SPACE}", " "
+    )
+    assert alone == (
+        "On this image, 1 of 1 model keeps its prediction for the whole image. Probability of cat: A 90.0 % → 80.0 %."
+    )

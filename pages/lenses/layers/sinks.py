@@ -25,7 +25,7 @@ from vitviz.plots import layers as plots
 from vitviz.plots.attention_message import MapsDrawn, maps_view
 from vitviz.plots.chart import Chart
 from vitviz.probe.layers import Layer, list_layers
-from vitviz.text import percent, plural
+from vitviz.text import plural
 
 MOST, USUAL = 256, 64
 BANDS = (1.5, 3, 6)  # multiples of the median that bound the options
@@ -141,18 +141,23 @@ def _find_longest(layers: Sequence[TokenNorms]) -> int:
 def _describe_extreme(compared: subject.Subject, last: TokenNorms, subset: ImageSubset) -> str:
     """Return sentences on the positions and the contrast of the patches with extreme norms."""
     extreme, grid = last.extreme, (last.places.shape[1], last.places.shape[2])
-    edge = float(analysis.edge_mask(grid)[None].repeat(len(extreme), 0)[extreme].mean())
+    edge = np.broadcast_to(100.0 * analysis.edge_mask(grid), extreme.shape)
     images = np.broadcast_to(subset.pixels, (*subset.pixels.shape[:3], 3))
     preparation = compared.model.preparation
     brightness = np.stack([luminance(prepare(image, preparation).shown) for image in images])
     contrast = analysis.patch_contrast(brightness, grid)
-    verdict = analysis.compare_extreme(contrast, extreme)
-    compared_to = "Contrast of their patches, compared with the other patches of an image"
+    verdicts = {
+        ("Share at the border", "points"): analysis.compare_extreme(edge, extreme),
+        ("Contrast of their patches", "grey levels"): analysis.compare_extreme(contrast, extreme),
+    }
     return (
         f"{plural(int(extreme.sum()), 'token')} of {extreme.size:,} in the last layer exceed"
-        f"{'s' if extreme.sum() == 1 else ''} {analysis.TIMES:.0f} times the median norm; {percent(edge, 0)} of them"
-        f" lie at the border (of all tokens: {percent(float(analysis.edge_mask(grid).mean()), 0)})."
-        + (f" {compared_to}: {verdict.describe('grey levels')}." if verdict else "")
+        f"{'s' if extreme.sum() == 1 else ''} {analysis.TIMES:.0f} times the median norm."
+        + "".join(
+            f" {name}, compared with the other patches of an image: {verdict.describe(unit)}."
+            for (name, unit), verdict in verdicts.items()
+            if verdict
+        )
     )
 
 

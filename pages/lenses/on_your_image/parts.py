@@ -95,7 +95,7 @@ def draw() -> None:
     draw_view(compared, parts, named, predictions, start)
     page.caption(describe_parts(predictions, parts, watched, compared.classes), compared.class_note)
     class_name = plain(compared.classes[watched])
-    prompt = f"Parts in wrong places: which model loses most confidence in {class_name}?"
+    prompt = f"Parts in wrong places: which model loses most confidence in {class_name} on this image?"
     if not guess:
         prediction_gate.draw_question(GUESS, prompt, kind)
     else:
@@ -186,20 +186,22 @@ def draw_view(
 def describe_parts(
     predictions: Sequence[PartPredictions], parts: Parts, watched: int, classes: Sequence[str]
 ) -> str:
-    """Return a caption on the models that keep their prediction and on the largest loss of confidence."""
+    """Return a caption on the models that keep their prediction of this image, and on their confidence."""
     if all(part.at_home for part in parts):
         return "All parts are in place. Drag a part, or move all of them with 'Misplace parts'."
     kept_count = sum(int(model.whole.answers[0] == model.current.answers[0]) for model in predictions)
-    losses = [model.measure_loss(model.current, watched) for model in predictions]
-    most = predictions[int(np.argmax(losses))]
     keep = "keeps its" if kept_count == 1 else "keep their"
-    text = f"{kept_count} of {plural(len(predictions), 'model')} {keep} prediction for the whole image."
-    if max(losses) <= 0:
-        return f"{text} None loses confidence in {plain(classes[watched])}."
-    return (
-        f"{text} {plain(most.name)} loses{' most' if len(predictions) > 1 else ''} confidence in"
-        f" {plain(classes[watched])}: {percent(read_probability(most.whole, watched))} →"
-        f" {percent(read_probability(most.current, watched))}."
+    counted = f"{kept_count} of {plural(len(predictions), 'model')} {keep} prediction for the whole image"
+    changes = list_changes(predictions, [model.current for model in predictions], watched)
+    return f"On this image, {counted}. Probability of {plain(classes[watched])}: {changes}."
+
+
+def list_changes(predictions: Sequence[PartPredictions], moved: Sequence[Sweep], watched: int) -> str:
+    """Return each model's probability of the watched class, with the whole image and with moved parts."""
+    return "; ".join(
+        f"{plain(model.name)} {percent(read_probability(model.whole, watched))} →"
+        f" {percent(read_probability(swept, watched))}"
+        for model, swept in zip(predictions, moved, strict=True)
     )
 
 
@@ -213,11 +215,7 @@ def describe_outcome(
     if guessed >= 0:
         name = plain(predictions[guessed].name)
         verdict = f"Your prediction, {name}, is {'correct' if guessed in best else 'wrong'}. "
-    by_model = "; ".join(
-        f"{plain(model.name)} {percent(read_probability(model.whole, watched))} →"
-        f" {percent(read_probability(model.wrong, watched))}"
-        for model in predictions
-    )
+    by_model = list_changes(predictions, [model.wrong for model in predictions], watched)
     class_name = plain(compared.classes[watched])
     finding = f"no model loses confidence in {class_name}"
     if best:
@@ -225,7 +223,7 @@ def describe_outcome(
         lose = "loses" if len(best) == 1 else "lose"
         finding = f"**{winners}** {lose} most confidence in {class_name}, {max(losses):.1f} points"
     claim = check_claim(predictions, compared.truth, compared.classes)
-    return f"{verdict}With misplaced parts, {finding}. {by_model}. {claim}".strip()
+    return f"{verdict}On this image with misplaced parts, {finding}. {by_model}. {claim}".strip()
 
 
 def check_claim(predictions: Sequence[PartPredictions], truth: int, classes: Sequence[str]) -> str:
@@ -245,10 +243,9 @@ def check_claim(predictions: Sequence[PartPredictions], truth: int, classes: Seq
         )
         return f"{claim} This image cannot test it: for the whole image, {mistakes}."
     outcomes = {True: "keeps its prediction", False: "changes its prediction"}
-    agrees = both["CNN"].keeps_prediction and not both["ViT"].keeps_prediction
     return (
-        f"{claim} Here the CNN {outcomes[both['CNN'].keeps_prediction]} and the ViT"
-        f" {outcomes[both['ViT'].keeps_prediction]}, which {'supports' if agrees else 'contradicts'} it."
+        f"{claim} On this image the CNN {outcomes[both['CNN'].keeps_prediction]} and the ViT"
+        f" {outcomes[both['ViT'].keeps_prediction]}; one image cannot test a claim about architectures."
     )
 
 
