@@ -16,12 +16,21 @@ if TYPE_CHECKING:
     from typing import Any
 
     from vitviz.loading import load
+    from vitviz.recorder import Recorder, record
     from vitviz.timm_export import export
     from vitviz.view import View, app, inspect
 
 __version__ = "0.2.0"
-_HOMES = {"View": "view", "app": "view", "export": "timm_export", "inspect": "view", "load": "loading"}
-__all__ = ["View", "__version__", "app", "export", "inspect", "load"]
+_HOMES = {
+    "Recorder": "recorder",
+    "View": "view",
+    "app": "view",
+    "export": "timm_export",
+    "inspect": "view",
+    "load": "loading",
+    "record": "recorder",
+}
+__all__ = ["Recorder", "View", "__version__", "app", "export", "inspect", "load", "record"]
 
 
 def __getattr__(name: str) -> "Any":

@@ -197,6 +197,19 @@ def _open_module(module: nn.Module, labels: tuple[str, ...] | None, given: Mappi
     return replace(loaded, verified=None if reason else True, not_verified=reason)
 
 
+def open_shared(module: nn.Module, labels: tuple[str, ...], given: Mapping[str, Any]) -> LoadedModel:
+    """Open a live module that `load` has checked, on its own weights where no conversion needs a copy.
+
+    Raises:
+        PretrainedError: if a weight is not finite.
+    """
+    inner = unwrap(module)
+    state = {
+        name: tensor.detach() for name, tensor in inner.state_dict().items() if isinstance(tensor, Tensor)
+    }
+    return open_model(state, _read_module_config(inner), labels=labels, given=given)
+
+
 def _read_module_config(module: nn.Module) -> dict[str, Any]:
     """Return what a module's tensors do not show: its heads, and the settings that its publisher keeps in it."""
     config = getattr(module, "config", None)

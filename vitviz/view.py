@@ -396,7 +396,7 @@ def inspect(
         >>> len(view.prediction), round(sum(probability for _, probability in view.prediction), 4)
         (10, 1.0)
     """
-    loaded, pixels = load(model), _read_image(image)
+    loaded, pixels = load(model), read_image(image)
     if whole_image:
         if reason := explain_fixed_shape(loaded.config, loaded.preparation):
             raise ValueError(f"whole_image does not fit {loaded.title}: {reason}")
@@ -422,7 +422,12 @@ def app(model: str | Path | nn.Module | LoadedModel = "digits_vit") -> None:
     run_app(_ROOT, model)
 
 
-def _read_image(image: str | Path | Image.Image | NDArray[Any]) -> NDArray[np.uint8]:
+def read_image(image: str | Path | Image.Image | NDArray[Any]) -> NDArray[np.uint8]:
+    """Return a file's, a Pillow image's or an array's pixels, (H, W, 3) uint8, upright.
+
+    Raises:
+        ImageError, OSError, TypeError, ValueError: as `inspect`.
+    """
     if isinstance(image, str | os.PathLike):
         return decode_image(Path(image).read_bytes())
     if isinstance(image, Image.Image):
