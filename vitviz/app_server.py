@@ -17,37 +17,45 @@ from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.loading import list_shipped, load
 from vitviz.models.formats.format_detection import UNSAID
 from vitviz.models.loaded_model import LoadedModel
+from vitviz.recorded_run import RecordedRun, is_recorded_run
 
 _START_S = 60.0
 
 
 def run_app(root: Path, model: str | Path | nn.Module | LoadedModel) -> None:
-    """Run the app below `root` until it is stopped, and open its attention page on the model.
+    """Run the app below `root` until it is stopped, and open it on the model, or on a recorded run's folder.
 
     Raises:
         PretrainedError: if the model cannot be opened.
         CheckpointError: if it is no finite model.
     """
     with tempfile.TemporaryDirectory() as folder:
-        name = str(model) if str(model) in list_shipped() else _write_model(load(model), Path(folder))
+        variables, page = _place_model(model, Path(folder))
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         options = [f"--server.port={port}", "--server.address=127.0.0.1", "--server.headless=true"]
         command = [sys.executable, "-m", "streamlit", "run", "app.py", *options]
-        server = subprocess.Popen(command, cwd=root, env={**os.environ, "VITVIZ_CHECKPOINTS": folder})
+        server = subprocess.Popen(command, cwd=root, env={**os.environ, **variables})
         try:
             address = f"http://127.0.0.1:{port}"
             if _wait_until_ready(address, server):
-                page = f"{address}/attention?model=checkpoint:{name}"
-                print(f"Your model: {page}", flush=True)
-                webbrowser.open(page)
+                print(f"vitviz: {address}/{page}", flush=True)
+                webbrowser.open(f"{address}/{page}")
             server.wait()
         except KeyboardInterrupt:
             pass
         finally:
             server.terminate()
             server.wait()
+
+
+def _place_model(model: str | Path | nn.Module | LoadedModel, folder: Path) -> tuple[dict[str, str], str]:
+    """Return the environment of an app with this model or recorded run, and the page to open."""
+    if isinstance(model, str | Path) and is_recorded_run(Path(model)):
+        return {"VITVIZ_RECORDED": str(RecordedRun(model).directory.resolve())}, "live_lab"
+    name = str(model) if str(model) in list_shipped() else _write_model(load(model), folder)
+    return {"VITVIZ_CHECKPOINTS": str(folder)}, f"attention?model=checkpoint:{name}"
 
 
 def _write_model(model: LoadedModel, folder: Path) -> str:

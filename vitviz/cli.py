@@ -96,7 +96,8 @@ def _build_parser() -> argparse.ArgumentParser:
     )
     site.add_argument("out", type=Path, metavar="FOLDER")
     site.set_defaults(run=_write_site)
-    app = commands.add_parser("app", help="open the app on a model")
+    app = commands.add_parser("app", help="open the app on a model or a recorded run")
+    app.add_argument("recorded", type=Path, nargs="?", metavar="RUN", help="folder written by vitviz.record")
     app.set_defaults(run=_open_app)
     for command in (attention, distance, export, app):
         command.add_argument(
@@ -181,7 +182,9 @@ def _export(options: argparse.Namespace) -> int:
 
 
 def _open_app(options: argparse.Namespace) -> int:
-    vitviz.app(_load(options))
+    from vitviz.recorded_run import RecordedRun
+
+    vitviz.app(_load(options) if options.recorded is None else RecordedRun(options.recorded).directory)
     return 0
 
 

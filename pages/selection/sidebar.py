@@ -19,6 +19,7 @@ from pages.stores import (
     own_weights,
     parameter_history,
     published_weights,
+    recorded_runs,
     runs,
     session,
     shared_cache,
@@ -60,7 +61,9 @@ def draw(slug: str) -> None:
     _adopt_linked_model(user)
     entry = registry.BY_SLUG.get(slug, registry.PAGES[0])
     choices = selection.refresh_models()
-    with st.sidebar if entry.sidebar else popover.discard():
+    # A recorded run shows neither the selected model nor the selected image.
+    is_recorded = slug == "live_lab" and recorded_runs.is_opened() and not user.runs
+    with st.sidebar if entry.sidebar and not is_recorded else popover.discard():
         st.html(f"<style>{_read_style()}</style>")
         _draw_selection(entry, choices)
 

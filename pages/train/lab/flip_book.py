@@ -145,9 +145,21 @@ def draw_timeline(
     Returns:
         The selected moment (run, step, follow), and the lens that was opened in this run of the script.
     """
-    message = _pack_flip_book(run, step, every_mistake)
+    return draw_message(_pack_flip_book(run, step, every_mistake))
+
+
+def draw_message(message: bytes) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+    """Draw the timeline's message; return the selected moment, and the lens that was opened."""
     events = _timeline(message, key=KEY, states=("moment",), triggers=("open", "again"))
     return parse_moment(events.moment), read_fields(events.open)
+
+
+def get_shelf() -> flip_book.Shelf:
+    """Return the leaves that this browser holds; none if it has lost a message."""
+    shelf: flip_book.Shelf = st.session_state.setdefault(lab_controls.SHELF, flip_book.Shelf())
+    if read_events(KEY).get("again"):
+        shelf.clear()
+    return shelf
 
 
 def parse_moment(event: object) -> dict[str, Any] | None:
@@ -170,15 +182,12 @@ def _pack_flip_book(run: Run | Recording, moment: int | None, every_mistake: boo
     records = snapshots.load_records(run.id)
     table = records.validation()
     moments = [_describe_step(step, records, table) for step in steps]
-    shelf: flip_book.Shelf = st.session_state.setdefault(lab_controls.SHELF, flip_book.Shelf())
-    if read_events(KEY).get("again"):
-        shelf.clear()
     return flip_book.payload(
         run.id,
         steps,
         moments,
         images + mistake_images if every_mistake else images,
-        shelf,
+        get_shelf(),
         moment=moment,
         waiting=snapshots.describe_waiting(run),
         plays=isinstance(run, Recording) and not book.due(),

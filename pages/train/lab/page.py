@@ -11,7 +11,7 @@ from pages.frame import page, registry, training_runs
 from pages.frame.training_runs import rerun_if_deleted
 from pages.lessons import open_lesson
 from pages.selection import selection
-from pages.stores import catalogue, runs, session
+from pages.stores import catalogue, recorded_runs, runs, session
 from pages.train.lab import (
     challenge_submission,
     flip_book,
@@ -20,6 +20,7 @@ from pages.train.lab import (
     lineup_form,
     race,
     recipe_form,
+    recorded_run,
     run_statistics,
     run_view,
     runs_table,
@@ -266,7 +267,9 @@ def main() -> None:
             f"{plural(lost_count, 'run is', 'runs are')} missing: deleted or expired on this server."
         )
     shown_run = _draw_start_row(row, visit_runs)
-    if shown_run is None:
+    if shown_run is None and recorded_runs.is_opened():
+        _draw_recorded_run()
+    elif shown_run is None:
         recording = snapshots.choose_recording()
         _draw_empty() if recording is None else _draw_recording(recording)
     else:
@@ -334,6 +337,18 @@ def _draw_recording(recording: Recording) -> None:
         page.provenance(_describe_recording(recording))
     runs_table.draw_upload(show_run)
     _draw_drawers(recording.config().preset)
+
+
+def _draw_recorded_run() -> None:
+    """Draw the run that the app was opened on, or why it cannot be read."""
+    try:
+        run = recorded_runs.find_recorded_run()
+    except ValueError as error:
+        st.error(plain(str(error)), icon=":material/broken_image:")
+    else:
+        if run is not None:
+            recorded_run.draw(run)
+    _draw_drawers(None)
 
 
 def _draw_prediction_title(focus: Run | Recording) -> None:
