@@ -15,6 +15,8 @@ TYPE_CHECKING = False  # as type checkers read typing's, whose import takes long
 if TYPE_CHECKING:
     from typing import Any
 
+    LightningRecorder: Any
+    TrainerRecorder: Any
     from vitviz.loading import load
     from vitviz.recorder import Recorder, record
     from vitviz.timm_export import export
@@ -22,7 +24,9 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 _HOMES = {
+    "LightningRecorder": "framework_recorders",
     "Recorder": "recorder",
+    "TrainerRecorder": "framework_recorders",
     "View": "view",
     "app": "view",
     "export": "timm_export",
@@ -30,7 +34,18 @@ _HOMES = {
     "load": "loading",
     "record": "recorder",
 }
-__all__ = ["Recorder", "View", "__version__", "app", "export", "inspect", "load", "record"]
+__all__ = [
+    "LightningRecorder",
+    "Recorder",
+    "TrainerRecorder",
+    "View",
+    "__version__",
+    "app",
+    "export",
+    "inspect",
+    "load",
+    "record",
+]
 
 
 def __getattr__(name: str) -> "Any":

@@ -224,8 +224,15 @@ def _read_config(directory: Path) -> RecordedConfig:
         images, classes = int(values["images"]), tuple(clean_name(name) for name in values["classes"])
         if not 1 <= images <= MOST_IMAGES or len(classes) not in (0, model.num_classes):
             raise ValueError("its numbers of images or classes do not fit")
-        created = float(values.get("created", 0.0))
-        return RecordedConfig(clean_name(values["name"]), model, preparation, classes, images, pin, created)
+        return RecordedConfig(
+            name=clean_name(values["name"]),
+            model=model,
+            preparation=preparation,
+            classes=classes,
+            images=images,
+            pin=pin,
+            created=float(values.get("created", 0.0)),
+        )
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise RecordedRunError(f"the recorded run's config is invalid: {error}") from error
 

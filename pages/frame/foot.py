@@ -11,6 +11,7 @@ from pages.controls import query_params
 from pages.frame import glossary_terms, page, registry
 from pages.frame.registry import PageEntry
 from pages.selection import model_weights, selection
+from pages.stores import recorded_runs, session
 from pages.streamlit_fixes import element_cache
 from pages.views.register import get_messages
 from vitviz.browser.html import render_html
@@ -30,7 +31,8 @@ def draw(slug: str) -> None:
         if get_messages():
             current = selection.get_current()
             about = selection.describe(selection.get_model_choice(), current.step, current.image)
-            about = f"{about}." if entry.sidebar else ""
+            has_selection = entry.sidebar and not recorded_runs.is_shown(slug, session.get_current())
+            about = f"{about}." if has_selection else ""
             published = st.session_state.get(model_weights.PUBLISHED, {})
             make = partial(render_views, entry, get_messages(), about, published)
             page.download(

@@ -61,9 +61,8 @@ def draw(slug: str) -> None:
     _adopt_linked_model(user)
     entry = registry.BY_SLUG.get(slug, registry.PAGES[0])
     choices = selection.refresh_models()
-    # A recorded run shows neither the selected model nor the selected image.
-    is_recorded = slug == "live_lab" and recorded_runs.is_opened() and not user.runs
-    with st.sidebar if entry.sidebar and not is_recorded else popover.discard():
+    has_selection = entry.sidebar and not recorded_runs.is_shown(slug, user)
+    with st.sidebar if has_selection else popover.discard():
         st.html(f"<style>{_read_style()}</style>")
         _draw_selection(entry, choices)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pages.stores.session import UserSession
     from vitviz.recorded_run import Moment, RecordedRun
 
 VARIABLE = "VITVIZ_RECORDED"  # the folder, set by `vitviz app FOLDER`
@@ -30,6 +31,11 @@ def find_recorded_run() -> RecordedRun | None:
 def is_opened() -> bool:
     """Return True if the app was opened on a recorded run, whether or not it can be read."""
     return bool(os.environ.get(VARIABLE))
+
+
+def is_shown(slug: str, user: UserSession) -> bool:
+    """Return True if a page shows the recorded run, and so neither the selected model nor the selected image."""
+    return slug == "live_lab" and is_opened() and not user.runs
 
 
 def read_moment(run: RecordedRun, step: int) -> Moment:

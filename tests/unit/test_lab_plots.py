@@ -63,7 +63,7 @@ def sent(shelf: flip_book.Shelf, count: int, now: float) -> bytes:
     """A message without the address of a view, of a book of so many snapshots."""
     steps, moments = [5 * i for i in range(count)], [f"epoch {i}" for i in range(count)]
     made = flip_book.cut(pictures(count), count)
-    return b"\0" * 4 + flip_book.payload("run", steps, moments, made, shelf, clock_s=now)
+    return b"\0" * 4 + flip_book.payload("run", steps, moments, made, shelf=shelf, clock_s=now)
 
 
 def test_a_flip_book_has_one_frame_per_snapshot() -> None:
@@ -117,7 +117,7 @@ def test_a_snapshot_made_anew_travels_anew_and_what_it_shares_does_not() -> None
     assert other[0].frames is not None
     other[0].frames[1] += 1  # the tiles share this array
     message = flip_book.payload(
-        "run", [0, 5], ["epoch 0", "epoch 1"], flip_book.cut(other, 2), shelf, clock_s=10.0
+        "run", [0, 5], ["epoch 0", "epoch 1"], flip_book.cut(other, 2), shelf=shelf, clock_s=10.0
     )
     assert len(unpack(message)[0]["fresh"]) == 2
     book = browser.bound(b"\0" * 4 + message)
@@ -135,6 +135,6 @@ def test_a_shelf_that_is_full_is_cleared(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_an_empty_book_is_a_message_too() -> None:
-    message = flip_book.payload("run", [], [], flip_book.Book(), flip_book.Shelf(), waiting="soon")
+    message = flip_book.payload("run", [], [], flip_book.Book(), shelf=flip_book.Shelf(), waiting="soon")
     book = Leaves().bound(b"\0" * 4 + message)
     assert book is not None and (book[0]["steps"], book[0]["waiting"]) == ([], "soon")

@@ -19,6 +19,8 @@ KEPT = {  # by name: who uses it, if not this project's own code
     "_send_event": "Streamlit's own way, for a test that puts bundles beside it",
     "_repr_mimebundle_": "a notebook calls it",
     "process_ids": "tests look whether an executor leaves trainers behind",
+    **dict.fromkeys(("on_train_start", "on_train_batch_end", "teardown"), "Lightning calls it"),
+    **dict.fromkeys(("on_train_begin", "on_step_end", "on_train_end"), "transformers calls it"),
     "restore_rows": "the inverse of `quantise_rows` as the browser has it, for tests",
     "write_forward_msg": "Streamlit calls it",
 }

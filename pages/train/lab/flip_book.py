@@ -6,6 +6,8 @@ import logging
 import threading
 import time
 import weakref
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +21,7 @@ from pages.train.lab import lab_controls, snapshots
 from pages.train.lab.flip_book_images import build_images, build_mistakes
 from pages.train.lab.snapshots import Recording
 from pages.views.event_values import read_events, read_fields, read_index
-from pages.views.register import register
+from pages.views.register import get_messages, register
 from vitviz.pin import Pin
 from vitviz.plots import flip_book
 from vitviz.text import percent
@@ -145,21 +147,21 @@ def draw_timeline(
     Returns:
         The selected moment (run, step, follow), and the lens that was opened in this run of the script.
     """
-    return draw_message(_pack_flip_book(run, step, every_mistake))
+    return draw_book(_prepare_book(run, step, every_mistake))
 
 
-def draw_message(message: bytes) -> tuple[dict[str, Any] | None, dict[str, Any]]:
-    """Draw the timeline's message; return the selected moment, and the lens that was opened."""
-    events = _timeline(message, key=KEY, states=("moment",), triggers=("open", "again"))
-    return parse_moment(events.moment), read_fields(events.open)
+def draw_book(pack: Callable[..., bytes]) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+    """Draw the timeline; return the selected moment, and the lens that was opened.
 
-
-def get_shelf() -> flip_book.Shelf:
-    """Return the leaves that this browser holds; none if it has lost a message."""
+    Args:
+        pack: packs what a shelf lacks: all for a downloaded page, and if this browser has lost a message.
+    """
     shelf: flip_book.Shelf = st.session_state.setdefault(lab_controls.SHELF, flip_book.Shelf())
     if read_events(KEY).get("again"):
         shelf.clear()
-    return shelf
+    events = _timeline(pack(shelf=shelf), key=KEY, states=("moment",), triggers=("open", "again"))
+    get_messages()[KEY] = lambda: _timeline.files + pack(shelf=flip_book.Shelf())
+    return parse_moment(events.moment), read_fields(events.open)
 
 
 def parse_moment(event: object) -> dict[str, Any] | None:
@@ -171,8 +173,8 @@ def parse_moment(event: object) -> dict[str, Any] | None:
     return {"run": fields["run"], "step": step, "follow": bool(fields.get("follow"))}
 
 
-def _pack_flip_book(run: Run | Recording, moment: int | None, every_mistake: bool) -> bytes:
-    """Pack what this browser lacks: all, if it has lost a message."""
+def _prepare_book(run: Run | Recording, moment: int | None, every_mistake: bool) -> Callable[..., bytes]:
+    """Return the function that packs what a shelf lacks of the book's computed part."""
     user_datasets.mark_active(session.get_current())
     book = _get_book(run)
     if book.due():
@@ -182,12 +184,12 @@ def _pack_flip_book(run: Run | Recording, moment: int | None, every_mistake: boo
     records = snapshots.load_records(run.id)
     table = records.validation()
     moments = [_describe_step(step, records, table) for step in steps]
-    return flip_book.payload(
+    return partial(
+        flip_book.payload,
         run.id,
         steps,
         moments,
         images + mistake_images if every_mistake else images,
-        get_shelf(),
         moment=moment,
         waiting=snapshots.describe_waiting(run),
         plays=isinstance(run, Recording) and not book.due(),

@@ -20,7 +20,7 @@ from pages.train.lab import (
     lineup_form,
     race,
     recipe_form,
-    recorded_run,
+    recording_player,
     run_statistics,
     run_view,
     runs_table,
@@ -347,7 +347,7 @@ def _draw_recorded_run() -> None:
         st.error(plain(str(error)), icon=":material/broken_image:")
     else:
         if run is not None:
-            recorded_run.draw(run)
+            recording_player.draw(run)
     _draw_drawers(None)
 
 

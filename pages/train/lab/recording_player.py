@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import streamlit as st
@@ -16,8 +17,7 @@ from pages.train.lab import flip_book, lab_controls, run_view
 from pages.train.lab.flip_book_images import build_images
 from vitviz.analysis import position_similarity
 from vitviz.data.image_preprocessing import Prepared
-from vitviz.plots.flip_book import cut
-from vitviz.plots.flip_book import payload as pack_flip_book
+from vitviz.plots.flip_book import cut, payload
 from vitviz.plots.theme import family_colors
 from vitviz.plots.training_curves import RunLabel
 from vitviz.probe.snapshot_evaluation import Frame, LearnedTables
@@ -36,7 +36,10 @@ def draw(run: RecordedRun) -> None:
     """Draw the timeline, the curves and where the run lies; poll while it is written."""
     running = is_running(run)
     with st.container(horizontal=True):
-        image, token = _choose_image(run.config), _choose_query(run.config)
+        with st.container(width=200):
+            image = _choose_image(run.config)
+        with st.container(width=200):
+            token = _choose_query(run.config)
     pictures, side = st.columns(COLUMNS, gap="medium")
     interval_s = POLL_S if running else None
     with pictures:
@@ -94,17 +97,17 @@ def _draw_timeline(run: RecordedRun, image: int, token: int) -> None:
     ]
     log = Records(run.records()[0])
     note = lab_controls.load_note(lab_controls.MOMENT)
-    message = pack_flip_book(
+    pack = partial(
+        payload,
         RUN,
         steps,
         [_describe_step(step, log) for step in steps],
         cut(pictures, len(steps)),
-        flip_book.get_shelf(),
         moment=note["step"] if note and note["run"] == RUN and not note["follow"] else None,
         waiting="Waiting for the first moment…",
         plays=not is_running(run),
     )
-    moment, _ = flip_book.draw_message(message)
+    moment, _ = flip_book.draw_book(pack)
     if moment and moment.get("run") == RUN:
         lab_controls.save_note(lab_controls.MOMENT, moment)
     if problems:
