@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.floating[Any]]
-# Written by vitviz/experiments/growth_recording.py, which commit a452c107 has.
-FOLDER = Path(__file__).resolve().parents[1] / "checkpoints" / "growth"
+FOLDER = (
+    Path(__file__).resolve().parents[1] / "checkpoints" / "growth"
+)  # written by vitviz.experiments.growth_recording
 WEIGHT_LEVELS = 127.0  # of an attention weight, as the square root of its share of the row's largest
 _HALVES = ("positions", "embedding", "distance_px", "distance_sd", "norms", "probabilities")
 
@@ -71,12 +72,39 @@ class Growth:
         return unpack_rows(self.further_rows[place], self.further_peaks[place])
 
 
+def pack_rows(attention: FloatArray) -> tuple[NDArray[np.uint8], NDArray[np.float16]]:
+    """Return attention (..., tokens) as codes uint8, and each row's largest weight (...)."""
+    peaks = attention.max(axis=-1).astype(np.float16)
+    shares = attention / np.maximum(peaks[..., None].astype(np.float32), 1e-7)
+    return np.rint(WEIGHT_LEVELS * np.sqrt(np.minimum(shares, 1.0))).astype(np.uint8), peaks
+
+
 def unpack_rows(codes: NDArray[np.uint8], peaks: FloatArray) -> FloatArray:
-    """Return attention (..., tokens) from codes and each row's largest weight (...), within 0.8 % of it."""
+    """Return the attention of `pack_rows`, within 0.8 % of each row's largest weight."""
     weights: FloatArray = (codes.astype(np.float32) / WEIGHT_LEVELS) ** 2 * peaks[..., None].astype(
         np.float32
     )
     return weights
+
+
+def choose_moments(parts: list[FloatArray], count: int) -> NDArray[np.int64]:
+    """Return the indices of `count` moments between which about the same changes, with the first and the last.
+
+    Args:
+        parts: quantities (moments, ...); each counts by its change relative to its whole path.
+    """
+    moments = len(parts[0])
+    path = np.zeros(moments)
+    for part in parts:
+        moves = np.linalg.norm(np.diff(part.reshape(moments, -1).astype(np.float64), axis=0), axis=1)
+        path[1:] += np.cumsum(moves) / max(float(moves.sum()), 1e-12)
+    wanted = np.linspace(0, path[-1], min(count, moments))
+    chosen: list[int] = []
+    for place, goal in enumerate(wanted):
+        least = chosen[-1] + 1 if chosen else 0
+        most = moments - (len(wanted) - place)
+        chosen.append(int(np.clip(np.abs(path - goal).argmin(), least, most)))
+    return np.array([*chosen[:-1], moments - 1])
 
 
 def find_growth(name: str) -> Path | None:
@@ -107,3 +135,15 @@ def _load_growth(path: Path, modified_ns: int) -> Growth:
         return Growth(**values | {"further": tuple(values["further"].tolist())})
     except (KeyError, TypeError, ValueError, OSError, EOFError, BadZipFile, zlib.error) as error:
         raise ValueError(f"{path.name} is damaged: {error}") from error
+
+
+def save_growth(path: Path, growth: Growth) -> None:
+    """Write a recorded training; tables in half precision."""
+    values: dict[str, Any] = dict(vars(growth))
+    for name in _HALVES:
+        values[name] = np.asarray(values[name], np.float16)
+    values["further"] = np.array(growth.further)
+    # Differences between moments are small numbers, which compress better; uint8 wraps around.
+    values["rows"] = np.diff(growth.rows, axis=0, prepend=np.zeros_like(growth.rows[:1]))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(path, allow_pickle=False, **values)

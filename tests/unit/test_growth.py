@@ -1,4 +1,4 @@
-"""Test recorded trainings: their files, and that the shipped one is the shipped model's."""
+"""Test recorded trainings: their files, the choice of moments, and that the shipped one is the shipped model's."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 
 from pages.stores import catalogue, parameter_history
 from vitviz.checkpoints import open_model
-from vitviz.growth import find_growth, load_growth, unpack_rows
+from vitviz.growth import choose_moments, find_growth, load_growth, pack_rows, save_growth, unpack_rows
 from vitviz.plots.training_moments import TrainingMoments
 from vitviz.probe.capture import as_array
 
@@ -16,9 +16,17 @@ CHECKPOINTS = Path(__file__).parents[2] / "checkpoints"
 NAMES = sorted(path.stem for path in (CHECKPOINTS / "growth").glob("*.npz"))
 
 
-def test_codes_are_squares_of_shares_of_the_largest_weight() -> None:
-    codes, peaks = np.array([[0, 127, 254 // 4]], np.uint8), np.array([0.5], np.float16)
-    np.testing.assert_allclose(unpack_rows(codes, peaks), [[0, 0.5, 0.5 * (63 / 127) ** 2]], rtol=1e-6)
+def test_packed_rows_are_within_the_stated_share_of_their_largest_weight() -> None:
+    attention = np.random.default_rng(0).dirichlet(np.full(65, 0.3), size=(3, 7)).astype(np.float32)
+    codes, peaks = pack_rows(attention)
+    error = np.abs(unpack_rows(codes, peaks) - attention).max(axis=-1)
+    assert codes.dtype == np.uint8 and (error <= 0.0085 * attention.max(axis=-1)).all()
+
+
+def test_moments_are_dense_where_most_changes() -> None:
+    path = np.array([0.0, 0.0, 0.0, 1.0, 2.0, 3.0, 4.0, 4.0, 4.0])[:, None]
+    assert choose_moments([path], 5).tolist() == [0, 3, 4, 5, 8]
+    assert choose_moments([path], 20).tolist() == list(range(9))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -47,9 +55,14 @@ def test_rows_of_further_images_are_those_of_cls_and_the_central_patch() -> None
     assert growth.attention(second, 5) is None and growth.attention("digits:77", 0) is None
 
 
-def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
+def test_a_file_is_read_as_written_and_a_damaged_one_is_refused(tmp_path: Path) -> None:
+    growth = load_growth(CHECKPOINTS / "growth" / "digits_vit.npz")
+    save_growth(tmp_path / "again.npz", growth)
+    again = load_growth(tmp_path / "again.npz")
+    np.testing.assert_array_equal(again.rows, growth.rows)
+    assert again.further == growth.further and again.test_accuracy == growth.test_accuracy
     damaged = tmp_path / "damaged.npz"
-    damaged.write_bytes((CHECKPOINTS / "growth" / "digits_vit.npz").read_bytes()[:5000])
+    damaged.write_bytes((tmp_path / "again.npz").read_bytes()[:5000])
     with pytest.raises(ValueError, match="damaged"):
         load_growth(damaged)
     assert find_growth("no_such_model") is None
