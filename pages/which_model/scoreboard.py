@@ -1,4 +1,4 @@
-"""Scoreboard: all models over two selectable quantities, one model in detail, and a sortable table."""
+"""Scoreboard: all models over two selectable quantities, one model in detail, and a table."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +26,6 @@ from vitviz.analysis.scoreboard import (
     family_of,
     on_one_machine,
     pareto,
-    sort_entries,
 )
 from vitviz.csv_table import Columns
 from vitviz.lessons import formula_measures, lesson
@@ -51,14 +50,12 @@ _START_S = 0.15
 
 @dataclass(frozen=True)
 class BoardControls(widgets.ControlValues, page="which_model"):
-    """The test set, both axes, the model shown in detail, and the order of the table."""
+    """The test set, both axes, and the model shown in detail."""
 
     set: str
     x: str
     y: str
     model: str
-    sort: str
-    down: bool
 
 
 def get_title(test_set: str) -> str:
@@ -270,12 +267,7 @@ def draw_model(entry: Entry, known: Timings) -> None:
 
 
 def _draw_table(entries: Sequence[Entry], known: Timings) -> None:
-    with page.row():
-        with st.container(width=248):
-            options = {"title": "Name"} | QUANTITY_TITLES
-            sort = widgets.select(BoardControls.key("sort"), "Sort by", options, "accuracy")
-        down = widgets.toggle(BoardControls.key("down"), "Descending", True)
-    columns = build_columns(sort_entries(entries, sort, down, known), known)
+    columns = build_columns(sorted(entries, key=lambda entry: -(entry.accuracy or 0)), known)
     page.table(columns, {"Accuracy": partial(percent, digits=2)}, _FORMATS, "which_model.table")
     page.csv("All models (CSV)", columns, "models.csv", "which_model.csv")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
-from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
@@ -56,16 +55,3 @@ def test_a_link_to_the_results_of_an_earlier_version_shows_them(open_app: OpenAp
     view = {"hybrids.view": "asked", "hybrids.results": "1"}
     app = open_app(PAGE, model="preset:hybrid_cifar10", image="sample:cat", **view)
     assert re.search(r"'Both corrected' compared with .* points", captions(app))
-
-
-def _numbers(values: Any) -> list[float]:
-    return [float(value) for value in values]
-
-
-def test_the_one_token_s_weight_is_shown_as_computed(open_app: OpenApp) -> None:
-    app = open_app(
-        PAGE, **(HYBRID | {"model": "preset:vit_digits", "image": "digits:3"}), hybrids__view="flat"
-    )
-    assert [metric.value for metric in app.main.metric] == ["1.000000", "1.000000"]
-    assert "changes no logit" in captions(app)
-    assert f"{2 * 128 * 129 + 2 * 64 * 65:,} of" in captions(app)

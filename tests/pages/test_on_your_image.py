@@ -255,7 +255,7 @@ def test_a_face_in_parts_holds_the_models_own_answers(open_app: OpenApp) -> None
             wanted = shared_cache.load_model(choices[key]).model(x).softmax(-1).numpy()
         assert np.allclose(arrays["chances"][i], wanted, atol=1e-5)
         before, now = (percent(float(share)) for share in wanted[:, header["watched"]])
-        assert f"{read_model_names()[i]} {before} → {now}" in read_captions(app)
+        assert f" {before} → {now}" in read_captions(app)
     assert header["watched"] == header["truth"] == int(shared_cache.load_dataset("digits").test_labels[3])
     assert said(app, "on_picture.apart") == encode_parts(put)
 

@@ -154,18 +154,16 @@ def test_the_question_is_answered_by_the_formulas(open_app: OpenApp) -> None:
     assert f"{adds[0] / 1e9:.2f} billion" in said_now and f"{adds[1] / 1e9:.2f} billion" in said_now
 
 
-def test_a_link_restores_axes_sorting_and_the_model(open_app: OpenApp) -> None:
+def test_a_link_restores_axes_and_the_model(open_app: OpenApp) -> None:
     asked = {
         "which_model__x": "parameters",
         "which_model__y": "adds",
         "which_model__model": "pretrained:swin_t",
-        "which_model__sort": "parameters",
-        "which_model__down": "0",
     }
     app = open_app(PAGE, **HERE, **asked)
     assert {key: said(app, key.replace("__", ".")) for key in asked} == asked
     (table,) = app.main.dataframe
-    assert table.value["Parameters"].is_monotonic_increasing
+    assert table.value["Accuracy"].dropna().is_monotonic_decreasing
     assert "**28,288,354** parameters" in text(app)
     app = open_app(PAGE, **HERE, which_model__x="everything", which_model__view="length")
     assert not app.exception and len(app.main.dataframe) == 1

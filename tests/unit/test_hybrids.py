@@ -9,15 +9,17 @@ import numpy as np
 import pytest
 import torch
 
+from pages.studies.study import list_studies
 from vitviz.analysis.receptive_fields import enlarging, stem_field_box, stem_fields_px
-from vitviz.config import FlatAttentionConfig, ViTConfig
+from vitviz.config import ViTConfig
 from vitviz.experiments import conv_attention
 from vitviz.lessons.experiment_measures import COMPARED_MODELS, list_accuracies, load_stored_result
 from vitviz.models import parameter_count
 from vitviz.models.layers import ConvStem
+from vitviz.models.lecture_nets import FlatAttention, FlatAttentionLayer
+from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
 from vitviz.plots import hybrids as plots
-from vitviz.probe.one_token import record_one_token
 
 STEM = ViTConfig(stem=(4, 4, 4), patch_size=4, readout="mean")
 
@@ -72,14 +74,25 @@ def test_a_sheet_keeps_every_map_in_its_place() -> None:
     assert np.isnan(sheet[2]).all() and np.isnan(sheet[:, 2]).all() and np.isnan(sheet[3:, 3:]).all()
 
 
-def test_one_token_attends_to_itself_alone() -> None:
-    config = FlatAttentionConfig(image_size=8, widths=(6, 4))
-    model = create_model(config, seed=0).eval().requires_grad_(False)
-    found = record_one_token(model, np.random.default_rng(0).random((1, 8, 8), np.float32))  # type: ignore[arg-type]
-    assert found.attention.shape == (2, 1, 1) and (found.attention == 1).all()
-    assert found.changed == 0 and np.abs(found.scores).max() > 0
-    assert found.idle == 2 * 6 * 7 + 2 * 4 * 5
-    assert found.parameters == sum(parameter_count.parameters(config).values())
+def test_queries_and_keys_of_one_token_change_nothing() -> None:
+    """The caption's numbers: logits are equal with queries and keys 100 times as long, of which those are so many."""
+    model = create_model(PRESETS["recipe_e"].config, seed=0).eval().requires_grad_(False)
+    assert isinstance(model, FlatAttention)
+    x = torch.rand(2, 1, 28, 28, generator=torch.Generator().manual_seed(0))
+    logits, record = model(x, record=("blocks.*.attn", "blocks.*.scores"))
+    idle = 0
+    for layer in model.blocks:
+        assert isinstance(layer, FlatAttentionLayer)
+        width = layer.qkv.in_features
+        layer.qkv.weight[: 2 * width] *= 100
+        layer.qkv.bias[: 2 * width] *= -100
+        idle += 2 * width * (width + 1)
+    assert torch.equal(model(x), logits)
+    assert (record["blocks.0.attn"] == 1).all() and (record["blocks.1.attn"] == 1).all()
+    assert record["blocks.0.scores"].abs().max() > 0
+    parameters = sum(parameter_count.parameters(model.config).values())
+    share = f"{idle:,} of {parameters:,} parameters ({100 * idle / parameters:.1f} %)"
+    assert share in list_studies()["one_token"].views[0].caption
 
 
 def test_every_net_of_the_question_is_about_as_large() -> None:

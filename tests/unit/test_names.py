@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SUBJECTS = set(
     """activation_patching augmentation channels cka class_question cost data_size distance distillation
     experiment explanation_methods faces faithfulness filters fine_tuning flip_book forward_pass gradients
-    image_changes image_pair image_sets logits norms one_change one_token patches positions
+    image_changes image_pair image_sets logits norms one_change patches positions
     presets published_weights race robustness scoreboard shuffled_patches sinks swin token_similarity
     transfer""".split()
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vitviz.analysis.scoreboard import QUANTITIES, Entry, Timing, by_formula, family_of, pareto, sort_entries
+from vitviz.analysis.scoreboard import QUANTITIES, Entry, Timing, by_formula, family_of, pareto
 from vitviz.models import parameter_count, published_results
 from vitviz.models.presets import PRESETS
 from vitviz.models.pretrained_list import PRETRAINED
@@ -28,26 +28,6 @@ def entry(name: str, accuracy: float | None = None, pictures: int = 0) -> Entry:
     return Entry(
         name, name, "ViT", preset.config, side, "imagenet", accuracy, pictures, "somebody", "ImageNet-1k"
     )
-
-
-def test_what_has_no_number_stands_last_either_way() -> None:
-    rows = [entry("vit_tiny_16", 0.7), entry("vit_small_16"), entry("vit_base_16", 0.8)]
-    assert [e.key for e in sort_entries(rows, "accuracy", True, {})] == [
-        "vit_base_16",
-        "vit_tiny_16",
-        "vit_small_16",
-    ]
-    assert [e.key for e in sort_entries(rows, "accuracy", False, {})] == [
-        "vit_tiny_16",
-        "vit_base_16",
-        "vit_small_16",
-    ]
-    assert [e.key for e in sort_entries(rows, "title", False, {})] == [
-        "vit_base_16",
-        "vit_small_16",
-        "vit_tiny_16",
-    ]
-    assert [e.key for e in sort_entries(rows, "adds", True, {})][0] == "vit_base_16"
 
 
 def test_a_model_too_large_to_run_goes_at_the_pace_of_the_others() -> None:

@@ -21,7 +21,6 @@ from vitviz.analysis.opened_part import PartRequest
 from vitviz.checkpoints import open_model
 from vitviz.experiments.gradients import deep
 from vitviz.models.abilities import abilities
-from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
 from vitviz.pin import Pin
 from vitviz.probe import logits, robustness, stopwatch
@@ -32,7 +31,6 @@ from vitviz.probe.forward_pass import record_journey
 from vitviz.probe.gradients import measure_gradient_norms
 from vitviz.probe.layers import read_layer_outputs
 from vitviz.probe.map_part import open_part
-from vitviz.probe.one_token import record_one_token
 
 CHECKPOINTS = Path(__file__).parents[2] / "checkpoints"
 MODELS = tuple(
@@ -63,8 +61,6 @@ def compute_pages(index: int) -> dict[str, object]:
         table = read_position_table(model.vit)
         shown["positions"] = stretch_positions(table, model.vit.config.grid, (9, 9))
     if index == 0:
-        single = create_model(PRESETS["recipe_e"].config, seed=0).eval()
-        shown["one token"] = record_one_token(single.requires_grad_(False), image[:, 2:-2, 2:-2])
         deep_vit = create_model(deep("pre", 2), seed=0)
         batch = torch.from_numpy(random.normal(size=(2, *image.shape)).astype(np.float32))
         shown["gradients"] = measure_gradient_norms(deep_vit, batch, torch.tensor([0, 1]))

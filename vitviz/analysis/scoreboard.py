@@ -166,13 +166,3 @@ def family_of(config: ModelConfig, trained_on: str) -> str:
     """Return the family of a model: CNN, Hybrid, ViT, DeiT, Swin or Self-supervised ViT."""
     plain = "Self-supervised ViT" if "without labels" in trained_on else "ViT"
     return {"swin": "Swin", "cnn": "CNN", "hybrid": "Hybrid", "deit": "DeiT"}.get(config.family, plain)
-
-
-def sort_entries(entries: Sequence[Entry], by: str, down: bool, timings: Timings) -> list[Entry]:
-    """Sort entries by a quantity of `QUANTITIES`, or by 'title'; entries without a number come last."""
-    if by == "title":
-        return sorted(entries, key=lambda e: e.title, reverse=down)
-    measure = QUANTITIES[by].value
-    known = [e for e in entries if measure(e, timings) is not None]
-    known.sort(key=lambda e: measure(e, timings) or 0.0, reverse=down)
-    return known + [e for e in entries if measure(e, timings) is None]
