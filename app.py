@@ -8,7 +8,16 @@ from starlette.middleware import Middleware
 
 from pages.classroom import class_bar, teacher_key
 from pages.controls import link_notice, query_params
-from pages.frame import foot, health_check, menu, registry, startup, upload_guard, websocket_limits
+from pages.frame import (
+    foot,
+    health_check,
+    menu,
+    registry,
+    request_limits,
+    startup,
+    upload_guard,
+    websocket_limits,
+)
 from pages.frame.page import mount_browser, show_file_errors
 from pages.lessons import editor, open_lesson, panel
 from pages.selection import sidebar
@@ -52,6 +61,7 @@ else:
         middleware=[
             Middleware(health_check.CheckHealth),
             *([Middleware(module_files.SendFiles)] if is_fixed else ()),
+            Middleware(request_limits.LimitBodies),
             *websocket_limits.middleware(),
         ],
     )

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 
 from streamlit import App
 
-from pages.frame import log_limits, rerun_fairness, session_capacity, warm_up
+from pages.frame import log_limits, request_limits, rerun_fairness, session_capacity, warm_up
 from pages.stores import classes, leaderboard, runs, uploads
 from vitviz.data import uploaded_datasets
 from vitviz.malloc import give_back
@@ -34,6 +34,7 @@ async def lifespan(_app: App) -> AsyncIterator[None]:
     log_limits.install()
     session_capacity.install()
     rerun_fairness.install()
+    request_limits.install()
     try:
         await asyncio.wait_for(asyncio.to_thread(warm_up.open_first_page), _FIRST_PAGE_TIMEOUT_S)
     except Exception:  # the first user then waits for the imports

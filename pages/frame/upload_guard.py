@@ -6,6 +6,7 @@ for, as long as the session lives.
 
 import threading
 import time
+import weakref
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -16,10 +17,14 @@ from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from pages.streamlit_fixes.installation import Replacement, apply
 from vitviz.upload_limits import SERVER_BYTES, SESSION_BYTES, SESSION_FILES
 
+REFUSAL = "Too many uploads at once. Try again in a few minutes."
 KEPT_S = 300.0  # a file that no page has taken by then belongs to no widget
 _TIMER = "_vitviz_sweeper"  # attribute of an upload manager while it holds files
 _add_file = MemoryUploadedFileManager.add_file
 _sweep_lock = threading.Lock()
+_managers: weakref.WeakSet[MemoryUploadedFileManager] = (
+    weakref.WeakSet()
+)  # the server's, once it holds a file
 
 
 def install() -> None:
@@ -36,25 +41,30 @@ def install() -> None:
     )
 
 
+def count_free_bytes() -> int:
+    """Return how much the server has room for beside the uploaded files that no page has taken yet."""
+    return SERVER_BYTES - sum(_count_bytes(*manager.file_storage.values()) for manager in [*_managers])
+
+
+def _count_bytes(*sessions: dict[str, UploadedFileRec]) -> int:
+    return sum(len(stored.data) for files in sessions for stored in [*files.values()])
+
+
 def _add_bounded_file(manager: MemoryUploadedFileManager, session_id: str, file: UploadedFileRec) -> None:
     """Store a file for `KEPT_S` if its session and the server have room for it.
 
     Raises:
         HTTPException: 413 if they have not.
     """
-    storage: dict[str, dict[str, Any]] = manager.file_storage
-    session_files = storage.get(session_id, {})
-    session_bytes = sum(len(stored.data) for stored in list(session_files.values()))
-    server_bytes = sum(
-        len(stored.data) for files in list(storage.values()) for stored in list(files.values())
-    )
+    _managers.add(manager)
+    session_files = manager.file_storage.get(session_id, {})
     size = len(file.data)
     if (
         len(session_files) >= SESSION_FILES
-        or session_bytes + size > SESSION_BYTES
-        or server_bytes + size > SERVER_BYTES
+        or _count_bytes(session_files) + size > SESSION_BYTES
+        or _count_bytes(*manager.file_storage.values()) + size > SERVER_BYTES
     ):
-        raise HTTPException(413, "Too many uploads at once. Try again in a few minutes.")
+        raise HTTPException(413, REFUSAL)
     _add_file(manager, session_id, file)
     with _sweep_lock:
         _list_arrivals(manager)[session_id, file.file_id] = time.monotonic()
