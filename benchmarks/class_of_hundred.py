@@ -73,8 +73,9 @@ class Measured:
 class Visitor:
     """A session over a socket of its own, without a browser."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, cookies: str = "") -> None:
         self._address = address
+        self._headers = {"Cookie": cookies} if cookies else {}
         self._memory = int(get_option("global.maxCachedMessageAge"))
         self._held: dict[str, int] = {}
         self._runs = 0
@@ -90,7 +91,12 @@ class Visitor:
     async def open(self, slug: str, **query: str) -> None:
         """Open the app at an address."""
         self._socket = await websockets.connect(
-            self._address, subprotocols=["streamlit"], max_size=None, open_timeout=60, ping_interval=None
+            self._address,
+            subprotocols=["streamlit"],
+            additional_headers=self._headers,
+            max_size=None,
+            open_timeout=60,
+            ping_interval=None,
         )
         await self.go(slug, **query)
 

@@ -21,7 +21,7 @@ HEADER_S = 30.0  # for the first request; a later one takes at most twice as lon
 BODY_S = 60.0  # the longest pause of a request's body, which arrives at BODY_RATE or faster
 BODY_RATE = 4096  # bytes per second
 UNREAD_S = 75.0  # in which a client must read something of what is sent to it
-_UNFINISHED = object()  # a request that is not answered yet
+_UNFINISHED = object()  # a request that is not answered yet, or whose answer is not read yet
 _connect = HttpToolsProtocol.connection_made
 
 
@@ -88,9 +88,10 @@ def _limit_connection(protocol: HttpToolsProtocol, transport: asyncio.Transport)
 
 def _check_requests(protocol: HttpToolsProtocol, answered: Any) -> None:
     """Close a connection on which no request has arrived since the one that was answered by the last check."""
-    if protocol not in protocol.connections:  # it is closed, or became a websocket
+    if protocol not in protocol.connections or protocol.transport.is_closing():  # or it became a websocket
         return
-    is_unfinished = protocol.cycle is not None and not protocol.cycle.response_complete
+    is_read = protocol.transport.get_write_buffer_size() == 0
+    is_unfinished = protocol.cycle is not None and not (protocol.cycle.response_complete and is_read)
     if protocol.cycle is answered and not is_unfinished:
         protocol.transport.abort()
     else:

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import sqlite3
 import subprocess
 import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
-from websockets.exceptions import ConnectionClosed
+from streamlit.util import calc_hash
+from websockets.exceptions import ConnectionClosed, WebSocketException
 
+from benchmarks.class_of_hundred import Visitor as ClassVisitor
 from pages.stores.session import UserSession as Token
 from pages.stores.session_cookie import COOKIE, sign_token
 from tests.browser.conftest import free_port, start_server, stop_server
@@ -25,12 +29,15 @@ from tests.cluster import Cluster
 from tests.proxy import needs_haproxy, start_proxy
 from tests.robustness.run_files import GREY, MODEL, TRAIN
 from tests.visitor import Visitor, run_apart
+from vitviz.classes.database import NAME
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run
 from vitviz.training.run_trainer import Session
 
 pytestmark = needs_haproxy
 VISITORS = 60
+LEARNERS = 30
+RESTART_S = 120.0  # a class that is not served by then is never served
 DASK, HERE = "on a cluster", "in their own workers"  # where runs train
 LONG = "live_lab.length=2000"  # epochs: longer than the test
 PAGE = "words"  # light: the test is about who answers
@@ -44,6 +51,14 @@ class Behind:
     port: int
     runs: Path
     servers: dict[str, subprocess.Popen[bytes]]
+    ports: dict[str, int] = field(default_factory=dict)
+
+    def restart(self, name: str) -> None:
+        """Start a process that was stopped; return when the proxy sends users to it."""
+        log, settings = self.runs.with_name(f"{name}.log"), {"VITVIZ_RUNS": str(self.runs)}
+        self.servers[name] = start_server("app.py", self.ports[name], log, settings)
+        while f"visits/{name} is UP" not in self.runs.with_name("proxy.log").read_text():
+            time.sleep(0.1)
 
 
 @pytest.fixture
@@ -60,7 +75,7 @@ def behind(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Behind]:
                 cluster.add_worker()
         for name, port in ports.items():
             servers[name] = start_server("app.py", port, tmp_path / f"{name}.log", given)
-        found = Behind(free_port(), runs, servers)
+        found = Behind(free_port(), runs, servers, ports)
         proxy = start_proxy(found.port, ports["a"], ports["b"], tmp_path / "proxy.log")
         yield found
     finally:
@@ -195,6 +210,77 @@ def test_a_process_that_dies_costs_its_visitors_nothing_and_the_others_do_not_no
             await one.close()
 
     run_apart(visit())
+
+
+async def stay_connected(visitor: ClassVisitor, slug: str, code: str) -> None:
+    """Open a page of a class, again and again where no process answers, as a browser does."""
+    end = time.monotonic() + RESTART_S
+    while True:
+        try:
+            await visitor.open(slug, **{"class": code})
+            return
+        except (WebSocketException, OSError):
+            assert time.monotonic() < end, "no process answers"
+            await asyncio.sleep(0.5)
+
+
+async def follow(learner: ClassVisitor, code: str, until: asyncio.Event) -> None:
+    """Poll as a learner's page does, and connect again when its process has ended."""
+    while not until.is_set():
+        fragment, interval = next(iter(learner.fragments.items()))
+        await asyncio.sleep(interval)
+        try:
+            await learner.poll(fragment)
+        except (WebSocketException, OSError):
+            await stay_connected(learner, "class_room", code)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_class_follows_its_teacher_while_one_process_after_the_other_is_restarted(
+    behind: Behind, record_property: pytest.RecordProperty
+) -> None:
+    """The teacher shows the next page as soon as a process has stopped, also the teacher's own; no page fails."""
+
+    async def teach() -> None:
+        address = f"ws://127.0.0.1:{behind.port}/_stcore/stream"
+        token = sign_token(secrets.token_urlsafe(16), behind.runs)
+        teacher = ClassVisitor(address, f"{COOKIE}={token}")
+        await teacher.open("class_room")
+        await teacher.press("Open class")
+        with closing(sqlite3.connect(behind.runs / NAME)) as file:
+            ((code,),) = file.execute("SELECT code FROM class").fetchall()
+        learners, over = [ClassVisitor(address) for _ in range(LEARNERS)], asyncio.Event()
+        for learner in learners:
+            await learner.open("class_room", **{"class": code})
+        tasks = [asyncio.create_task(follow(learner, code, over)) for learner in learners]
+
+        async def show(slug: str) -> float:
+            """Return the seconds until all learners have the page."""
+            began, page = time.monotonic(), calc_hash(slug)
+            try:
+                await teacher.go(slug, **{"class": code})
+            except (WebSocketException, OSError):
+                await stay_connected(teacher, slug, code)
+            while not all(learner.page == page and page in learner.ended for learner in learners):
+                assert time.monotonic() - began < RESTART_S, f"not all learners are at {slug}"
+                assert not [task.exception() for task in tasks if task.done()]
+                await asyncio.sleep(0.05)
+            return round(time.monotonic() - began, 1)
+
+        waits = [await show(PAGE)]
+        for name, slug, later in (("a", "patches", "layers"), ("b", "positions", "filters")):
+            stop_server(behind.servers[name])
+            restart = asyncio.create_task(asyncio.to_thread(behind.restart, name))
+            waits += [await show(slug), await show(later)]
+            await restart
+        record_property("seconds until all thirty had each page", waits)
+        over.set()
+        await asyncio.gather(*tasks)
+        for visitor in (teacher, *learners):
+            await visitor.close()
+
+    run_apart(teach())
 
 
 class Echo(BaseHTTPRequestHandler):

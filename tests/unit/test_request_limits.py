@@ -16,7 +16,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, StreamingResponse
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -32,6 +32,10 @@ async def read_body(request: Request) -> PlainTextResponse:
     return PlainTextResponse(str(len(await request.body())))
 
 
+async def send_large(_: Request) -> Response:
+    return Response(bytes(2**24))
+
+
 async def send_much(_: Request) -> StreamingResponse:
     return StreamingResponse(b"x" * 2**16 for _ in range(1000))
 
@@ -41,7 +45,11 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[uvicorn.Server]:
     """Return a running server with the guards; its `servers` hold its socket."""
     monkeypatch.setattr(HttpToolsProtocol, "connection_made", request_limits._limit_connection)
     app = Starlette(
-        routes=[Route("/upload", read_body, methods=["PUT"]), Route("/much", send_much)],
+        routes=[
+            Route("/upload", read_body, methods=["PUT"]),
+            Route("/large", send_large),
+            Route("/much", send_much),
+        ],
         middleware=[Middleware(request_limits.LimitBodies)],
     )
     server = uvicorn.Server(uvicorn.Config(app, port=0, http="httptools", log_level="error"))
@@ -169,6 +177,15 @@ def test_bodies_that_arrive_at_once_share_the_room_for_uploads(
         slow.sendall(half)
         assert slow.recv(2**16).startswith(b"HTTP/1.1 200 ")
     wait_until(lambda: limits._arrived_bytes == 0)
+
+
+def test_an_answer_may_be_read_slowly(server: uvicorn.Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its end waits in the server longer than the next request, which has begun, may take."""
+    monkeypatch.setattr(request_limits, "HEADER_S", 0.1)
+    with connect(server) as client:
+        client.sendall(GET.replace(b"/none", b"/large") + b"\r\n" + GET + b"X-Slow: ")
+        time.sleep(1.0)
+        assert read_until_closed(client).endswith(bytes(2**24))
 
 
 @pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="an option of Linux")
