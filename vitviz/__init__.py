@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     LightningRecorder: Any
     TrainerRecorder: Any
+    from vitviz.batch import Batch, StoredAttention
     from vitviz.loading import load
     from vitviz.recorder import Recorder, record
     from vitviz.timm_export import export
@@ -24,8 +25,10 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 _HOMES = {
+    "Batch": "batch",
     "LightningRecorder": "framework_recorders",
     "Recorder": "recorder",
+    "StoredAttention": "batch",
     "TrainerRecorder": "framework_recorders",
     "View": "view",
     "app": "view",
@@ -35,8 +38,10 @@ _HOMES = {
     "record": "recorder",
 }
 __all__ = [
+    "Batch",
     "LightningRecorder",
     "Recorder",
+    "StoredAttention",
     "TrainerRecorder",
     "View",
     "__version__",

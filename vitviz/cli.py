@@ -43,7 +43,6 @@ FORWARDED = {
     "experiment": "experiment",
     "fine-tune": "fine_tune",
 }
-IMAGES = {".png", ".jpg", ".jpeg", ".webp", ".avif", ".gif", ".bmp", ".tif", ".tiff"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -88,6 +87,13 @@ def _build_parser() -> argparse.ArgumentParser:
     distance = commands.add_parser("distance", help="measure every head's mean attention distance")
     distance.add_argument("images", type=Path, metavar="IMAGE", help="an image, or a folder of images")
     distance.set_defaults(run=_measure_distance)
+    tokens = commands.add_parser("tokens", help="write every image's tokens after a layer to one file")
+    tokens.add_argument("images", type=Path, metavar="IMAGE", help="an image, or a folder of images")
+    tokens.add_argument("--layer", type=int, default=-1, help="layer, from 0; default: the last")
+    tokens.add_argument(
+        "--out", type=Path, default=Path("tokens.npz"), help=".npz or .parquet; default: %(default)s"
+    )
+    tokens.set_defaults(run=_write_tokens)
     export = commands.add_parser("export", help="write a model as a folder for timm and transformers")
     export.add_argument("out", type=Path, metavar="FOLDER")
     export.set_defaults(run=_export)
@@ -99,7 +105,7 @@ def _build_parser() -> argparse.ArgumentParser:
     app = commands.add_parser("app", help="open the app on a model or a recorded run")
     app.add_argument("recorded", type=Path, nargs="?", metavar="RUN", help="folder written by vitviz.record")
     app.set_defaults(run=_open_app)
-    for command in (attention, distance, export, app):
+    for command in (attention, distance, tokens, export, app):
         command.add_argument(
             "--model", default="digits_vit", help="name, file or folder; default: %(default)s"
         )
@@ -176,6 +182,15 @@ def _measure_distance(options: argparse.Namespace) -> int:
     return 0
 
 
+def _write_tokens(options: argparse.Namespace) -> int:
+    from vitviz.batch import Batch
+
+    files = _list_images(options.images)
+    out = Batch(_load(options), files).tokens(options.layer, out=options.out)
+    print(f"{out}: tokens of {len(files)} image{'s' * (len(files) != 1)}")
+    return 0
+
+
 def _export(options: argparse.Namespace) -> int:
     print(vitviz.export(_load(options), options.out))
     return 0
@@ -209,12 +224,11 @@ def _list_images(path: Path) -> list[Path]:
     Raises:
         ValueError: if there is none.
     """
+    from vitviz.batch import list_images
+
     if not path.exists():
         raise ValueError(f"there is no file or folder {path}")
-    files = [path] if path.is_file() else sorted(f for f in path.iterdir() if f.suffix.lower() in IMAGES)
-    if not files:
-        raise ValueError(f"the folder {path} has no images ({', '.join(sorted(IMAGES))})")
-    return files
+    return [path] if path.is_file() else list_images(path)
 
 
 def _inspect_files(

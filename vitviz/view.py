@@ -2,11 +2,11 @@
 
 import operator
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,7 @@ from vitviz.probe.explorer_layers import AttentionLayer, capture_layers, capture
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
+    from vitviz.batch import Batch, ImageSource
     from vitviz.browser.notebook_output import Explorer
 
 Query = str | int | tuple[int, int] | None
@@ -113,7 +114,7 @@ class View:
         if isinstance(head, str):
             line = fuse_heads(lines[:, None], head)[0]
         else:
-            line = lines[_find_index("head", head, len(lines))]
+            line = lines[find_index("head", head, len(lines))]
         return np.asarray(line[layout.num_prefix_tokens :].reshape(layout.grid))
 
     def rollout(self, fusion: Fusion = "mean", discard: float = 0.0) -> FloatArray:
@@ -165,7 +166,7 @@ class View:
             ValueError: if the model has no attention over patches, or no such layer.
         """
         _require(abilities(self.model.config).attention)
-        name = self._layers[_find_index("layer", layer, len(self._layers))].name
+        name = self._layers[find_index("layer", layer, len(self._layers))].name
         token_rows = capture(self.model.model, self.prepared.input[None], record=(name,))[name][0]
         return np.asarray(token_rows.reshape(-1, token_rows.shape[-1]))
 
@@ -305,7 +306,7 @@ class View:
         """Return a query's weights in every head of a layer, (heads, tokens), and the layer's tokens."""
         if isinstance(query, str) and query == "pool":
             return capture_pool(self.model, self.layout, self.prepared.input), self.layout
-        index = _find_index("layer", layer, len(self._layers))
+        index = find_index("layer", layer, len(self._layers))
         layout = layout_of_layer(self.model.config, self.layout, index + 1)
         token, rows = self._find_token(query, layout), self._layers[index].rows
         return np.asarray(rows[:, token]) if isinstance(rows, np.ndarray) else map_of_token(
@@ -323,12 +324,12 @@ class View:
             names = ", ".join(layout.prefix) or "none"
             raise ValueError(f"expected a patch (row, col) or a prefix token ({names}), received {query!r}")
         if not isinstance(query, list | tuple):
-            return _find_index("query", query, layout.num_tokens)
+            return find_index("query", query, layout.num_tokens)
         if len(query) != 2:
             raise ValueError(f"a patch is (row, col), received {query!r}")
-        row = _find_index("row", query[0], layout.grid[0])
+        row = find_index("row", query[0], layout.grid[0])
         return (
-            layout.num_prefix_tokens + row * layout.grid[1] + _find_index("column", query[1], layout.grid[1])
+            layout.num_prefix_tokens + row * layout.grid[1] + find_index("column", query[1], layout.grid[1])
         )
 
     def _find_class(self, target: str | int | None) -> int:
@@ -336,7 +337,7 @@ class View:
         if target is None:
             return int(self._probabilities.argmax())
         if not isinstance(target, str):
-            return _find_index("class", target, len(classes))
+            return find_index("class", target, len(classes))
         matches = [i for i, name in enumerate(classes) if target == name] or [
             i for i, name in enumerate(classes) if target.lower() in name.lower()
         ]
@@ -369,18 +370,25 @@ class View:
         return png(sheet(tiles, labels, min(12, len(tiles) if len(lines) > 12 else len(lines))))
 
 
+@overload
+def inspect(  # type: ignore[overload-overlap]  # a string is a file, not a sequence
+    model: str | Path | nn.Module | LoadedModel, image: "ImageSource", *, whole_image: bool = False
+) -> View: ...
+@overload
+def inspect(model: str | Path | nn.Module | LoadedModel, image: "Sequence[ImageSource]") -> "Batch": ...
 def inspect(
     model: str | Path | nn.Module | LoadedModel,
-    image: str | Path | Image.Image | NDArray[Any],
+    image: "ImageSource | Sequence[ImageSource]",
     *,
     whole_image: bool = False,
-) -> View:
-    """Return the view of one image with one model.
+) -> "View | Batch":
+    """Return the view of one image with one model, or the batch of several.
 
     Args:
         model: of `load`, or what `load` takes.
         image: a file, a Pillow image, or an array (H, W) or (H, W, 3), uint8 or floats in [0, 1]; it is turned
-            upright, cropped and resized as the model's preparation says.
+            upright, cropped and resized as the model's preparation says. A list of them, a folder or an array
+            (N, H, W, 3) is a batch, whose images are read when they are needed.
         whole_image: True resizes the image in its own proportions to whole patches, and a ViT's positions to their
             grid.
 
@@ -396,14 +404,27 @@ def inspect(
         >>> len(view.prediction), round(sum(probability for _, probability in view.prediction), 4)
         (10, 1.0)
     """
-    loaded, pixels = load(model), read_image(image)
+    from vitviz.batch import Batch, list_sources
+
+    if (sources := list_sources(image)) is not None:
+        if whole_image:
+            raise TypeError(
+                "whole_image is for one image: each of a batch would need a model of its own size"
+            )
+        return Batch(load(model), sources)
+    loaded, pixels = load(model), read_image(image)  # type: ignore[arg-type]
     if whole_image:
         if reason := explain_fixed_shape(loaded.config, loaded.preparation):
             raise ValueError(f"whole_image does not fit {loaded.title}: {reason}")
         size = fit_size(loaded.vit.config, (pixels.shape[0], pixels.shape[1]))
         # A name or file is opened at that size, so that its own table of positions is resized once.
         loaded = fit_model(load(model, img_size=size) if isinstance(model, str | Path) else loaded, size)
-    return View(loaded, pixels, prepare(pixels, loaded.preparation))
+    return inspect_pixels(loaded, pixels)
+
+
+def inspect_pixels(model: LoadedModel, pixels: NDArray[np.uint8]) -> View:
+    """Return the view of an image (H, W, 3) uint8."""
+    return View(model, pixels, prepare(pixels, model.preparation))
 
 
 def app(model: str | Path | nn.Module | LoadedModel = "digits_vit") -> None:
@@ -480,7 +501,7 @@ def _read_number(name: str, number: object) -> float:
     return float(number)
 
 
-def _find_index(name: str, index: object, count: int) -> int:
+def find_index(name: str, index: object, count: int) -> int:
     """Return an index from 0; a negative one counts from the end.
 
     Raises:

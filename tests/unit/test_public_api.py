@@ -90,7 +90,7 @@ def test_the_lines_of_readme_run_in_a_notebook(tmp_path: Path) -> None:
     assert page.startswith("<!doctype html>") and "data-message" in page and "https://" not in page
 
 
-@pytest.mark.parametrize("name", ["loading", "recorder", "view", "timm_export"])
+@pytest.mark.parametrize("name", ["batch", "loading", "recorder", "view", "timm_export"])
 def test_the_examples_of_docstrings_run(name: str) -> None:
     result = doctest.testmod(import_module(f"vitviz.{name}"))
     assert result.attempted and not result.failed

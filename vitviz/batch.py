@@ -1,0 +1,286 @@
+"""Inspect many images with one model: lazily, several at once, with results that go to disk as they come."""
+
+import json
+import os
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, overload
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor
+from tqdm import tqdm
+
+from vitviz.analysis.attention import FloatArray
+from vitviz.data.image_preprocessing import prepare
+from vitviz.growth import WEIGHT_LEVELS, unpack_rows
+from vitviz.models.abilities import Ability, abilities, as_vit
+from vitviz.models.loaded_model import LoadedModel
+from vitviz.probe.capture import as_array
+from vitviz.probe.layers import list_layers
+from vitviz.view import View, find_index, inspect_pixels, read_image
+
+AT_ONCE = 8  # images in one forward pass
+READERS = 2  # threads that decode and prepare images ahead of the model
+ImageSource = str | Path | Image.Image | NDArray[Any]
+IMAGES = {".png", ".jpg", ".jpeg", ".webp", ".avif", ".gif", ".bmp", ".tif", ".tiff"}
+
+
+def list_images(folder: Path) -> list[Path]:
+    """Return the images of a folder by name.
+
+    Raises:
+        ValueError: if there is none.
+    """
+    files = sorted(file for file in folder.iterdir() if file.suffix.lower() in IMAGES)
+    if not files:
+        raise ValueError(f"the folder {folder} has no images ({', '.join(sorted(IMAGES))})")
+    return files
+
+
+def list_sources(image: object) -> "Sequence[ImageSource] | None":
+    """Return the images of a folder, a list or an array (N, H, W, 3); None for one image."""
+    if isinstance(image, str | os.PathLike):
+        path = Path(image)
+        return list_images(path) if path.is_dir() else None
+    if isinstance(image, list | tuple) and image and all(map(_is_image, image)):
+        return [*image]
+    if getattr(image, "ndim", 0) == 4:
+        return [*np.asarray(image)]
+    return None
+
+
+def _is_image(entry: object) -> bool:
+    """Return True for an element of a list of images, False for a row of an image given as nested lists."""
+    return isinstance(entry, str | os.PathLike | Image.Image) or getattr(entry, "ndim", 0) >= 2
+
+
+class StoredAttention:
+    """The attention of many images in a folder that `Batch.attention` wrote.
+
+    Attributes:
+        images: the images' names.
+        shape: (images, layers, heads, tokens, tokens).
+
+    Raises:
+        ValueError: if the folder holds no stored attention.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        folder = Path(folder)
+        try:
+            self.images: list[str] = json.loads((folder / "images.json").read_text("utf-8"))
+            self._codes = np.load(folder / "attention.npy", mmap_mode="r", allow_pickle=False)
+            self._peaks = np.load(folder / "peaks.npy", mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise ValueError(f"{folder} holds no stored attention: {error}") from error
+        self.shape = self._codes.shape
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def __getitem__(self, index: int) -> FloatArray:
+        """Return one image's attention (layers, heads, tokens, tokens), within 0.8 % of each row's largest weight."""
+        return unpack_rows(self._codes[index], self._peaks[index])
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Several images as one model sees them; they are read when they are needed.
+
+    Example:
+        >>> import numpy as np, vitviz
+        >>> batch = vitviz.inspect("digits_vit", [np.zeros((64, 64), np.uint8)] * 3)
+        >>> len(batch), batch[0].prediction == batch[1].prediction, batch.distances().shape
+        (3, True, (3, 4, 4))
+    """
+
+    model: LoadedModel
+    sources: Sequence[ImageSource]
+
+    def __repr__(self) -> str:
+        return f"Batch({self.model!r}, {len(self.sources)} images)"
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+    @overload
+    def __getitem__(self, index: int) -> View: ...
+    @overload
+    def __getitem__(self, index: slice) -> "Batch": ...
+    def __getitem__(self, index: int | slice) -> "View | Batch":
+        if isinstance(index, slice):
+            return Batch(self.model, self.sources[index])
+        return inspect_pixels(self.model, read_image(self.sources[index]))
+
+    def __iter__(self) -> Iterator[View]:
+        return (self[index] for index in range(len(self)))
+
+    @property
+    def names(self) -> list[str]:
+        """The images' file names, or their numbers."""
+        return [
+            Path(source).name if isinstance(source, str | os.PathLike) else str(number)
+            for number, source in enumerate(self.sources)
+        ]
+
+    def distances(self) -> FloatArray:
+        """Return the mean attention distance of every head in pixels, (images, layers, heads).
+
+        Raises:
+            ValueError: as `View.distances`.
+            ImageError: if an image cannot be read.
+        """
+        from vitviz.probe.capture import attention_distances, window_attention_distances
+
+        able = abilities(self.model.config)
+        _require(able.distance)
+        parts = [
+            attention_distances(self.model.model, images, with_mean=False).distance_px
+            if able.heads_over_all
+            else window_attention_distances(self.model.model, images)[1]
+            for images in self._read_inputs("distances")
+        ]
+        return np.concatenate(parts)
+
+    def attention(self, out: str | Path) -> StoredAttention:
+        """Write the attention of every layer and head to a folder, as uint8 with one scale per row, and return it.
+
+        Args:
+            out: a new folder; attention.npy in it takes one byte per weight.
+
+        Raises:
+            ValueError: if the model has no attention over all patches, or the folder holds files.
+            ImageError: if an image cannot be read.
+        """
+        _require(abilities(self.model.config).heads_over_all)
+        folder = Path(out)
+        if folder.exists() and any(folder.iterdir()):
+            raise ValueError(f"{folder} already holds files: name a new folder")
+        folder.mkdir(parents=True, exist_ok=True)
+        vit = as_vit(self.model.config)
+        layout = self.model.layout(*vit.image_shape)
+        shape = len(self), vit.depth, vit.num_heads, layout.num_tokens
+        codes = np.lib.format.open_memmap(folder / "attention.npy", "w+", np.uint8, (*shape, shape[-1]))
+        peaks = np.lib.format.open_memmap(folder / "peaks.npy", "w+", np.float16, shape)
+        start = 0
+
+        def on_record(name: str, tensor: Tensor) -> None:
+            part = name.split(".")
+            if part[0] == "blocks" and part[2:] == ["attn"]:
+                chosen = slice(start, start + len(tensor)), int(part[1])
+                top = tensor.amax(dim=-1)
+                shares = tensor / top.half().float().clamp_min(1e-7)[..., None]
+                levels = shares.clamp_(max=1).sqrt_().mul_(WEIGHT_LEVELS).round_().to(torch.uint8)
+                codes[chosen], peaks[chosen] = as_array(levels), as_array(top)
+
+        for images in self._read_inputs("attention"):
+            self._run(images, on_record)
+            start += len(images)
+        codes.flush()
+        peaks.flush()
+        (folder / "images.json").write_text(json.dumps(self.names), "utf-8")
+        return StoredAttention(folder)
+
+    def tokens(self, layer: int = -1, *, out: str | Path) -> Path:
+        """Write every image's tokens after a layer to a file, and return its path.
+
+        Args:
+            layer: index of the layer.
+            out: ends in .npz (tokens, (images, tokens, width) in fp32, and images, their names) or .parquet (one row
+                per token: image, token, vector; needs pyarrow).
+
+        Raises:
+            ValueError: if the file has another ending, or as `View.tokens`.
+            ImageError: if an image cannot be read.
+            ImportError: if pyarrow is missing for a .parquet file.
+        """
+        _require(abilities(self.model.config).attention)
+        layers = list_layers(self.model.config)[1:]
+        name, path = layers[find_index("layer", layer, len(layers))].record, Path(out)
+        if path.suffix not in (".npz", ".parquet"):
+            raise ValueError(f"expected a path that ends in .npz or .parquet, received {path}")
+        parts = self._read_tokens(name)
+        if path.suffix == ".npz":
+            _write_npz(path, parts, self.names)
+        else:
+            _write_parquet(path, parts, self.names)
+        return path
+
+    def _read_tokens(self, name: str) -> Iterator[NDArray[np.float32]]:
+        for images in self._read_inputs("tokens"):
+            kept: list[NDArray[np.float32]] = []
+
+            def on_record(record: str, tensor: Tensor, kept: list[NDArray[np.float32]] = kept) -> None:
+                if record == name:
+                    kept.append(as_array(tensor))
+
+            self._run(images, on_record)
+            yield kept[0].reshape(len(images), -1, kept[0].shape[-1])
+
+    def _run(self, images: FloatArray, on_record: Callable[[str, Tensor], None]) -> None:
+        device = next(self.model.model.parameters()).device
+        with torch.inference_mode():
+            self.model.model(torch.from_numpy(images).to(device), record=on_record)
+
+    def _read_inputs(self, title: str) -> Iterator[FloatArray]:
+        """Yield the model's inputs (b, C, H, W); the next ones are decoded while the model runs."""
+        groups = [self.sources[i : i + AT_ONCE] for i in range(0, len(self), AT_ONCE)]
+        progress = tqdm(total=len(self), desc=title, unit="image", leave=False, disable=None)
+        with progress, ThreadPoolExecutor(READERS) as readers:
+            ahead = [readers.submit(self._prepare, group) for group in groups[:READERS]]
+            for place in range(len(groups)):
+                images = ahead.pop(0).result()
+                if place + READERS < len(groups):
+                    ahead.append(readers.submit(self._prepare, groups[place + READERS]))
+                yield images
+                progress.update(len(images))
+
+    def _prepare(self, sources: Sequence[ImageSource]) -> FloatArray:
+        return np.stack([prepare(read_image(source), self.model.preparation).input for source in sources])
+
+
+def _write_npz(path: Path, parts: Iterator[NDArray[np.float32]], names: list[str]) -> None:
+    """Write tokens.npy and images.npy into a zip, part after part."""
+    with zipfile.ZipFile(path, "w") as archive:
+        with archive.open("tokens.npy", "w", force_zip64=True) as file:
+            for number, part in enumerate(parts):
+                if number == 0:
+                    _write_npy_header(file, (len(names), *part.shape[1:]))
+                file.write(np.ascontiguousarray(part).tobytes())
+        with archive.open("images.npy", "w") as file:
+            np.lib.format.write_array(file, np.array(names), allow_pickle=False)
+
+
+def _write_npy_header(file: IO[bytes], shape: tuple[int, ...]) -> None:
+    header = {"descr": "<f4", "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(file, header)
+
+
+def _write_parquet(path: Path, parts: Iterator[NDArray[np.float32]], names: list[str]) -> None:
+    """Write one row group per part."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    fields = [("image", pa.string()), ("token", pa.int32()), ("vector", pa.list_(pa.float32()))]
+    schema, start = pa.schema(fields), 0
+    with pq.ParquetWriter(path, schema) as writer:
+        for part in parts:
+            images, tokens = part.shape[:2]
+            rows = {
+                "image": np.repeat(names[start : start + images], tokens),
+                "token": np.tile(np.arange(tokens, dtype=np.int32), images),
+                "vector": list(part.reshape(-1, part.shape[-1])),
+            }
+            writer.write_table(pa.table(rows, schema))
+            start += images
+
+
+def _require(ability: Ability) -> None:
+    if not ability:
+        raise ValueError(ability.why_not)
