@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
     LightningRecorder: Any
     TrainerRecorder: Any
-    from vitviz.batch import Batch, StoredAttention
+    from vitviz.batch import Batch, StoredAttention, inspect
     from vitviz.loading import load
     from vitviz.recorder import Recorder, record
     from vitviz.timm_export import export
-    from vitviz.view import View, app, inspect
+    from vitviz.view import View, app
 
 __version__ = "0.2.0"
 _HOMES = {
@@ -33,7 +33,7 @@ _HOMES = {
     "View": "view",
     "app": "view",
     "export": "timm_export",
-    "inspect": "view",
+    "inspect": "batch",
     "load": "loading",
     "record": "recorder",
 }

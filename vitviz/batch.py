@@ -1,4 +1,4 @@
-"""Inspect many images with one model: lazily, several at once, with results that go to disk as they come."""
+"""Inspect an image or many with one model: lazily, several at once, with results that go to disk as they come."""
 
 import json
 import os
@@ -13,14 +13,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from PIL import Image
-from torch import Tensor
+from torch import Tensor, nn
 from tqdm import tqdm
 
 from vitviz.analysis.attention import FloatArray
 from vitviz.data.image_preprocessing import prepare
 from vitviz.growth import WEIGHT_LEVELS, unpack_rows
+from vitviz.loading import load
 from vitviz.models.abilities import Ability, abilities, as_vit
 from vitviz.models.loaded_model import LoadedModel
+from vitviz.models.whole_image import explain_fixed_shape, fit_model, fit_size
 from vitviz.probe.capture import as_array
 from vitviz.probe.layers import list_layers
 from vitviz.view import View, find_index, inspect_pixels, read_image
@@ -243,6 +245,56 @@ class Batch:
 
     def _prepare(self, sources: Sequence[ImageSource]) -> FloatArray:
         return np.stack([prepare(read_image(source), self.model.preparation).input for source in sources])
+
+
+@overload
+def inspect(  # type: ignore[overload-overlap]  # a string is a file, not a sequence
+    model: str | Path | nn.Module | LoadedModel, image: ImageSource, *, whole_image: bool = False
+) -> View: ...
+@overload
+def inspect(model: str | Path | nn.Module | LoadedModel, image: Sequence[ImageSource]) -> Batch: ...
+def inspect(
+    model: str | Path | nn.Module | LoadedModel,
+    image: ImageSource | Sequence[ImageSource],
+    *,
+    whole_image: bool = False,
+) -> View | Batch:
+    """Return the view of one image with one model, or the batch of several.
+
+    Args:
+        model: of `load`, or what `load` takes.
+        image: a file, a Pillow image, or an array (H, W) or (H, W, 3), uint8 or floats in [0, 1]; it is turned
+            upright, cropped and resized as the model's preparation says. A list of them, a folder or an array
+            (N, H, W, 3) is a batch, whose images are read when they are needed.
+        whole_image: True resizes the image in its own proportions to whole patches, and a ViT's positions to their
+            grid.
+
+    Raises:
+        ImageError: if the file is no image, or the file or a Pillow image is damaged.
+        OSError: if the file cannot be read.
+        TypeError: if the image is none of these, or as `load`.
+        ValueError: if the array is no image, if the model's shape of images is fixed, or as `load`.
+
+    Example:
+        >>> import numpy as np, vitviz
+        >>> view = vitviz.inspect("digits_vit", np.zeros((64, 64), np.uint8))
+        >>> len(view.prediction), round(sum(probability for _, probability in view.prediction), 4)
+        (10, 1.0)
+    """
+    if (sources := list_sources(image)) is not None:
+        if whole_image:
+            raise TypeError(
+                "whole_image is for one image: each of a batch would need a model of its own size"
+            )
+        return Batch(load(model), sources)
+    loaded, pixels = load(model), read_image(image)  # type: ignore[arg-type]
+    if whole_image:
+        if reason := explain_fixed_shape(loaded.config, loaded.preparation):
+            raise ValueError(f"whole_image does not fit {loaded.title}: {reason}")
+        size = fit_size(loaded.vit.config, (pixels.shape[0], pixels.shape[1]))
+        # A name or file is opened at that size, so that its own table of positions is resized once.
+        loaded = fit_model(load(model, img_size=size) if isinstance(model, str | Path) else loaded, size)
+    return inspect_pixels(loaded, pixels)
 
 
 def _write_npz(path: Path, parts: Iterator[NDArray[np.float32]], names: list[str]) -> None:

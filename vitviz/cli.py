@@ -67,6 +67,32 @@ def _build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="vitviz", description=vitviz.__doc__.partition("\n")[0])
     parser.add_argument("--version", action="version", version=f"vitviz {vitviz.__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    attention, distance, tokens = _add_image_commands(commands)
+    export = commands.add_parser("export", help="write a model as a folder for timm and transformers")
+    export.add_argument("out", type=Path, metavar="FOLDER")
+    export.set_defaults(run=_export)
+    site = commands.add_parser(
+        "site", help="write a static gallery of Start and the model pages, from a checkout"
+    )
+    site.add_argument("out", type=Path, metavar="FOLDER")
+    site.set_defaults(run=_write_site)
+    app = commands.add_parser("app", help="open the app on a model or a recorded run")
+    app.add_argument("recorded", type=Path, nargs="?", metavar="RUN", help="folder written by vitviz.record")
+    app.set_defaults(run=_open_app)
+    for command in (attention, distance, tokens, export, app):
+        command.add_argument(
+            "--model", default="digits_vit", help="name, file or folder; default: %(default)s"
+        )
+        _add_settings(command)
+    for command in (attention, distance):
+        command.add_argument("--json", action="store_true", help="print numbers as JSON")
+    for name, module in FORWARDED.items():
+        commands.add_parser(name, help=f"same as python -m vitviz.{module}", add_help=False)
+    return parser
+
+
+def _add_image_commands(commands: Any) -> list[argparse.ArgumentParser]:
+    """Add the subcommands that take an image or a folder of images."""
     attention = commands.add_parser("attention", help="draw every head's attention over images")
     attention.add_argument("images", type=Path, metavar="IMAGE", help="an image, or a folder of images")
     attention.add_argument(
@@ -94,27 +120,7 @@ def _build_parser() -> argparse.ArgumentParser:
         "--out", type=Path, default=Path("tokens.npz"), help=".npz or .parquet; default: %(default)s"
     )
     tokens.set_defaults(run=_write_tokens)
-    export = commands.add_parser("export", help="write a model as a folder for timm and transformers")
-    export.add_argument("out", type=Path, metavar="FOLDER")
-    export.set_defaults(run=_export)
-    site = commands.add_parser(
-        "site", help="write a static gallery of Start and the model pages, from a checkout"
-    )
-    site.add_argument("out", type=Path, metavar="FOLDER")
-    site.set_defaults(run=_write_site)
-    app = commands.add_parser("app", help="open the app on a model or a recorded run")
-    app.add_argument("recorded", type=Path, nargs="?", metavar="RUN", help="folder written by vitviz.record")
-    app.set_defaults(run=_open_app)
-    for command in (attention, distance, tokens, export, app):
-        command.add_argument(
-            "--model", default="digits_vit", help="name, file or folder; default: %(default)s"
-        )
-        _add_settings(command)
-    for command in (attention, distance):
-        command.add_argument("--json", action="store_true", help="print numbers as JSON")
-    for name, module in FORWARDED.items():
-        commands.add_parser(name, help=f"same as python -m vitviz.{module}", add_help=False)
-    return parser
+    return [attention, distance, tokens]
 
 
 def _add_settings(command: argparse.ArgumentParser) -> None:

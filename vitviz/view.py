@@ -2,11 +2,11 @@
 
 import operator
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,9 @@ from torch import Tensor, nn
 from vitviz.analysis.attention import FloatArray, Fusion, fuse_heads, map_of_token
 from vitviz.data.image_decoding import ImageError, convert_image, decode_image
 from vitviz.data.image_preprocessing import Prepared, prepare, seen_crop
-from vitviz.loading import load
 from vitviz.models.abilities import Ability, abilities
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.token_layout import TokenLayout, layout_of_layer
-from vitviz.models.whole_image import explain_fixed_shape, fit_model, fit_size
 from vitviz.pin import Pin
 from vitviz.plots.attention_images import attention_image, png, sheet
 from vitviz.plots.attention_message import explorer_layers_view
@@ -37,7 +35,6 @@ from vitviz.probe.explorer_layers import AttentionLayer, capture_layers, capture
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-    from vitviz.batch import Batch, ImageSource
     from vitviz.browser.notebook_output import Explorer
 
 Query = str | int | tuple[int, int] | None
@@ -368,58 +365,6 @@ class View:
             raise ValueError("layers must name at least one layer, received none")
         labels[0] += " (counted from 0)"
         return png(sheet(tiles, labels, min(12, len(tiles) if len(lines) > 12 else len(lines))))
-
-
-@overload
-def inspect(  # type: ignore[overload-overlap]  # a string is a file, not a sequence
-    model: str | Path | nn.Module | LoadedModel, image: "ImageSource", *, whole_image: bool = False
-) -> View: ...
-@overload
-def inspect(model: str | Path | nn.Module | LoadedModel, image: "Sequence[ImageSource]") -> "Batch": ...
-def inspect(
-    model: str | Path | nn.Module | LoadedModel,
-    image: "ImageSource | Sequence[ImageSource]",
-    *,
-    whole_image: bool = False,
-) -> "View | Batch":
-    """Return the view of one image with one model, or the batch of several.
-
-    Args:
-        model: of `load`, or what `load` takes.
-        image: a file, a Pillow image, or an array (H, W) or (H, W, 3), uint8 or floats in [0, 1]; it is turned
-            upright, cropped and resized as the model's preparation says. A list of them, a folder or an array
-            (N, H, W, 3) is a batch, whose images are read when they are needed.
-        whole_image: True resizes the image in its own proportions to whole patches, and a ViT's positions to their
-            grid.
-
-    Raises:
-        ImageError: if the file is no image, or the file or a Pillow image is damaged.
-        OSError: if the file cannot be read.
-        TypeError: if the image is none of these, or as `load`.
-        ValueError: if the array is no image, if the model's shape of images is fixed, or as `load`.
-
-    Example:
-        >>> import numpy as np, vitviz
-        >>> view = vitviz.inspect("digits_vit", np.zeros((64, 64), np.uint8))
-        >>> len(view.prediction), round(sum(probability for _, probability in view.prediction), 4)
-        (10, 1.0)
-    """
-    from vitviz.batch import Batch, list_sources
-
-    if (sources := list_sources(image)) is not None:
-        if whole_image:
-            raise TypeError(
-                "whole_image is for one image: each of a batch would need a model of its own size"
-            )
-        return Batch(load(model), sources)
-    loaded, pixels = load(model), read_image(image)  # type: ignore[arg-type]
-    if whole_image:
-        if reason := explain_fixed_shape(loaded.config, loaded.preparation):
-            raise ValueError(f"whole_image does not fit {loaded.title}: {reason}")
-        size = fit_size(loaded.vit.config, (pixels.shape[0], pixels.shape[1]))
-        # A name or file is opened at that size, so that its own table of positions is resized once.
-        loaded = fit_model(load(model, img_size=size) if isinstance(model, str | Path) else loaded, size)
-    return inspect_pixels(loaded, pixels)
 
 
 def inspect_pixels(model: LoadedModel, pixels: NDArray[np.uint8]) -> View:
