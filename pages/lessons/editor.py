@@ -1,4 +1,7 @@
-"""Edit the user's own lesson: add pages, name, write, order and remove its stops, and download it as a file."""
+"""Edit the user's own lesson: add pages, name, write, order and remove its stops, and download it as a file.
+
+The stops are thumbnails of a storyboard, which are dragged into their order.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,9 +11,11 @@ import streamlit as st
 from pages.classroom.membership import toast_errors
 from pages.controls import notices, session_keys, widgets
 from pages.frame import page, registry
-from pages.lessons import open_lesson
+from pages.lessons import lesson_cards, open_lesson
 from pages.questions import question_form
 from pages.stores import lessons, session
+from pages.views.event_values import read_events, read_index, read_index_pair
+from pages.views.register import register
 from vitviz.lessons import task_checks
 from vitviz.lessons.lesson import (
     MAX_ABOUT_LENGTH,
@@ -23,15 +28,19 @@ from vitviz.lessons.lesson import (
 )
 from vitviz.lessons.lesson_file import write_lesson
 from vitviz.lessons.task_checks import Check, PageOpen
+from vitviz.plots.blob import pack
 from vitviz.text import plain
 
 _TURN, _ERROR = "lessons._edited", "lessons._refused"
+BOARD, _STOP = "lessons.board", "lessons._stop"  # the storyboard and the number of its selected stop
 EMPTY = "Your lesson is empty. Open a page, set its controls, and press 'Add to my lesson' at the end of the page."
 UNCHANGED = "as in the file"
 NEW_LESSON_TITLE = "My lesson"
 NEW_STOP_WORDS = "What do you see here?"
 NEW_STOP_TASK = "Look at the figure, then continue."
 SLUG = "lessons"
+
+_storyboard = register(__file__, "storyboard")
 
 
 def reset_forms() -> None:
@@ -40,19 +49,34 @@ def reset_forms() -> None:
 
 
 def draw() -> None:
-    """Draw the form of the lesson's title, one form per stop, and the download."""
-    lesson = lessons.get_shelf(session.get_current()).own.get(lessons.MINE)
-    if lesson is None:
+    """Draw the storyboard of the lesson's stops, the forms of its title and of the selected stop, and the download."""
+    own_lessons = lessons.get_shelf(session.get_current()).own
+    if lessons.MINE not in own_lessons:
         st.markdown(f":gray[{EMPTY}]")
         return
+    _apply_board_events(len(own_lessons[lessons.MINE].stops))
+    lesson = own_lessons[lessons.MINE]
+    number = min(st.session_state.get(_STOP, 1), len(lesson.stops))
+    stops = [(stop.title, registry.BY_SLUG[stop.link.slug].title, stop.link.slug) for stop in lesson.stops]
+    message = pack({"stops": stops, "selected": number - 1})
+    _storyboard(message, key=BOARD, triggers=("pick", "move"))
     turn = st.session_state.setdefault(_TURN, 0)
     notices.draw_notice(_ERROR)
+    with st.container(border=True):
+        _draw_stop(lesson, number, lesson.stops[number - 1], f"lessons.edit.{turn}.{number}")
     _draw_title_form(lesson, turn)
-    for number, stop in enumerate(lesson.stops, start=1):
-        with st.expander(f"{number}. {plain(stop.title)} · {registry.BY_SLUG[stop.link.slug].title}"):
-            _draw_stop(lesson, number, stop, f"lessons.edit.{turn}.{number}")
-    open_lesson.draw_card(lessons.MINE, lesson)
+    lesson_cards.draw_cards({lessons.MINE: lesson})
     page.download("Download my lesson", lambda: write_lesson(lesson), "my_lesson.toml", "lessons.download")
+
+
+def _apply_board_events(count: int) -> None:
+    """Select the stop that was clicked on the storyboard, or move the one that was dragged; both count from 0."""
+    events = read_events(BOARD)
+    picked, moved = read_index(events.get("pick")), read_index_pair(events.get("move"))
+    if picked is not None and picked < count:
+        st.session_state[_STOP] = picked + 1
+    if moved is not None and max(moved) < count:
+        _move_stop(moved[0] + 1, moved[1] + 1)
 
 
 def _draw_title_form(lesson: Lesson, turn: int) -> None:
@@ -82,8 +106,8 @@ def _draw_stop(lesson: Lesson, number: int, stop: Stop, key: str) -> None:
     with st.container(horizontal=True):
         open_lesson.draw_link(lessons.MINE, lesson, number, "Open stop", "visibility")
         for label, icon, position in (
-            ("Move up", "arrow_upward", number - 1),
-            ("Move down", "arrow_downward", number + 1),
+            ("Move earlier", "arrow_back", number - 1),
+            ("Move later", "arrow_forward", number + 1),
         ):
             is_end = not 1 <= position <= len(lesson.stops)
             widgets.button(
@@ -150,6 +174,7 @@ def _move_stop(number: int, position: int) -> None:
         stops.insert(position - 1, stops.pop(number - 1))
         return replace(lesson, stops=tuple(stops))
 
+    st.session_state[_STOP] = position
     _change(edit)
 
 

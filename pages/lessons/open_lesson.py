@@ -1,10 +1,9 @@
-"""Draw lessons as cards, open lessons and stops by their links, and check whether the stop's task is done.
+"""Open lessons and stops by their links, and check whether the stop's task is done.
 
 A link with only `lesson=fifteen&stop=3` opens the stop's page with the stop's settings. With further parameters, as
 after a reload, it keeps the page as it is.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import streamlit as st
@@ -18,7 +17,7 @@ from pages.stores.lessons import Progress
 from vitviz.config import ModelConfig
 from vitviz.lessons.lesson import Lesson, Link, Stop
 from vitviz.lessons.task_checks import PageState
-from vitviz.text import parse_int, plain, plural
+from vitviz.text import parse_int
 
 LESSON_MISSING = "The lesson of this link is unavailable on this server."
 _KEYS = {"lesson", "stop", "class"}  # query parameters that belong to no page
@@ -182,36 +181,3 @@ def _get_grid(config: ModelConfig) -> tuple[int, int] | None:
         return None
     height, width = config.image_shape
     return height // patch, width // patch
-
-
-def draw_class_lessons(by_name: Mapping[str, Lesson | str]) -> None:
-    """Draw the lessons of the operator's folder, and the errors of its invalid files."""
-    if not by_name:
-        return
-    st.subheader("For this class", anchor=False)
-    for name, lesson in by_name.items():
-        if isinstance(lesson, Lesson):
-            draw_card(name, lesson)
-        else:
-            st.warning(f"{plain(name.removeprefix(lessons.CLASS))}.toml is invalid: {plain(lesson)}.")
-
-
-def draw_card(name: str, lesson: Lesson) -> None:
-    progress = lessons.get_shelf(session.get_current()).progress.get(name)
-    count = len(lesson.stops)
-    facts = [plural(count, "stop")]
-    if lesson.minutes:
-        facts.append(f"about {lesson.minutes} minutes")
-    with st.container(border=True, key=f"lesson-card-{name.replace('.', '-')}"):
-        st.markdown(f"**{plain(lesson.title)}**")
-        if lesson.about:
-            st.markdown(plain(lesson.about))
-        begun = progress is not None and bool(progress.done or progress.stop > 1)
-        if progress is not None and begun:
-            facts.append(f"{len(progress.done)} of {count} done")
-        st.caption(" · ".join(facts))
-        with st.container(horizontal=True):
-            if progress is not None and begun and progress.stop > 1:
-                number = progress.find_next(count)
-                draw_link(name, lesson, number, f"Resume at stop {number}", "resume")
-            draw_link(name, lesson, 1, "Start over" if begun else "Start", "play_arrow")

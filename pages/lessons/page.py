@@ -7,7 +7,7 @@ import streamlit as st
 from pages.classroom import class_question
 from pages.controls import notices
 from pages.frame import page, registry
-from pages.lessons import editor, open_lesson
+from pages.lessons import editor, lesson_cards
 from pages.selection import upload
 from pages.stores import lessons, session
 from pages.stores.lessons import StoredAnswer
@@ -64,7 +64,7 @@ def draw_upload() -> None:
     notices.draw_notice(_ERROR)
     opened = lessons.get_shelf(session.get_current()).own.get(lessons.OPENED)
     if opened is not None:
-        open_lesson.draw_card(lessons.OPENED, opened)
+        lesson_cards.draw_cards({lessons.OPENED: opened})
         st.button("Edit a copy", key="lessons.copy", icon=":material/edit:", on_click=_copy_to_editor)
 
 
@@ -86,10 +86,10 @@ def _open_file(file: upload.UploadedFile) -> None:
 
 
 page.header("lessons")
-for name, lesson in lessons.list_shipped(registry.BY_SLUG).items():
-    open_lesson.draw_card(name, lesson)
-open_lesson.draw_class_lessons(lessons.list_class_lessons(registry.BY_SLUG))
-draw_upload()
+lesson_cards.draw_cards(lessons.list_shipped(registry.BY_SLUG))
+lesson_cards.draw_class_lessons(lessons.list_class_lessons(registry.BY_SLUG))
 st.subheader("My lesson", anchor=False)
 editor.draw()
+with st.expander("Open a lesson from a file"):
+    draw_upload()
 draw_answers()

@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from pages.frame import registry
 from pages.stores import lessons
-from tests.browser.conftest import settle
+from tests.browser.conftest import lead, settle
 from tests.browser.test_attention import cell
 from vitviz.lessons.task_checks import (
     ControlSet,
@@ -179,3 +179,29 @@ def test_presenting_walks_by_arrow_keys_and_escape_leaves(visit: Visit) -> None:
     at_stop(page, 6)
     page.keyboard.press("Escape")
     expect(sidebar).to_be_visible()
+
+
+def test_the_storyboard_s_stops_are_dragged_and_moved_by_keys(visit: Visit) -> None:
+    page = visit("patches?model=preset:vit_digits&image=digits:0")
+    for slug in ("patches", "swin", "attention"):
+        if slug != "patches":
+            lead(page, slug)
+        page.get_by_role("button", name="Add to my lesson").click()
+        expect(page.get_by_text(re.compile("Added as stop"))).to_be_visible()
+    url = page.url.partition("/attention")[0]
+    page.goto(f"{url}/lessons?lesson=fifteen&stop=9")  # begins a lesson
+    expect(panel(page)).to_contain_text("Stop 9")
+    page.goto(f"{url}/lessons")
+    settle(page)
+    expect(page.get_by_role("link", name="Continue at stop 9")).to_be_visible()
+    board = page.locator("[data-component=storyboard]")
+    expect(board.locator("li")).to_have_text(["1. PatchesPatches", "2. SwinSwin", "3. AttentionAttention"])
+    board.locator("li").nth(2).drag_to(board.locator("li").nth(0))
+    expect(board.locator("li")).to_have_text(["1. AttentionAttention", "2. PatchesPatches", "3. SwinSwin"])
+    expect(page.get_by_label("Title").first).to_have_value("Attention")
+    board.locator("button").nth(0).focus()
+    page.keyboard.press("Alt+ArrowRight")
+    expect(board.locator("li").nth(1)).to_contain_text("Attention")
+    expect(board.locator("[aria-current]")).to_contain_text("2. Attention")
+    board.locator("button").nth(2).click()
+    expect(page.get_by_label("Title").first).to_have_value("Swin")

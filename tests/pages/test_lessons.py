@@ -405,7 +405,10 @@ def test_a_page_that_was_added_is_worded_and_kept(open_app: OpenApp) -> None:
     next(node for node in app.text_input if str(node.key).endswith(".1.title")).set_value("Where it *looks*")
     next(button for button in app.button if button.label == "Save stop").click().run()
     assert not app.exception and not app.warning
-    assert any("Where it \\*looks\\*" in node.label for node in app.expander)
+    (board,) = (
+        node.proto.bytes for node in app.get("bidi_component") if node.proto.id.endswith("lessons.board")
+    )
+    assert b"Where it *looks*" in board
     links = [node.proto.query_string for node in app.main.get("page_link") if node.proto.label == "Open stop"]
     assert len(links) == 1 and "lesson=mine" in links[0] and "pin=cls" in links[0]
 
