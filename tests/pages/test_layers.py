@@ -229,13 +229,13 @@ def test_the_block_between_the_models_waits_for_a_guess(open_app: OpenApp) -> No
     app = wait_for_measurements(open_app(PAGE, **DIGITS, layers__view="alike"))
     _, arrays = message(app, "layers.matrix")
     assert np.isnan(arrays["matrix"][:5, 5:]).all() and not np.isnan(arrays["matrix"][:5, :5]).any()
-    assert "Between the models, CKA reaches" not in read_captions(app) and not has_numbers_drawer(app)
+    assert "is most similar to" not in read_captions(app) and not has_numbers_drawer(app)
     _, arrays = message(choose_option(app, "alike", "0"), "layers.matrix")
     across = arrays["matrix"][4, 5:]
     assert ("is correct" in read_verdict(app)) == (int(across.argmax()) == 0)
     assert (
         f"{across.max():.2f}" in read_verdict(app)
-        and "Between the models, CKA reaches" in read_captions(app)
+        and "is most similar to" in read_captions(app)
         and has_numbers_drawer(app)
     )
     app.main.selectbox(key="layers.other").set_value("preset:swin_digits").run()

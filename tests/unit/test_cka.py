@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from vitviz.analysis.cka import cka, gram
+from vitviz.analysis.cka import cka, compare_layers, gram
 
 Float = NDArray[np.float64]
 
@@ -79,3 +79,26 @@ def test_unrelated_features_read_too_high_only_in_the_plain_form() -> None:
 def test_a_layer_that_says_the_same_of_all_is_like_none() -> None:
     flat = np.ones((6, 3))
     assert one_of(flat, features(6, 2, 0)) == 0
+
+
+def test_layers_are_compared_over_images() -> None:
+    x, other, noise = np.random.default_rng(0).normal(size=(3, 100, 8))
+    turned, noisy = x @ np.linalg.qr(features(8, 8, 1))[0], x + noise
+    verdicts = compare_layers(gram(x), [*map(gram, (other, turned, noisy))], debiased=True)
+    assert [verdict.outcome for verdict in verdicts] == ["lower", "no difference shown", "lower"]
+    alone = cka([gram(x)], [gram(noisy)], debiased=True)[0, 0]
+    assert verdicts[2].estimate == pytest.approx(100 * (alone - 1)) and verdicts[0].images == 100
+    few = compare_layers(gram(x[:5]), [gram(x[:5]), gram(x[:5])], debiased=True)
+    assert [verdict.outcome for verdict in few] == [None, None] and few[0].reason
+
+
+def test_the_jackknife_s_variance_is_that_of_repeated_draws() -> None:
+    mixing = features(8, 8, 0)
+    estimates, variances = [], []
+    for seed in range(1, 81):
+        x = np.random.default_rng(seed).normal(size=(40, 8))
+        sides = [gram(x), gram(x + 0.3 * features(40, 8, seed + 1000)), gram(x @ mixing)]
+        second = compare_layers(sides[0], sides[1:], debiased=True)[1]
+        estimates.append(second.estimate)
+        variances.append(second.variances[1])
+    assert np.sqrt(np.mean(variances)) == pytest.approx(np.std(estimates), rel=0.3)

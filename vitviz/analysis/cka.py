@@ -6,9 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vitviz.analysis.verdict import LEAST_IMAGES, Verdict, compare_family, judge_difference
+
 FloatArray = NDArray[np.floating[Any]]
 Gram = NDArray[np.float64]
 FEWEST = 4  # images: the debiased estimate divides by n - 3
+GROUPS = 10  # of images, of which the jackknife leaves out one at a time
 
 
 def gram(features: FloatArray) -> Gram:
@@ -64,6 +67,27 @@ def cka(first: Sequence[Gram], second: Sequence[Gram], *, debiased: bool = False
     form = centre_gram_unbiased if debiased else centre_gram
     rows, columns = (_directions([form(kernel) for kernel in side]) for side in (first, second))
     return np.asarray(rows @ columns.T)
+
+
+def compare_layers(kernel: Gram, others: Sequence[Gram], *, debiased: bool = False) -> list[Verdict]:
+    """Return the verdicts on how much less similar each of the other layers is to one than the most similar, in 0.01.
+
+    The variance over images is the jackknife's, over `GROUPS` groups of them; the comparisons are one family.
+    """
+    whole, images = cka([kernel], others, debiased=debiased)[0], len(kernel)
+    best, left_out = int(whole.argmax()), []
+    for group in range(GROUPS if images >= LEAST_IMAGES else 0):
+        kept = np.flatnonzero(np.arange(images) % GROUPS != group)
+        first, *rest = (matrix[np.ix_(kept, kept)] for matrix in (kernel, *others))
+        left_out.append(cka([first], rest, debiased=debiased)[0])
+    gaps = 100 * np.array([row - row[best] for row in left_out] or [np.zeros(len(whole))])
+    variances = (GROUPS - 1) * gaps.var(axis=0)
+    return compare_family(
+        [
+            judge_difference(100 * float(value - whole[best]), float(variance), images)
+            for value, variance in zip(whole, variances, strict=True)
+        ]
+    )
 
 
 def _directions(kernels: Sequence[Gram]) -> NDArray[np.float64]:

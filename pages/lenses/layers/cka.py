@@ -13,9 +13,10 @@ from pages.lenses.layers import dataset_task, layer_controls
 from pages.selection.subject import Subject
 from pages.views.register import register
 from vitviz.analysis import cka as analysis
+from vitviz.analysis.verdict import Verdict
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots import layers as plots
-from vitviz.text import signed
+from vitviz.text import join_words, signed
 
 _view = register(__file__, "matrix_of_layers")
 MOST, USUAL = 512, 256
@@ -35,12 +36,13 @@ def draw(current: Subject) -> None:
     all_grams = [*grams[0], *grams[1]]
     matrix = analysis.cka(all_grams, all_grams, debiased=form == "debiased")
     stage = st.container()  # the picture stands above its question
-    revealed = _ask_closest_layer(pair, matrix[:count, count:])
+    verdicts = analysis.compare_layers(grams[0][-1], grams[1], debiased=form == "debiased")
+    revealed = _ask_closest_layer(pair, matrix[:count, count:], verdicts)
     with stage:
         titles = [(model.title, tuple(layer.title for layer in model.layers)) for model in pair]
         _view(plots.matrix_view(matrix, titles, between=revealed), key="layers.matrix")
     conditions = f"{subset.title}: {COMPARED[compared]}, {FORMS[form]} CKA"
-    page.caption(f"{describe_cka(pair, matrix, revealed)} Over {conditions}.")
+    page.caption(f"{describe_cka(pair, matrix, verdicts if revealed else None)} Over {conditions}.")
     page.findings("layers.alike")
     page.drawers(
         "layers.alike",
@@ -86,8 +88,10 @@ def compute_grams(
     return grams
 
 
-def describe_cka(pair: Sequence[Subject], matrix: NDArray[np.float64], revealed: bool) -> str:
-    """Return a caption on the similarity within each model and, once revealed, between the two."""
+def describe_cka(
+    pair: Sequence[Subject], matrix: NDArray[np.float64], verdicts: Sequence[Verdict] | None
+) -> str:
+    """Return a caption on the similarity within each model and, with verdicts, on the last layer's between the two."""
     count = len(pair[0].layers)
     within = (matrix[:count, :count], matrix[count:, count:])
     parts = [
@@ -96,14 +100,22 @@ def describe_cka(pair: Sequence[Subject], matrix: NDArray[np.float64], revealed:
         for model, block in zip(pair, within, strict=True)
     ]
     between = "Predict to see the similarity between the models."
-    if revealed:
-        across = matrix[:count, count:]
-        row, col = np.unravel_index(int(across.argmax()), across.shape)
+    if verdicts is not None:
+        across = matrix[count - 1, count:]
+        best, layers = int(across.argmax()), pair[1].layers
+        level = [layers[place].said for place in find_level(verdicts) if place != best]
+        reason = next((verdict.reason for verdict in verdicts if verdict.reason), "")
+        tied = f"; no difference from {join_words(level)} is shown" if level else "; every other one is lower"
         between = (
-            f"Between the models, CKA reaches {signed(float(across.max()))}, in {pair[0].layers[row].said} and"
-            f" {pair[1].layers[col].said}; of their last layers it is {signed(float(across[-1, -1]))}."
+            f"The last layer of {pair[0].safe_title} is most similar to {layers[best].said} of"
+            f" {pair[1].safe_title}, {signed(float(across[best]))}{f' ({reason} for a verdict)' if reason else tied}."
         )
     return f"Mean CKA between two layers: {'; '.join(parts)}. {between}"
+
+
+def find_level(verdicts: Sequence[Verdict]) -> list[int]:
+    """Return the layers that are not shown to be less similar than the most similar one."""
+    return [place for place, verdict in enumerate(verdicts) if verdict.outcome != "lower"]
 
 
 def _mean_similarity(matrix: NDArray[np.float64]) -> float:
@@ -112,7 +124,9 @@ def _mean_similarity(matrix: NDArray[np.float64]) -> float:
     return float(pairs.mean()) if pairs.size else 1.0
 
 
-def _ask_closest_layer(pair: Sequence[Subject], across: NDArray[np.float64]) -> bool:
+def _ask_closest_layer(
+    pair: Sequence[Subject], across: NDArray[np.float64], verdicts: Sequence[Verdict]
+) -> bool:
     """Ask which layer of the other model is most similar to the last one; return True if it may be shown."""
     layers = pair[1].layers
     layer_options = layer_controls.LayerOptions(layers)
@@ -121,7 +135,7 @@ def _ask_closest_layer(pair: Sequence[Subject], across: NDArray[np.float64]) -> 
         f"{layer.title} {signed(cka)}" for layer, cka in zip(layers, across[-1].tolist(), strict=True)
     )
     answer = layer_options.find_option(
-        [int(across[-1].argmax())], f"CKA of the last layer with each: {similarities}."
+        [int(across[-1].argmax()), *find_level(verdicts)], f"CKA of the last layer with each: {similarities}."
     )
     prompt = f"Which layer of {pair[1].title} is most similar to the last layer of {pair[0].title}?"
     return layer_controls.ask_before_reveal("layers.alike_guess", prompt, layer_options.options, answer)
