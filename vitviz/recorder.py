@@ -131,7 +131,8 @@ class Recorder:
 
         Args:
             step: number of the update; a count that begins again, as in a new epoch, is continued.
-            loss, accuracy: numbers or tensors of one value; accuracy in [0, 1].
+            loss: a number or a tensor of one value.
+            accuracy: as `loss`, in [0, 1].
         """
         if self._is_off:
             return
