@@ -14,6 +14,7 @@ from tqdm import tqdm
 
 from vitviz.experiments import (
     bugs,
+    changed_models,
     conv_attention,
     data_size,
     data_size_training,
@@ -47,6 +48,11 @@ EXPERIMENTS |= {
     f"teaching_{dataset}": partial(distillation.experiment, dataset) for dataset in distillation.SIZES
 }
 EXPERIMENTS[faces.NAME] = faces.experiment
+EXPERIMENTS |= {
+    "weight_bits": changed_models.weight_bits,
+    "swin_sizes": changed_models.swin_sizes,
+    "exchanged_tokens": changed_models.exchanged_tokens,
+}
 EXPERIMENTS[gradients.NAME] = gradients.experiment
 EXPERIMENTS[image_sets.NAME] = image_sets.experiment
 EXPERIMENTS["one_knob_digits"] = partial(one_change.one_knob, "digits")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from vitviz.analysis.data_size import Curve, add_equal_time_accuracy, create_curve, select_one_machine
 from vitviz.analysis.distillation import ANSWERS
-from vitviz.analysis.verdict import Verdict, compare, measure_interval
+from vitviz.analysis.verdict import Verdict, compare, compare_values, measure_interval
 from vitviz.experiments.result_file import TEST_IMAGES, Result, ResultError, Row, read_result, unpack_correct
 from vitviz.text import plural
 
@@ -32,6 +32,7 @@ class Numbers:
         images: on which every number was measured.
         chance: accuracy of guessing; None where there is none.
         extra: further words for placeholders, by name.
+        as_trained: True if all series are the same trained models, changed: differences are over images alone.
     """
 
     titles: Mapping[str, str]
@@ -43,6 +44,7 @@ class Numbers:
     images: int = 0
     chance: float | None = 0.1
     extra: Mapping[str, Any] = field(default_factory=dict)
+    as_trained: bool = False
 
     @property
     def places(self) -> list[Any]:
@@ -90,6 +92,8 @@ class Numbers:
     @property
     def sample(self) -> str:
         """'3 seeds, 10,000 images'; '' for cited numbers."""
+        if self.as_trained:
+            return plural(self.images, "image")
         seeds = (
             plural(len(self.list_seeds(next(iter(self.titles)), self.places[0])), "seed")
             if self.titles
@@ -101,6 +105,8 @@ class Numbers:
         """Return the verdict on the difference of two series at one place."""
         values = self.values[first][place], self.values[second][place]
         right = self.get_right(first, place), self.get_right(second, place)
+        if self.as_trained:
+            return compare_values(100.0 * right[0][0], 100.0 * right[1][0])
         return compare(*values, images=self.images, right=right if all(right) else None, chance=self.chance)
 
 
