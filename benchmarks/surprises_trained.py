@@ -1,4 +1,4 @@
-"""Train the ViTs of rows 7 and 7a of docs/surprises.md and print, for each step, their sinks, norms and distances.
+"""Train the ViTs of rows 7, 7a and 8f of docs/surprises.md and store, for each step, sinks, norms and distances.
 
     VITVIZ_DATA=DIR python benchmarks/surprises_trained.py OUT [--epochs 3 --images 20000 --seeds 0 1 2 --variants …]
 
@@ -29,6 +29,7 @@ from vitviz.analysis.filters import principal_components  # noqa: E402
 from vitviz.analysis.sinks import TIMES, TokenNorms  # noqa: E402
 from vitviz.config import ViTConfig  # noqa: E402
 from vitviz.data.datasets import load_dataset  # noqa: E402
+from vitviz.experiments.changed_models import BITS, round_weights  # noqa: E402
 from vitviz.models.vit import VisionTransformer  # noqa: E402
 
 CONTROL = ViTConfig(image_size=32, patch_size=4, embed_dim=64, depth=6, num_heads=4)
@@ -127,11 +128,20 @@ def train(name: str, seed: int, epochs: float, count: int) -> dict[str, Any]:
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         schedule.step()
+    trained = {name: tensor.clone() for name, tensor in model.eval().state_dict().items()}
+    accuracy = {}
     with torch.no_grad():
-        guesses = torch.cat([model.eval()(part).argmax(1) for part in test.split(500)])
-    right_ = (guesses.numpy() == dataset.labels_of("test")).mean()
+        for bits in BITS:
+            model.load_state_dict(trained)
+            if bits < BITS[0]:
+                for module in model.modules():
+                    if isinstance(module, nn.Linear | nn.Conv2d):
+                        module.weight.copy_(round_weights(module.weight, bits))
+            predicted = torch.cat([model(part).argmax(1) for part in test.split(500)])
+            accuracy[bits] = float((predicted.numpy() == dataset.labels_of("test")).mean())
     return {
-        "accuracy": float(right_),
+        "accuracy": accuracy[BITS[0]],
+        "accuracy_at_bits": accuracy,
         "steps": steps,
         "core_s": round(time.process_time() - began, 1),
         "curve": curve,

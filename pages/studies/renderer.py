@@ -32,6 +32,7 @@ from vitviz.text import percent, plain, plural, split_sentence
 
 CARDS = 3  # in a row of the gallery
 BARS = "Bars: 95 % intervals of the means, over seeds and images."
+IMAGE_BARS = "Bars: 95 % intervals over the images."
 BANDS = "Lines through the dots: 95 % intervals of the means, over seeds and images; bands: over seeds alone."
 GAIN_BARS = "Bars: 95 % intervals of the differences, each alone; none for one seed."
 SHARES = dict.fromkeys(
@@ -79,6 +80,7 @@ def build(study: Study, values: Values, mode: Mode = "light") -> Built:
     caption, notes, conditions = (captions.fill(sentence, numbers, words, family) for sentence in sentences)
     if view.chart is not None and numbers is not None and numbers.sample:
         bars = {"race": BANDS, "gains": GAIN_BARS}.get(view.chart["kind"], BARS)
+        bars = IMAGE_BARS if numbers.as_trained else bars
         notes = " ".join(filter(None, (notes, bars)))
     texts = {"caption": caption, "notes": notes, "conditions": conditions}
     return Built(view, numbers, picture, prediction, **texts)

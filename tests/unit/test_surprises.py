@@ -16,6 +16,7 @@ from pages.views.register import View
 from vitviz.analysis.filters import principal_components
 from vitviz.checkpoint_header import read_header
 from vitviz.checkpoints import load_checkpoint
+from vitviz.experiments.result_file import read_result, unpack_correct
 from vitviz.plots.blob import pack
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,10 +24,38 @@ PAGE = (ROOT / "docs" / "surprises.md").read_text("utf-8")
 STATED: dict[str, list[float]] = json.loads((ROOT / "docs" / "surprises.json").read_text())
 SENTENCES = {
     "lenses/attention/faithfulness.md": (("4 cifar10_vit",), 3),
-    "lenses/attention/ablation.md": (("8 layer 2", "8 layer 6"), 1),
-    "lenses/swin/relative_position_bias.md": (("6 kept", "6 grown"), 1),
-    "which_model/guide.md": (tuple(f"8a all matrices, {bits} bits" for bits in (8, 4, 2)), 1),
+    "lenses/attention/ablation.md": (("exchanged_tokens 2", "exchanged_tokens 6"), 1),
+    "lenses/positions/resize.md": (("3 224 px",), 3),
+    "lenses/swin/relative_position_bias.md": (("swin_sizes kept", "swin_sizes grown"), 1),
+    "which_model/guide.md": (tuple(f"weight_bits {bits}" for bits in (8, 4, 2)), 1),
 }
+
+
+LOSSES: dict[
+    str, tuple[dict[str, Any], dict[str, Any]]
+] = {  # the rows before and after a change, by result and change
+    **{
+        f"exchanged_tokens {layer}": ({"layer": layer, "tokens": "none"}, {"layer": layer, "tokens": "cls"})
+        for layer in (2, 6)
+    },
+    **{
+        f"swin_sizes {way}": ({"windows": way, "size": 32}, {"windows": way, "size": 48})
+        for way in ("kept", "grown")
+    },
+    **{
+        f"weight_bits {bits}": ({"model": "ViT", "bits": 32}, {"model": "ViT", "bits": bits})
+        for bits in (8, 4, 2)
+    },
+}
+
+
+def read_loss(name: str) -> tuple[float, float, float]:
+    """Return the points of accuracy that a change costs, with the ends of their paired 95 % interval."""
+    stored = read_result(name.split()[0])
+    before, after = (unpack_correct(stored.where(**rows)[0]["right"]) for rows in LOSSES[name])
+    lost = 100 * (before.astype(float) - after)
+    half = 1.96 * lost.std(ddof=1) / np.sqrt(len(lost))
+    return float(lost.mean()), float(lost.mean() - half), float(lost.mean() + half)
 
 
 def round_half_up(value: float, digits: int) -> str:
@@ -54,7 +83,10 @@ def test_sentences_state_what_was_measured(file: str) -> None:
     rows, digits = SENTENCES[file]
     text = " ".join((ROOT / "pages" / file).read_text("utf-8").split())
     for row in rows:
-        mean, low, high = (round_half_up(value, digits).replace("-", "−") for value in STATED[row])
+        mean, low, high = (
+            round_half_up(round(value, 6), digits).replace("-", "−")
+            for value in (read_loss(row) if row in LOSSES else STATED[row])
+        )
         interval = rf"{re.escape(low)} to {re.escape(high)}[;)]"
         assert re.search(rf"\b{re.escape(mean)}\b[^()]*\((95 % interval )?{interval}", text), row
 

@@ -124,11 +124,14 @@ class Chart:
         marker = {"size": 10, "color": color, "symbol": symbol, "opacity": 0.75}
         bar = {"mode": "lines", "line": {"color": ink, "width": 3}, "hoverinfo": "skip", "showlegend": False}
         named = {"mode": "markers", "marker": marker, "hovertemplate": hover, **dots}
-        for x, y, trace in (
+        lines = [
             ([*values], [row] * len(values), named),
             ([mean] * 2, [row - half, row + half], bar),
             ([*ends], [row] * 2, {**bar, "line": {"color": ink, "width": 1.5}}),
-        ):
+        ]
+        if len(values) == 1:  # whose bar would cover it
+            del lines[1]
+        for x, y, trace in lines:
             self.add("scatter", x=x, y=y, orientation="h", **trace)
 
     def with_legend(self, height: int, **axes: Any) -> "Chart":

@@ -118,7 +118,8 @@ def draw_shares(numbers: Numbers, options: Options, mode: Mode) -> Chart:
         title: [numbers.get_interval(name, place) for place in numbers.values[name]]
         for name, title in numbers.titles.items()
     }
-    return robustness.faces_figure(options["places"], shares, ends, options["families"], mode)
+    axis = options.get("axis", "test accuracy")
+    return robustness.rows_figure(options["places"], shares, ends, options["families"], axis, mode)
 
 
 def draw_race(numbers: Numbers, options: Options, mode: Mode) -> Race:
