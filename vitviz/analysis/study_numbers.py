@@ -106,7 +106,7 @@ class Numbers:
         values = self.values[first][place], self.values[second][place]
         right = self.get_right(first, place), self.get_right(second, place)
         if self.as_trained:
-            return compare_values(100.0 * right[0][0], 100.0 * right[1][0])
+            return compare_values(*(100 * side[0].astype(np.float64) for side in right))
         return compare(*values, images=self.images, right=right if all(right) else None, chance=self.chance)
 
 

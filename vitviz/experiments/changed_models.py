@@ -82,7 +82,7 @@ def _measure(classify: Change, images: int, cell: Cell, folder: Path) -> dict[st
 
 def compute_logits(model: nn.Module, inputs: Tensor) -> Tensor:
     """Return the class scores of all images."""
-    return torch.cat([model(batch) for batch in inputs.split(BATCH)])
+    return torch.cat([model(batch) for batch in torch.split(inputs, BATCH)])
 
 
 def _prepare(loaded: LoadedModel, images: NDArray[np.uint8]) -> Tensor:
@@ -93,7 +93,8 @@ def round_weights(weight: Tensor, bits: int) -> Tensor:
     """Return weights rounded to `bits` bits with one symmetric scale per output row."""
     largest = 2 ** (bits - 1) - 1
     scale = weight.flatten(1).abs().amax(dim=1).clamp_min(1e-12).view(-1, *[1] * (weight.dim() - 1)) / largest
-    return (weight / scale).round() * scale
+    rounded: Tensor = (weight / scale).round() * scale
+    return rounded
 
 
 def _classify_rounded(loaded: LoadedModel, cell: Cell, images: NDArray[np.uint8]) -> Tensor:
@@ -128,12 +129,12 @@ def _classify_larger(loaded: LoadedModel, cell: Cell, images: NDArray[np.uint8])
 
 
 def _classify_exchanged(loaded: LoadedModel, cell: Cell, images: NDArray[np.uint8]) -> Tensor:
-    batches = _prepare(loaded, images).split(BATCH)
+    batches = torch.split(_prepare(loaded, images), BATCH)
     if cell["tokens"] == "none":
         return torch.cat([loaded.model(x) for x in batches])
     name = f"blocks.{cell['layer'] - 2}" if cell["layer"] > 1 else "embedded"
     others = torch.cat([loaded.model(x, record=(name,))[1][name] for x in batches]).roll(1, dims=0)
     is_cls = torch.arange(others.shape[1])[:, None] == 0
     where = is_cls if cell["tokens"] == "cls" else ~is_cls
-    pairs = zip(batches, others.split(BATCH), strict=True)
+    pairs = zip(batches, torch.split(others, BATCH), strict=True)
     return torch.cat([loaded.model(x, replaced={name: Replacement(other, where)}) for x, other in pairs])
