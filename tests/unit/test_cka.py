@@ -92,13 +92,12 @@ def test_layers_are_compared_over_images() -> None:
     assert [verdict.outcome for verdict in few] == [None, None] and few[0].reason
 
 
-def test_the_jackknife_s_variance_is_that_of_repeated_draws() -> None:
-    mixing = features(8, 8, 0)
+def test_the_jackknife_is_as_wide_as_repeated_draws() -> None:
     estimates, variances = [], []
-    for seed in range(1, 81):
-        x = np.random.default_rng(seed).normal(size=(40, 8))
-        sides = [gram(x), gram(x + 0.3 * features(40, 8, seed + 1000)), gram(x @ mixing)]
-        second = compare_layers(sides[0], sides[1:], debiased=True)[1]
+    for seed in range(80):
+        x, noise = np.random.default_rng(seed).normal(size=(2, 50, 8))
+        mixing = np.diag([1.0, 1, 1, 1, 2, 2, 2, 3])
+        second = compare_layers(gram(x), [gram(x + 0.3 * noise), gram(x @ mixing)], debiased=True)[1]
         estimates.append(second.estimate)
         variances.append(second.variances[1])
-    assert np.sqrt(np.mean(variances)) == pytest.approx(np.std(estimates), rel=0.3)
+    assert 1 < np.sqrt(np.mean(variances)) / np.std(estimates) < 1.3, "a little cautious, never too narrow"
