@@ -14,7 +14,7 @@ from streamlit.runtime.scriptrunner import StopException
 from pages.classroom import class_question, follow_mode
 from pages.controls import notices, query_params, session_keys
 from pages.frame import glossary_terms, registry
-from pages.lessons import open_lesson
+from pages.lessons import open_lesson, stop_finding
 from pages.lessons.open_lesson import OpenStop
 from pages.questions import prediction
 from pages.selection import image_picker, selection, sidebar
@@ -124,7 +124,9 @@ def _draw_task(opened: OpenStop) -> None:
     task = plain(opened.stop.task)
     with st.container(key="lesson_task"):
         if opened.done:
-            st.markdown(f":green[:material/check_circle:] **Done.** :gray[{task}]")
+            finding = plain(stop_finding.write_finding(opened))
+            done = f"**This shows:** {finding}" if finding else f"**Done:** :gray[{task}]"
+            st.markdown(f":green[:material/check_circle:] {done}")
         else:
             st.markdown(f":material/radio_button_unchecked: {task}")
 

@@ -105,7 +105,7 @@ def walk(page: Page, lesson: Lesson, look: Callable[[Page, str], None] = lambda 
         check_stop(page, lesson, number)
         look(page, f"{number:02d}-before")
         if do(page, stop):
-            expect(panel(page)).to_contain_text("Done.")
+            expect(panel(page)).to_contain_text("This shows:")
             look(page, f"{number:02d}-after")
         if number < len(lesson.stops):
             way = page.locator(".st-key-lesson_next a")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -14,11 +15,13 @@ from streamlit.testing.v1 import AppTest
 
 from pages.controls import session_keys
 from pages.frame import glossary_terms, page, registry
+from pages.lessons.stop_finding import describe_answer
+from pages.selection.subject import load_subject
 from pages.stores import catalogue, lessons, shared_cache
 from tests.messages import message
 from tests.pages.conftest import ROOT, Files, OpenApp, made
 from tests.rows import rows
-from vitviz.lessons.lesson import Lesson, Stop
+from vitviz.lessons.lesson import PLACEHOLDER, Lesson, Stop
 from vitviz.lessons.lesson_file import read_lesson, write_lesson
 from vitviz.lessons.task_checks import (
     ControlSet,
@@ -70,7 +73,7 @@ def in_sight(app: AppTest) -> str:
 
 
 def done(app: AppTest) -> bool:
-    return "**Done.**" in texts(app)
+    return "**This shows:**" in texts(app)
 
 
 def opened(open_app: OpenApp, name: str, number: int) -> tuple[AppTest, Stop]:
@@ -252,6 +255,42 @@ def test_the_first_lessons_digit_hangs_on_few_patches() -> None:
     assert before.argmax() == 8 and after[8] < 0.1
     drawn = predict_ablated(model, load(by_name["Your own digit"]), (), (), blanked=False)
     assert drawn.argmax() == 8 and drawn[8] > 0.7
+
+
+CLAIMS = (  # the lesson, the stop, what its sentence claims of the number before training, the number and the words
+    (FIRST, 3, lambda before, now, words: abs(float(before)) < 0.1 < float(now)),
+    (FIRST, 5, lambda before, now, words: now == "it changes"),
+    (FIRST, 10, lambda before, now, words: "becomes more probable" in words),
+    ("lecture", 6, lambda before, now, words: 2 * float(before[:-2]) < float(now[:-2])),
+    ("positions", 1, lambda before, now, words: now == "it stays the same"),
+    ("positions", 2, lambda before, now, words: now == "it changes"),
+    ("positions", 7, lambda before, now, words: abs(float(before)) < 0.1 < float(now)),
+    ("explanation", 2, lambda before, now, words: "in head 1" in words),
+    ("explanation", 5, lambda before, now, words: before != now),
+    ("explanation", 6, lambda before, now, words: "becomes more probable" not in words),
+    ("explanation", 7, lambda before, now, words: "becomes more probable" not in words),
+)
+
+
+@pytest.mark.parametrize(("name", "number", "holds"), CLAIMS)
+def test_what_a_stop_shows_is_true_of_its_numbers(
+    name: str, number: int, holds: Callable[[str, str, str], bool]
+) -> None:
+    stop = SHIPPED[name].stops[number - 1]
+    measure, link = stop.shown_measure, stop.link.values
+    assert measure is not None
+    choice = next(choice for choice in catalogue.list_checkpoints() if choice.key == link["model"])
+    answers = [
+        describe_answer(measure, load_subject(choice, step, link["image"], (0.5, 0.5)))
+        for step in (0, choice.last_step)
+    ]
+    assert holds(answers[0][0], *answers[1])
+
+
+def test_every_stop_shows_a_measured_number() -> None:
+    for name, lesson in SHIPPED.items():
+        for number, stop in enumerate(lesson.stops, 1):
+            assert PLACEHOLDER.search(stop.shows), f"{name}, stop {number}"
 
 
 @pytest.mark.parametrize(("name", "number"), [(FIRST, 8), ("lecture", 1)])  # two pages, two models

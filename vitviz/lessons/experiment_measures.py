@@ -7,6 +7,7 @@ from statistics import mean
 from typing import Annotated
 
 from vitviz.analysis.data_size import find_curve_leaders, find_leads, group_curves
+from vitviz.analysis.image_changes import ROBUSTNESS, UNCHANGED
 from vitviz.analysis.norms import find_smallest, format_share, select_norms
 from vitviz.analysis.one_change import Variant, compare_variants, create_variant
 from vitviz.analysis.transfer import describe_lead, group_method_curves
@@ -251,3 +252,23 @@ class TransferLeader(StoredMeasure):
         lead = by_size[0 if self.fewest else -1]
         leaders = find_curve_leaders(curves, lead.pictures)
         return answer_leaders([*plan.methods], leaders, describe_lead(lead))
+
+
+@dataclass(frozen=True)
+class ChangedImageAccuracy(StoredMeasure):
+    """The stored accuracy of a model on test images that were changed, such as rotated by 90°."""
+
+    model: str
+    change: str
+    at: float
+
+    def find_answer(self) -> MeasuredAnswer | None:
+        stored = read_result_if_any(ROBUSTNESS)
+        rows = [] if stored is None else stored.where(model=self.model, change=self.change, value=self.at)
+        plain = [] if stored is None else stored.where(model=self.model, change=UNCHANGED)
+        if not rows or not plain:
+            return None
+        changed, unchanged = float(rows[0]["right"]), float(plain[0]["right"])
+        return MeasuredAnswer(
+            changed, f"Accuracy: {percent(unchanged)} unchanged, {percent(changed)} changed."
+        )

@@ -12,6 +12,7 @@ MAX_TITLE_LENGTH = 80
 MAX_ABOUT_LENGTH = 200
 MAX_TASK_LENGTH = 160
 MAX_PROMPT_LENGTH = 200
+MAX_SHOWS_LENGTH = 240
 MAX_WORDS_LENGTH = 480  # characters
 MAX_WORDS = 60
 MAX_STOPS = 60
@@ -21,6 +22,7 @@ MAX_LINK_VALUE_LENGTH = 1000  # a drawing has up to 968
 MAX_LINK_LENGTH = 1200
 _SLUG = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _KEY = re.compile(r"[a-z][a-z0-9_]{0,39}(\.[a-z_][a-z0-9_]{0,39})?")
+PLACEHOLDER = re.compile(r"\{(answer|before|words)\}")  # in what a stop shows
 _RESERVED_KEYS = ("lesson", "stop")  # written by the open lesson
 
 
@@ -98,9 +100,12 @@ class Stop:
     """One stop of a lesson.
 
     words: the text, at most `MAX_WORDS` words. task: what the user does. check: decides whether the task is done.
+    shows: what the done task shows; '{answer}' is the measured answer, '{before}' that before training and '{words}'
+        its sentence. evidence: the measure of these numbers; by default the question's.
 
     Raises:
-        ValueError: if a text is empty or too long, or the check needs a question and there is none.
+        ValueError: if a text is empty or too long, the check needs a question and there is none, or numbers are shown
+            that nothing measures.
     """
 
     title: str
@@ -109,6 +114,8 @@ class Stop:
     task: str
     check: Check
     question: Question | None = None
+    shows: str = ""
+    evidence: Measure | None = None
 
     def __post_init__(self) -> None:
         _check_line("title", self.title, MAX_TITLE_LENGTH)
@@ -118,6 +125,17 @@ class Stop:
             raise ValueError(f"expected at most {MAX_WORDS} words, received {count}")
         if isinstance(self.check, PredictionMade) and self.question is None:
             raise ValueError("expected a question for the check guess_made, received none")
+        if self.shows:
+            _check_line("shows", self.shows, MAX_SHOWS_LENGTH)
+        if PLACEHOLDER.search(self.shows) and self.shown_measure is None:
+            raise ValueError("expected evidence or a question for the numbers of shows, received none")
+
+    @property
+    def shown_measure(self) -> Measure | None:
+        """The measure of the numbers in `shows`."""
+        if self.evidence is not None or self.question is None:
+            return self.evidence
+        return self.question.measure
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from vitviz.lessons import measures, task_checks
 from vitviz.lessons.lesson import Lesson, Link, Question, Stop
+from vitviz.lessons.question_kinds import Measure
 from vitviz.lessons.typed_tables import LessonError, list_names
 from vitviz.text import cut
 from vitviz.upload_limits import LESSON_BYTES
@@ -30,9 +31,13 @@ _TOML = (
     )
 )
 _LESSON_KEYS = {"title": str, "about": str, "minutes": int, "stop": list}
-_STOP_KEYS = {"title": str, "link": str, "words": str, "task": str, "check": dict, "question": dict}
+_STOP_KEYS = {
+    **{"title": str, "link": str, "words": str, "task": str, "check": dict},
+    **{"shows": str, "evidence": dict, "question": dict},
+}
+_EVIDENCE_KEYS = {"measure": str, "with": dict}
 _QUESTION_KEYS = {"prompt": str, "measure": str, "with": dict, "proof": str}
-_OPTIONAL_KEYS = ("about", "minutes", "question", "with", "proof")
+_OPTIONAL_KEYS = ("about", "minutes", "shows", "evidence", "question", "with", "proof")
 
 
 def read_lesson(toml_bytes: bytes, slugs: Collection[str]) -> Lesson:
@@ -67,6 +72,10 @@ def write_lesson(lesson: Lesson) -> str:
         ]
         name = f"name = {_format_string(task_checks.CHECK_NAMES[type(stop.check)])}"
         lines.append(f"check = {{ {', '.join([name, *_format_fields(stop.check)])} }}")
+        if stop.shows:
+            lines.append(f"shows = {_format_string(stop.shows)}")
+        if stop.evidence is not None:
+            lines.append(f"evidence = {{ {', '.join(_format_measure(stop.evidence))} }}")
         if stop.question is not None:
             lines += _format_question(stop.question)
     return "\n".join(lines) + "\n"
@@ -76,17 +85,17 @@ _STOP_TEXTS = ("title", "link", "words", "task")
 
 
 def _format_question(question: Question) -> list[str]:
-    name, parameters = measures.MEASURE_NAMES[type(question.measure)], _format_fields(question.measure)
-    lines = [
-        "[stop.question]",
-        f"prompt = {_format_string(question.prompt)}",
-        f"measure = {_format_string(name)}",
-    ]
-    if parameters:
-        lines.append(f"with = {{ {', '.join(parameters)} }}")
+    prompt = f"prompt = {_format_string(question.prompt)}"
+    lines = ["[stop.question]", prompt, *_format_measure(question.measure)]
     if question.proof:
         lines.append(f"proof = {_format_string(str(Link('proof', question.proof)).partition('?')[2])}")
     return lines
+
+
+def _format_measure(measure: Measure) -> list[str]:
+    parameters = _format_fields(measure)
+    name = f"measure = {_format_string(measures.MEASURE_NAMES[type(measure)])}"
+    return [name, f"with = {{ {', '.join(parameters)} }}"] if parameters else [name]
 
 
 def _format_fields(instance: object) -> list[str]:
@@ -149,7 +158,7 @@ def _read_stop(given: object, slugs: Collection[str], place: str) -> Stop:
     link = _read_link(table["link"], f"{place}, link")
     if link.slug not in slugs:
         raise LessonError(f"{place}, link: expected a page of this app, received {cut(link.slug, 40)!r}")
-    question = table.get("question")
+    question, evidence = table.get("question"), table.get("evidence")
     return _construct(
         Stop,
         place,
@@ -159,6 +168,8 @@ def _read_stop(given: object, slugs: Collection[str], place: str) -> Stop:
         task=_join_lines(table["task"]),
         check=task_checks.read_check(table["check"], f"{place}, check"),
         question=None if question is None else _read_question(question, f"{place}, question"),
+        shows=_join_lines(table.get("shows", "")),
+        evidence=None if evidence is None else _read_evidence(evidence, f"{place}, evidence"),
     )
 
 
@@ -167,6 +178,11 @@ def _read_question(given: object, place: str) -> Question:
     measure = measures.read_measure(table["measure"], table.get("with", {}), place)
     proof = _read_link(f"proof?{table['proof']}", f"{place}, proof").query if table.get("proof") else ()
     return _construct(Question, place, prompt=_join_lines(table["prompt"]), measure=measure, proof=proof)
+
+
+def _read_evidence(given: object, place: str) -> Measure:
+    table = _check_table(given, _EVIDENCE_KEYS, place)
+    return measures.read_measure(table["measure"], table.get("with", {}), place)
 
 
 def _read_link(text: str, place: str) -> Link:

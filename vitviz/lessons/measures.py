@@ -19,10 +19,12 @@ from vitviz.lessons.typed_tables import LessonError, build_dataclass, list_names
 from vitviz.text import cut
 
 MEASURES: dict[str, type[Any]] = {
+    "ablated": model_measures.AblatedProbability,
     "accuracy": weight_measures.Accuracy,
     "answer": model_measures.PredictedClass,
     "attention_over_convolutions": experiment_measures.AttentionOverConvolutions,
     "blocks_to_reach": formula_measures.BlocksToReach,
+    "changed_images": experiment_measures.ChangedImageAccuracy,
     "choice": authored_questions.Choice,
     "data_leader": experiment_measures.DataLeader,
     "knob_best": experiment_measures.BestHyperparameterValue,

@@ -1,5 +1,6 @@
 """Measure a model on an image: its prediction, its attention and its blocks."""
 
+import re
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -21,6 +22,7 @@ from vitviz.text import percent
 MAX_LAYERS = 48
 MAX_OPTIONS = 12
 HEADS = ("heads_over_all", "whole_record")
+_PLACE = re.compile(r"[1-9]\d?\.[1-9]\d?")
 LAST = 0  # layer number of the last layer; others are counted from 1
 MEAN = 0  # head number of the mean over heads; others are counted from 1
 
@@ -266,3 +268,40 @@ class SharedAttention(_LayerMeasure):
             share,
             f"In layer {layer}, averaged over the heads, [CLS] and [DIST] share {percent(share)} of their attention.",
         )
+
+
+@dataclass(frozen=True)
+class AblatedProbability(BaseMeasure):
+    """The probability of the predicted class without some patches and heads: 'row.column' and 'layer.head', from 1."""
+
+    needs = ("blocks", "hidden_patches", "class_head")
+    patches: tuple[str, ...] = ()
+    heads: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for place in (*self.patches, *self.heads):
+            if not _PLACE.fullmatch(place):
+                raise ValueError(f"expected two numbers from 1 such as '3.4', received {place[:40]!r}")
+
+    def measure_answer(self, subject: MeasuredSubject) -> MeasuredAnswer:
+        from vitviz.probe.explanation_maps import predict_ablated
+
+        rows, cols = subject.layout.grid
+        layers, most = len(subject.attn), len(subject.attn[0])
+        places = [_read_place(place, rows, cols) for place in self.patches]
+        heads = [_read_place(place, layers, most) for place in self.heads]
+        cells = [row * cols + col for row, col in places]
+        after = predict_ablated(subject.model, subject.prepared.input, heads, cells, blanked=False)
+        top, now = int(subject.probabilities.argmax()), int(after.argmax())
+        changed = f"; {subject.classes[now]} becomes more probable, with {percent(float(after[now]))}"
+        return MeasuredAnswer(
+            float(after[top]),
+            f"The probability of {subject.classes[top]} changes from {percent(float(subject.probabilities[top]))} to"
+            f" {percent(float(after[top]))}{changed if now != top else ''}.",
+        )
+
+
+def _read_place(place: str, first: int, second: int) -> tuple[int, int]:
+    """Return two numbers of a place from 0, each at most the last one."""
+    one, two = map(int, place.split("."))
+    return min(one, first) - 1, min(two, second) - 1
