@@ -11,6 +11,7 @@ import { nameCell, patchName } from '../../../vitviz/browser/kit/text.js';
 
 const BARS = 'attention.after'; // the view of the probabilities
 const MOST = 8; // classes in it
+const MOST_NUMBERS = 16; // of rows or columns, beside the image
 
 /** Return an image (C, H, W) with its `hidden` patches set to 0. */
 function blank({ data, shape: [channels, height, width] }, [rows, cols], hidden) {
@@ -40,7 +41,11 @@ export default class AblationView {
   }
 
   build() {
-    this.stage = el(this.left, 'div', { class: 'aa-stage' });
+    const frame = el(this.left, 'div', { class: 'aa-frame' });
+    this.numbers = ['aa-cols', 'aa-rows'].map((name) =>
+      el(frame, 'div', { class: `${name} vv-muted`, 'aria-hidden': 'true' }),
+    );
+    this.stage = el(frame, 'div', { class: 'aa-stage' });
     this.base = el(this.stage, 'canvas', { 'aria-hidden': 'true' });
     this.veil = el(this.stage, 'canvas', { class: 'aa-veil', 'aria-hidden': 'true' });
     this.marker = el(this.stage, 'div', { class: 'aa-mark', hidden: '' });
@@ -210,6 +215,18 @@ export default class AblationView {
     });
   }
 
+  /** Number the columns above the image and the rows beside it, from 1; the numbers of a fine grid skip some. */
+  numberCells([rows, cols]) {
+    const step = Math.ceil(Math.max(rows, cols) / MOST_NUMBERS);
+    for (const [node, count] of [
+      [this.numbers[0], cols],
+      [this.numbers[1], rows],
+    ]) {
+      node.replaceChildren();
+      for (let i = 0; i < count; i++) el(node, 'span', {}, i % step ? '' : String(i + 1));
+    }
+  }
+
   draw() {
     const [rows, cols] = this.message.header.grid;
     const image = new ImageData(cols, rows);
@@ -229,6 +246,7 @@ export default class AblationView {
     const { header, width } = message;
     if (fresh && this.painting === null) this.words.behind(false);
     this.root.classList.toggle('aa-narrow', width < 560);
+    if (fresh) this.numberCells(header.grid);
     this.stage.style.aspectRatio = `${header.grid[1]} / ${header.grid[0]}`;
     this.photo.show(message, (bitmap) => coverOnce(this.base, bitmap));
     this.loadInitial(message);
