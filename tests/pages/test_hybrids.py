@@ -9,6 +9,7 @@ from pathlib import Path
 from streamlit.testing.v1 import AppTest
 
 from pages.studies import hybrid_training
+from tests.messages import message
 from tests.pages.conftest import OpenApp
 
 PAGE = "pages/lenses/hybrids/page.py"
@@ -25,18 +26,15 @@ def text(app: AppTest) -> str:
     return "\n".join(part.value for part in app.main.markdown)
 
 
-def test_the_stem_caption_states_the_shapes(open_app: OpenApp) -> None:
-    app = open_app(PAGE, **HYBRID, hybrids__step="1")
-    assert "Convolution 1 outputs 32 feature maps of 32 × 32" in captions(app) and "of 3 × 3 px" in captions(
-        app
-    )
-    app = open_app(PAGE, **HYBRID, hybrids__step="3")
-    assert "Convolution 3 outputs 128 feature maps of 8 × 8" in captions(app) and "of 9 × 9 px" in captions(
-        app
-    )
-    app = open_app(PAGE, **HYBRID, hybrids__step="tokens")
-    assert "8 × 8 positions to a token: 64 tokens of 128" in captions(app)
-    assert "not the 4 × 4 px of a patch" in captions(app)
+def test_the_caption_states_the_field_and_the_message_hides_it_until_then(open_app: OpenApp) -> None:
+    app = open_app(PAGE, **HYBRID)
+    assert "of this hybrid sees 9 × 9 px, that of a plain ViT only the 4 × 4 px of its patch" in captions(app)
+    assert "both are 64 tokens of 128" in captions(app)
+    header, arrays = message(app, "hybrids.pipeline")
+    assert header["strides"] == [1, 2, 2] and arrays["maps2"].shape == (128, 8, 8)
+    assert arrays["tokens"].shape == (64, 128) and arrays["patches"].shape == (64, 48)
+    app = open_app(PAGE, model="preset:hybrid_cifar10", image="sample:cat")
+    assert message(app, "hybrids.pipeline")[0]["strides"] == [] and "9 × 9 px" not in captions(app)
     assert not app.exception
 
 

@@ -6,44 +6,26 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-import pytest
-import torch
 
 from pages.studies.study import list_studies
-from vitviz.analysis.receptive_fields import enlarging, stem_field_box, stem_fields_px
+from tests.messages import unpack
+from vitviz.analysis.receptive_fields import enlarging, stem_fields_px, stem_strides
 from vitviz.config import ViTConfig
 from vitviz.experiments import conv_attention
 from vitviz.lessons.experiment_measures import COMPARED_MODELS, list_accuracies, load_stored_result
 from vitviz.models import parameter_count
-from vitviz.models.layers import ConvStem
 from vitviz.models.lecture_nets import FlatAttention, FlatAttentionLayer
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
 from vitviz.plots import hybrids as plots
+from vitviz.plots.photo import encode_photo
 
 STEM = ViTConfig(stem=(4, 4, 4), patch_size=4, readout="mean")
 
 
 def test_the_fields_by_hand() -> None:
     """3; 3 + 2; 5 + 2 * 2."""
-    assert stem_fields_px(STEM) == [3, 5, 9]
-    assert stem_field_box((0, 0), (8, 8), 9, (32, 32)) == (0, 0, 5, 5)
-    assert stem_field_box((2, 3), (8, 8), 9, (32, 32)) == (8, 4, 17, 13)
-
-
-@pytest.mark.parametrize("cell", [(0, 0), (2, 3), (7, 5)])
-def test_a_place_reads_its_square_and_no_more(cell: tuple[int, int]) -> None:
-    torch.manual_seed(0)
-    stem = ConvStem(3, (4, 4, 4), 8, 4).eval()
-    for layer in stem.stem:
-        if isinstance(layer, torch.nn.Conv2d):
-            torch.nn.init.uniform_(layer.weight, 0.1, 1.0)  # no ReLU is shut, no path cancels
-    x = torch.rand(1, 3, 32, 32, requires_grad=True)
-    stem.maps(x)[-1][0, :, cell[0], cell[1]].sum().backward()
-    assert x.grad is not None
-    rows, cols = torch.nonzero(x.grad.abs().sum(dim=(0, 1)), as_tuple=True)
-    left, top, right, bottom = stem_field_box(cell, (8, 8), stem_fields_px(STEM)[-1], (32, 32))
-    assert (cols.min(), rows.min(), cols.max() + 1, rows.max() + 1) == (left, top, right, bottom)
+    assert stem_fields_px(STEM) == [3, 5, 9] and stem_strides(STEM) == [1, 2, 2]
 
 
 def test_a_picture_that_is_enlarged_first_is_read_in_its_own_px() -> None:
@@ -52,26 +34,20 @@ def test_a_picture_that_is_enlarged_first_is_read_in_its_own_px() -> None:
     fields = stem_fields_px(config)
     np.testing.assert_allclose(fields, [side * 28 / 32 for side in (3, 5, 9, 17)])
     assert enlarging(config) == 32 / 28 and enlarging(STEM) == 1
-    torch.manual_seed(0)
-    stem = ConvStem(1, (4, 4, 4, 4), 8, 7).eval()
-    for layer in stem.stem:
-        if isinstance(layer, torch.nn.Conv2d):
-            torch.nn.init.uniform_(layer.weight, 0.1, 1.0)
-    x = torch.rand(1, 1, 28, 28, requires_grad=True)
-    stem.maps(x)[-1][0, :, 2, 1].sum().backward()
-    assert x.grad is not None
-    rows, cols = torch.nonzero(x.grad.abs().sum(dim=(0, 1)), as_tuple=True)
-    read = (cols.min(), rows.min(), cols.max() + 1, rows.max() + 1)
-    # The enlarging mixes two neighbours: less than one px more at each edge.
-    np.testing.assert_allclose(stem_field_box((2, 1), (4, 4), fields[-1], (28, 28), 32 / 28), read, atol=1)
 
 
-def test_a_sheet_keeps_every_map_in_its_place() -> None:
-    maps = np.stack([np.full((2, 2), value, float) for value in (1, 2, 0)])
-    sheet = plots.sheet(maps, 2)
-    assert sheet.shape == (5, 5)
-    assert sheet[0, 0] == sheet[0, 3] == 1 and sheet[3, 0] == 0  # each on its own scale; a silent one stays 0
-    assert np.isnan(sheet[2]).all() and np.isnan(sheet[:, 2]).all() and np.isnan(sheet[3:, 3:]).all()
+def test_a_channel_is_packed_on_its_own_scale_and_zero_stays_zero() -> None:
+    maps = np.stack([np.full((8, 8), value, float) for value in (1, 2, 0)])
+    maps[0, 0, 0] = 1e-4
+    photo = encode_photo(np.zeros((32, 32, 3), np.uint8))
+    arrays = np.zeros((64, 8)), np.zeros((64, 48))
+    for strides in ((1, 2, 2), ()):
+        header, packed = unpack(
+            plots.pack_pipeline(photo, [maps], *arrays, STEM, pin=(0.5, 0.5), strides=strides)
+        )
+        assert header["levels"] == [{"order": [1, 0, 2], "most": [1.0, 2.0, 0.0]}]
+        assert header["strides"] == list(strides)
+    assert packed["maps0"][:, 4, 4].tolist() == [255, 255, 0] and packed["maps0"][0, 0, 0] == 1
 
 
 def test_queries_and_keys_of_one_token_change_nothing() -> None:

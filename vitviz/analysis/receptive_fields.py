@@ -58,35 +58,20 @@ def enlarging(config: ViTConfig) -> float:
     return float(2 ** (config.patch_size - 1).bit_length() / config.patch_size)
 
 
+def stem_strides(config: ViTConfig) -> list[int]:
+    """Return the stride of each of a stem's 3 x 3 convolutions: the last ones halve the resolution."""
+    first_halving = len(config.stem) - (config.patch_size - 1).bit_length()
+    return [2 if index >= first_halving else 1 for index in range(len(config.stem))]
+
+
 def stem_fields_px(config: ViTConfig) -> list[float]:
     """Return the side of the receptive field after each of a stem's 3 x 3 convolutions, in px of the image.
 
     Where the image is enlarged first, a side is as much of it as it is of the enlarged one; that the enlarging
     itself mixes neighbouring px, less than one at each edge, is left out.
     """
-    first_halving = len(config.stem) - (config.patch_size - 1).bit_length()
     field, sides = Field(), []
-    for index in range(len(config.stem)):
-        field = field.apply_layer(3, 2 if index >= first_halving else 1, 1)
+    for stride in stem_strides(config):
+        field = field.apply_layer(3, stride, 1)
         sides.append(field.side_px / enlarging(config))
     return sides
-
-
-def stem_field_box(
-    cell: tuple[int, int],
-    grid: tuple[int, int],
-    field_px: float,
-    image_shape: tuple[int, int],
-    enlarged: float = 1.0,
-) -> tuple[float, float, float, float]:
-    """Return (left, top, right, bottom) of the field of a place (row, col) of a map, cut at the image's edges, in px.
-
-    A convolution of 3 with padding 1 and stride 2 is centred on its cell's first pixel: place c of a map that steps
-    over s px reads c s - (f - 1) / 2 to c s + (f - 1) / 2 of what enters the stem, `enlarged` times the image.
-    """
-    edges = []
-    for at, count, side_px in zip(cell, grid, image_shape, strict=True):
-        first = at * side_px / count - (field_px - 1 / enlarged) / 2
-        edges.append((max(0.0, first), min(float(side_px), first + field_px)))
-    (top, bottom), (left, right) = edges
-    return left, top, right, bottom

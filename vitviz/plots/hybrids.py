@@ -1,88 +1,59 @@
-"""A hybrid's stem as sheets of maps, training over time of several models, and a net's spread over seeds."""
+"""Pack a hybrid's stem for the browser; draw training over time of several models, and a net's spread over seeds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vitviz.analysis.receptive_fields import enlarging
+from vitviz.config import ViTConfig
 from vitviz.plots import theme
+from vitviz.plots.blob import pack
 from vitviz.plots.chart import Chart
-from vitviz.plots.normalisation import draw_tokens
+from vitviz.plots.photo import Photo
 from vitviz.plots.scoreboard import FAMILY
 
-STAGE_PX = 500  # height of the figures of the stem
-GAP = 1  # cells between two maps of a sheet
-# A vertical axis of square pixels: in a narrow column what is left of the height lies below the image.
-_SQUARE = {"visible": False, "scaleanchor": "x", "constraintoward": "top"}
 
+def pack_pipeline(
+    photo: Photo,
+    maps: Sequence[NDArray[np.floating]],
+    tokens: NDArray[np.floating],
+    patches: NDArray[np.floating],
+    config: ViTConfig,
+    pin: tuple[float, float],
+    strides: Sequence[int],
+) -> bytes:
+    """Pack a hybrid's stem for `pipeline_view.js`.
 
-def field_figure(
-    image: NDArray[np.uint8], box: tuple[float, float, float, float], mode: theme.Mode = "light"
-) -> Chart:
-    """Return the image (H, W, 3) with the square (left, top, right, bottom), in px, that one place reads."""
-    figure = Chart(mode)
-    figure.add("image", z=image, hoverinfo="skip")
-    left, top, right, bottom = (edge - 0.5 for edge in box)  # a pixel's centre is a whole number
-    line = {"color": theme.PALETTES[mode].primary, "width": 3}
-    figure.shape(type="rect", x0=left, y0=top, x1=right, y1=bottom, line=line)
-    height, width = image.shape[:2]
-    figure.layout(
-        meta="image with an outlined square",  # its description for screen readers
-        height=STAGE_PX,
-        xaxis={"visible": False, "range": [-0.5, width - 0.5]},
-        yaxis={"range": [height - 0.5, -0.5], **_SQUARE},
-    )
-    return figure
-
-
-def sheet(maps: NDArray[np.floating], columns: int) -> NDArray[np.float32]:
-    """Return the maps (channels, rows, cols) as one image, each scaled to its own largest value; gaps are NaN."""
-    count, rows, cols = maps.shape
-    lines = ceil(count / columns)
-    out = np.full((lines * (rows + GAP) - GAP, columns * (cols + GAP) - GAP), np.nan, np.float32)
-    for i, feature_map in enumerate(maps):
-        top, left = i // columns * (rows + GAP), i % columns * (cols + GAP)
-        out[top : top + rows, left : left + cols] = feature_map / (feature_map.max() or 1.0)
-    return out
-
-
-def sheet_figure(maps: NDArray[np.floating], cell: tuple[int, int], mode: theme.Mode = "light") -> Chart:
-    """Return a stem's maps (channels, rows, cols) side by side, and in each the place (row, col) outlined.
-
-    Each map has its own scale, from 0, its ReLU's floor, to its largest value.
+    Args:
+        maps: (channels, rows, cols) after each convolution; a channel is sent in 255 levels of its own largest value.
+        tokens: (N, D).
+        patches: (N, values) of a plain ViT on the same image.
+        pin: (x, y) in [0, 1] of the selected token.
+        strides: of the convolutions; () as long as the receptive fields are hidden.
     """
-    count, rows, cols = maps.shape
-    columns = ceil(count**0.5)  # a square fills a column of a page and a phone alike
-    figure = Chart(mode)
-    figure.add(
-        "heatmap",
-        z=sheet(maps, columns),
-        zmin=0,
-        zmax=1,
-        colorscale=theme.colorscale(theme.SEQUENTIAL),
-        showscale=False,
-        hoverinfo="skip",
-    )
-    for i in range(count):
-        top, left = i // columns * (rows + GAP) + cell[0], i % columns * (cols + GAP) + cell[1]
-        box = {"x0": left - 0.5, "x1": left + 0.5, "y0": top - 0.5, "y1": top + 0.5}
-        figure.shape(type="rect", line={"color": theme.HEADS[4], "width": 1}, **box)
-    figure.layout(
-        meta="feature maps of all channels, with one outlined position",
-        height=STAGE_PX,
-        xaxis={"visible": False},
-        yaxis={"autorange": "reversed", **_SQUARE},
-    )
-    return figure
-
-
-def tokens_figure(tokens: NDArray[np.floating], token: int, mode: theme.Mode = "light") -> Chart:
-    """Return the tokens (N, D), one row each, and the row of one outlined."""
-    figure = draw_tokens(tokens, token, mode)
-    figure.layout(height=STAGE_PX)
-    return figure
+    levels, arrays = [], {}
+    for index, level in enumerate(maps):
+        most = level.max(axis=(1, 2))
+        scaled = level / np.where(most > 0, most, 1.0)[:, None, None]
+        arrays[f"maps{index}"] = np.ceil(255 * scaled.clip(0, 1)).astype(np.uint8)  # 0 is what ReLU sets to 0
+        strongest = np.argsort(-level.mean(axis=(1, 2)), kind="stable")
+        levels.append({"order": strongest.tolist(), "most": [round(float(value), 3) for value in most]})
+    header = {
+        "levels": levels,
+        "grid": list(config.grid),
+        "dim": config.embed_dim,
+        "patch": config.patch_size,
+        "channels": config.in_chans,
+        "pixels": list(config.image_shape),
+        "factor": enlarging(config),
+        "strides": list(strides),
+        "pin": list(pin),
+    }
+    pixels = np.round(255 * patches.clip(0, 1)).astype(np.uint8)
+    small = tokens.astype(np.float32)
+    return pack(header | photo.header, photo=photo.array, tokens=small, patches=pixels, **arrays)
 
 
 @dataclass(frozen=True, eq=False)
