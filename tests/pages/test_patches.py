@@ -60,8 +60,8 @@ def test_the_counts_are_computed_from_the_sizes(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:vit_digits")
     assert app.title[0].value == registry.BY_SLUG["patches"].title
     assert (
-        "N = HW/P² = 32²/4² = 64 patches; E maps each patch's P²C = 4² · 1 = 16 values to a token of D = 64"
-        in captions(app)
+        "N = HW/P² = 32²/4² = 64 patches; E maps each patch's P²C = 4² · 1 = 16 values (4² · 3 = 48 in colour) to a"
+        " token of D = 64" in captions(app)
     )
     (sizes,) = (group for group in app.main.get("button_group") if group.key == "patches.patch_px")
     sizes.set_value(8).run()

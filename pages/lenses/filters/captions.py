@@ -58,6 +58,15 @@ def describe_filters(
     return f"**{plain(model.title)}**: {explained}; {kind}."
 
 
+def explain_smoothness(patches: FilterStatistics) -> str:
+    """Explain smooth components by the principal components of the image's own patches."""
+    kind = "smooth, too" if patches.waves else "rougher"
+    return (
+        "**Why**: E is fitted to patches whose neighbouring pixels are alike. The first components of this image's own"
+        f" patches are {kind} (roughness {patches.head:.2f}); 'Reconstruction' uses both."
+    )
+
+
 def describe_reconstruction(model: Rebuilding, optimal: Rebuilding, cosines: Rebuilding) -> str:
     """Describe how many components of each basis reduce the error to a half and to a tenth."""
     start = model.error[0]

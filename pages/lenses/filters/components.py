@@ -67,7 +67,8 @@ def draw() -> None:
     mount_tiles(payload, key="filters.tiles")
     sentences = (_describe_model(model, controls.grey) for model in models)
     notes = dict.fromkeys(model.training_note for model in models if model.training_note)
-    page.caption(" ".join((*sentences, captions.describe_tile(word), *notes)))
+    why = _explain_smoothness(choice) if controls.kind == "components" else ""
+    page.caption(" ".join((*sentences, captions.describe_tile(word), *notes)), why)
     page.drawers(
         "filters.components",
         math=page.read_math(__file__),
@@ -106,6 +107,18 @@ def _describe_model(model: sources.FilterHistory, grey: bool) -> str:
         first_share = sources.measure_first_share(weights)
         random_share = sources.measure_random_share(weights.shape)
     return captions.describe_filters(model, look, first_share, random_share)
+
+
+def _explain_smoothness(choice: ModelChoice) -> str:
+    """Return why the first components are smooth, with those of the image's own patches; '' if they are not."""
+    if not sources.cuts_patches(choice.config):
+        return ""
+    weights = sources.load_filters(choice, selection.get_current().step).selected_weights
+    image = selection.prepare_image(choice.preparation).input
+    patches = filters.cut_patches(image, as_cut(choice.config).patch_size)
+    if len(patches) < 2 or not sources.measure_smoothness(weights).waves:
+        return ""
+    return captions.explain_smoothness(sources.measure_smoothness(patches))
 
 
 def _draw_downloads(models: list[sources.FilterHistory], controls: FilterControls) -> None:

@@ -34,9 +34,10 @@ def describe_patches(image: EmbeddedImage) -> str:
     channels, *shape = image.values.shape
     dim, values = image.embedding.weight.shape
     p, count = image.patch_px, plural(len(image.embedding.tokens), "patch", "patches")
+    colour = f" ({p}² · 3 = {3 * values:,} in colour)" if channels == 1 else ""
     return (
         f"The image becomes N = HW/P² = {format_area(shape)}/{p}² = {count}; E maps each patch's P²C = {p}² ·"
-        f" {channels} = {values:,} values to a token of D = {dim:,}. {describe_sequence_length(image)}"
+        f" {channels} = {values:,} values{colour} to a token of D = {dim:,}. {describe_sequence_length(image)}"
     )
 
 

@@ -109,8 +109,9 @@ def describe_formula_cost(costs: cost.Costs, sides_px: tuple[int, ...], window: 
     at = sides_px.index(224)
     full, cut, tokens = costs.full, costs.windows, costs.tokens
     return (
-        f"At 224 px, global attention costs {full[at] / cut[at]:.1f} times as much as windows:"
-        f" {full[at] / 1e6:,.0f} against {cut[at] / 1e6:,.0f} million multiply-adds. From {sides_px[-2]} to"
+        f"At 224 px, global attention costs {full[at] / cut[at]:.1f} times as much as windows, although it compares"
+        f" {tokens[at] / window**2:,.0f} times the pairs: the projections cost both the same."
+        f" That is {full[at] / 1e6:,.0f} against {cut[at] / 1e6:,.0f} million multiply-adds. From {sides_px[-2]} to"
         f" {sides_px[-1]:,} px ({tokens[-2]:,.0f} to {tokens[-1]:,.0f} tokens) the log-log slope is"
         f" {log_slope(tokens[-2:], full[-2:]):.2f} (limit 2) for global attention and"
         f" {log_slope(tokens[-2:], cut[-2:]):.2f} for windows. Costs are equal at one window of {window**2} tokens."
