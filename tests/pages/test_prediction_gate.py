@@ -76,19 +76,13 @@ def test_a_share_lies_in_one_quarter(share: float, right: str) -> None:
 
 def test_what_a_place_of_the_stem_reads_is_guessed_first(open_app: OpenApp) -> None:
     app = open_app(HYBRIDS, **HYBRID)
-    assert "Outlined: the 4 × 4 px" in text(app) and "Convolution 3 outputs" not in text(app)
+    assert "Outlined: one position" in text(app) and message(app, "hybrids.pipeline")[0]["strides"] == []
     app.main.button_group(key="hybrids.reads.row").set_value("9").run()
-    assert "correct: 9 × 9 px." in text(app) and "receptive field of 9 × 9 px" in text(app)
-    (box,) = _boxes(app)
-    assert box["x1"] - box["x0"] <= 9 and box["x1"] - box["x0"] > 4
+    assert "correct: 9 × 9 px." in text(app) and "of this hybrid sees 9 × 9 px" in text(app)
+    assert message(app, "hybrids.pipeline")[0]["strides"] == [1, 2, 2]
     assert "Your prediction: 4 × 4 px. Computed: 9 × 9 px" in text(
         open_app(HYBRIDS, hybrids__reads="4", **HYBRID)
     )
-
-
-def _boxes(app: AppTest) -> list[dict[str, float]]:
-    picture = charts(app)[0]
-    return [shape for shape in picture["layout"]["shapes"] if shape["type"] == "rect"]
 
 
 def test_the_one_token_s_weight_is_guessed_first(open_app: OpenApp) -> None:
