@@ -63,7 +63,8 @@ class Prediction:
             right = self.right()
             draw_verdict(self.key, self.prompt, self.kind, text, verdict, right=right, write=self.write)
             guessed = self.write(self.kind.format_answer(guess))
-            store_answer(f"{self.key} {self.about}", self.write(self.prompt), guessed, verdict)
+            prompt = self.write(self.prompt)
+            store_answer(f"{self.key} {self.about}", prompt, guessed, verdict, guess, right)
         return True
 
 
@@ -210,12 +211,14 @@ def draw_verdict(
             page.markdown(verdict)
 
 
-def store_answer(key: str, prompt: str, guessed: str, measured: str) -> None:
+def store_answer(
+    key: str, prompt: str, guessed: str, measured: str, guess: Answer, right: Collection[Answer]
+) -> None:
     """Store the answer among the session's answers, in place of an earlier one."""
     slug = st.session_state.get(session_keys.PAGE)
-    lessons.get_answers(session.get_current())[f"{slug}.{key}"] = StoredAnswer(
-        0.0, prompt, guessed, measured, measured, ""
-    )
+    answers, name = lessons.get_answers(session.get_current()), f"{slug}.{key}"
+    answers.pop(name, None)  # the newest is the last
+    answers[name] = StoredAnswer(guess, prompt, guessed, measured, measured, "", right=tuple(right))
 
 
 def draw_retry_button(key: str) -> None:

@@ -16,7 +16,8 @@ from pages.controls import widgets
 from pages.frame import page
 from pages.questions.prediction_gate import Prediction
 from pages.selection import selection
-from pages.stores import shared_cache
+from pages.stores import lessons, session, shared_cache
+from pages.stores.lessons import StoredAnswer
 from pages.studies import captions, questions
 from pages.studies.study import Study, Values, View, load
 from pages.views.figures import draw_chart, draw_race
@@ -25,12 +26,18 @@ from vitviz.csv_table import Columns
 from vitviz.experiments.result_file import Result, ResultError, Row, describe_provenance
 from vitviz.plots import race, study_charts
 from vitviz.plots.chart import Chart
-from vitviz.plots.hidden_curves import conceal, draw_sketch, list_lines
+from vitviz.plots.hidden_curves import Card, CardLine, conceal, draw_card, read_card
 from vitviz.plots.study_charts import Race
-from vitviz.plots.theme import Mode
+from vitviz.plots.theme import PALETTES, Mode
 from vitviz.text import percent, plain, plural, split_sentence
 
 CARDS = 3  # in a row of the gallery
+GROUPS = {
+    "data": "Data",
+    "positions": "Positions",
+    "recipe": "Recipe and architecture",
+    "mistakes": "Mistakes",
+}
 BARS = "Bars: 95 % intervals of the means, over seeds and images."
 IMAGE_BARS = "Bars: 95 % intervals over the images."
 BANDS = "Lines through the dots: 95 % intervals of the means, over seeds and images; bands: over seeds alone."
@@ -296,33 +303,49 @@ def _draw_numbers(name: str, built: Built, columns: Columns) -> None:
 
 
 def draw_gallery(studies: Sequence[Study]) -> None:
-    for start in range(0, len(studies), CARDS):
-        for place, study in zip(st.columns(CARDS), studies[start : start + CARDS], strict=False):
-            key = f"study-card-{study.name}"
-            with place, st.container(border=True, height="stretch", gap="xxsmall", key=key):
-                _draw_card(study)
+    for group, title in GROUPS.items():
+        members = [study for study in studies if study.group == group]
+        st.subheader(title, anchor=False)
+        for start in range(0, len(members), CARDS):
+            for place, study in zip(st.columns(CARDS), members[start : start + CARDS], strict=False):
+                key = f"study-card-{study.name}"
+                with place, st.container(border=True, height="stretch", gap="xxsmall", key=key):
+                    _draw_card(study)
 
 
 def _draw_card(study: Study) -> None:
-    if sketch := _sketch(study.name, study):
-        st.image(sketch, alt=f"Sketch of the curves: {study.title}", width="stretch")
+    answer = find_answer(study)
+    if sketch := _sketch(study.name, selection.get_theme(), answer is None, study):
+        state = "the range of all curves" if answer is None else "the curves"
+        st.image(sketch, alt=f"{study.title}: {state}", width="stretch")
     label = f"{study.question} :gray[{study.minutes}\N{NO-BREAK SPACE}min]"
     selection.link_to("studies", label, icon=":material/arrow_forward:", **{"studies.study": study.name})
+    if answer is not None:
+        icon = "help" if not answer.right else "check" if answer.guess in answer.right else "close"
+        st.caption(f":material/{icon}: Your prediction: {answer.guessed}")
 
 
-@shared_cache.shared(max_entries=64)
-def _sketch(name: str, _study: Study) -> str:
-    return draw_card_sketch(_study)
+def find_answer(study: Study) -> StoredAnswer | None:
+    """Return the session's newest answer to a question of the study; None if it has not answered one."""
+    keys = tuple(f"studies.{view.ask['key']} " for view in study.views if view.ask is not None)
+    answers = lessons.get_answers(session.get_current())
+    return next((answer for name, answer in reversed(answers.items()) if name.startswith(keys)), None)
 
 
-def draw_card_sketch(study: Study) -> str:
-    """Return an SVG of the curves of a study's example, which does not say which is whose; '' without results."""
+@shared_cache.shared(max_entries=128)
+def _sketch(name: str, mode: Mode, is_open: bool, _study: Study) -> str:
+    return draw_card_sketch(_study, mode, is_open)
+
+
+def draw_card_sketch(study: Study, mode: Mode = "light", is_open: bool = True) -> str:
+    """Return an SVG of a study's example: the range of all curves, or once answered the curves; '' without results."""
     if sketch := study.hook("sketch"):
-        return draw_sketch(list(sketch()))
+        lines = [CardLine("", PALETTES[mode].muted, x, y) for x, y in sketch()]
+        return draw_card(Card(lines), mode, is_open=False)
     try:
-        picture = build(study, study.choose(draw=False)).picture
+        picture = build(study, study.choose(draw=False), mode).picture
     except ResultError:
         return ""
     if isinstance(picture, Race):
-        return draw_sketch([(variant.curve[0], variant.curve[1]) for variant in picture.variants])
-    return draw_sketch(list_lines(picture)) if isinstance(picture, Chart) else ""
+        return draw_card(race.create_card(picture.variants), mode, is_open)
+    return draw_card(read_card(picture), mode, is_open) if isinstance(picture, Chart) else ""

@@ -135,7 +135,8 @@ class Study:
 
     Attributes:
         name: of its file, and in the address; papers.toml may hold published findings under it.
-        order: place in the gallery.
+        order: place in its group of the gallery.
+        group: of the gallery, see `renderer.GROUPS`.
         question: at most twelve words.
         minutes: a user needs about so many.
         keys: of further controls.
@@ -145,6 +146,7 @@ class Study:
 
     name: str
     order: int
+    group: str
     title: str
     question: str
     minutes: int

@@ -250,12 +250,14 @@ export default class Chart {
     if (this.drawn === drawn) return;
     this.drawn = drawn;
     this.legend.replaceChildren();
+    const isFixed = this.layout.legend?.itemclick === false;
     for (const trace of entries) {
       const isShown = !this.hidden.has(groupOf(trace));
-      const node = el(this.legend, 'button', { type: 'button', 'aria-pressed': isShown, title: 'Show or hide' });
+      const acts = { type: 'button', 'aria-pressed': isShown, title: 'Show or hide' };
+      const node = el(this.legend, isFixed ? 'span' : 'button', isFixed ? {} : acts);
       this.drawSwatch(canvas(node), trace);
       el(node, 'span', {}, trace.name);
-      node.onclick = () => this.toggle(groupOf(trace));
+      if (!isFixed) node.onclick = () => this.toggle(groupOf(trace));
     }
   }
 

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.frame import menu, registry
 from pages.stores import catalogue
-from pages.studies.renderer import build, build_columns, draw_card_sketch
+from pages.studies.renderer import GROUPS, build, build_columns, draw_card_sketch
 from pages.studies.study import Choice, list_studies
 from tests.messages import message
 from tests.pages.conftest import OpenApp
@@ -22,7 +22,7 @@ from vitviz.experiments.lecture_results import TRAINED
 from vitviz.experiments.result_file import RESULTS
 from vitviz.papers import cite, find_findings, list_links
 from vitviz.plots.chart import Chart
-from vitviz.plots.hidden_curves import conceal, draw_sketch, find_range, list_lines
+from vitviz.plots.hidden_curves import LINE_PX, conceal, draw_card, find_range, read_card, spread_labels
 from vitviz.plots.study_charts import Race
 from vitviz.text import split_sentence
 
@@ -150,17 +150,46 @@ def test_bars_are_concealed_over_the_whole_range() -> None:
 
 
 @pytest.mark.parametrize("name", list(STUDIES))
-def test_a_card_has_a_sketch(name: str, shipped: None) -> None:
-    assert draw_card_sketch(STUDIES[name]).count("<polyline") >= 1
+def test_a_card_shows_one_range_until_its_question_is_answered(name: str, shipped: None) -> None:
+    if STUDIES[name].hook("sketch"):  # what it draws is no result
+        assert "<polyline" in draw_card_sketch(STUDIES[name])
+        return
+    hidden, shown = (draw_card_sketch(STUDIES[name], "light", is_open) for is_open in (True, False))
+    assert hidden.count("<polygon") == 1 and "<polyline" not in hidden and ">?</text>" in hidden
+    assert shown.count("<polyline") >= 2 and "<polygon" not in shown
 
 
-def test_a_sketch_names_nothing() -> None:
+def test_the_card_of_an_answered_study_marks_the_prediction(open_app: OpenApp) -> None:
+    app = open_study(open_app, "data_size", **{"data.dataset": "digits"})
+    app.main.button_group(key="data.guess.row").set_value("vit").run()
+    app.query_params.clear()
+    app.run()
+    assert [title.value for title in app.main.subheader] == [*GROUPS.values()]
+    (mark,) = [note.value for note in app.main.caption if "Your prediction" in note.value]
+    assert mark == ":material/close: Your prediction: ViT"
+
+
+def test_an_open_card_names_axes_and_nothing_else() -> None:
     figure = Chart("light")
-    figure.add("scatter", name="secret", x=[1, 10, 100], y=[0.0, 1.0, 2.0], mode="lines")
-    figure.layout(xaxis={"type": "log"})
-    svg = draw_sketch(list_lines(figure))
-    assert svg.count("<polyline") == 1 and "secret" not in svg
-    assert "4.0,92.0 120.0,48.0 236.0,4.0" in svg  # evenly spaced on a logarithmic axis
+    for name, top in (("secret", 2.0), ("hidden", 1.0)):
+        figure.add("scatter", name=name, x=[1, 10, 100], y=[0.0, top / 2, top], mode="lines")
+    figure.layout(xaxis={"type": "log", "title": {"text": "images <i>n</i>"}})
+    card = read_card(figure)
+    assert np.allclose(np.diff(card.lines[0].x), np.log(10))  # evenly spaced on a logarithmic axis
+    hidden, shown = (draw_card(card, "light", is_open) for is_open in (True, False))
+    assert "secret" not in hidden and "hidden" not in hidden and "images n" in hidden
+    assert "secret" in shown and "hidden" in shown
+
+
+def test_labels_of_a_card_do_not_overlap() -> None:
+    places = spread_labels([10.0, 11.0, 98.0, 99.0], 100.0)
+    assert (np.diff(places) >= LINE_PX).all() and places[0] == 10.0 and places[-1] < 100.0
+
+
+def test_no_legend_of_a_concealed_chart_acts() -> None:
+    figure = Chart("light")
+    figure.add("scatter", name="a", x=[0, 1], y=[0.0, 1.0], mode="lines")
+    assert conceal(figure).parts["legend"]["itemclick"] is False
 
 
 def test_a_concealed_race_sends_no_seed_and_no_name(open_app: OpenApp) -> None:

@@ -1,5 +1,12 @@
-"""Conceal which curve is whose: keep axes and legend, and draw the range of all curves as one grey band."""
+"""Conceal which curve is whose: keep axes and legend, and draw the range of all curves as one grey band.
 
+The card of a study is the same picture in small.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from html import escape
 from itertools import chain
 from typing import Any
 
@@ -7,10 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitviz.plots.chart import Chart
+from vitviz.plots.theme import PALETTES, Mode
+from vitviz.text import cut
 
 FloatArray = NDArray[np.float64]
 _INK = "#5E86B8"  # readable on both themes
 _BAND = "rgba(127, 127, 127, 0.25)"
+CARD_PX = (380, 190)
+LABELS_PX = 128  # beside the lines of a card
+MOST_LABELS = 9
+LINE_PX = 14.0  # of a label
 
 
 def conceal(figure: Chart) -> Chart:
@@ -38,7 +51,8 @@ def conceal(figure: Chart) -> Chart:
     else:
         _add_band(hidden, *find_range(traces))
     notes = [note for note in figure.parts.get("annotations", ()) if note.get("xref") == "x domain"]
-    hidden.layout(**{**figure.parts, "showlegend": True, "annotations": notes})
+    legend = {**figure.parts.get("legend", {}), "itemclick": False}  # nothing reacts before the prediction
+    hidden.layout(**{**figure.parts, "showlegend": True, "legend": legend, "annotations": notes})
     return hidden
 
 
@@ -93,33 +107,134 @@ def list_points(trace: dict[str, Any]) -> tuple[list[Any], FloatArray]:
     return [x[i] for i in finite], np.array([y[i] for i in finite], float)
 
 
-def draw_sketch(lines: list[tuple[FloatArray, FloatArray]], *, width: int = 240, height: int = 96) -> str:
-    """Return an SVG of unlabelled lines in one colour."""
-    drawn = [(x, y) for x, y in lines if len(x) > 1]
-    if not drawn:
-        return ""
-    left, right = min(x.min() for x, _ in drawn), max(x.max() for x, _ in drawn)
-    bottom, top = min(y.min() for _, y in drawn), max(y.max() for _, y in drawn)
-    paths = []
-    for x, y in drawn:
-        across = 4 + (width - 8) * (x - left) / ((right - left) or 1)
-        down = height - 4 - (height - 8) * (y - bottom) / ((top - bottom) or 1)
-        points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(across, down, strict=True))
-        paths.append(f'<polyline points="{points}" fill="none" stroke="{_INK}" stroke-width="2"/>')
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">'
-        f"{''.join(paths)}</svg>"
-    )
+@dataclass(frozen=True, eq=False)
+class CardLine:
+    """One series of a study's card: positions x and values y, evenly spaced where the axis is logarithmic."""
+
+    title: str
+    color: str
+    x: FloatArray
+    y: FloatArray
 
 
-def list_lines(figure: Chart) -> list[tuple[FloatArray, FloatArray]]:
-    """Return the lines of a figure for a sketch; a logarithmic axis and categories become evenly spaced numbers."""
+@dataclass(frozen=True, eq=False)
+class Card:
+    """The small picture of a study: its series, the titles of both axes, and the names of rows of values along x."""
+
+    lines: list[CardLine]
+    across: str = ""
+    up: str = ""
+    rows: dict[float, str] | None = None
+
+
+def read_card(figure: Chart) -> Card:
+    """Return the named series of a figure as a card; all of them if none has a name."""
     logarithmic = figure.parts.get("xaxis", {}).get("type") == "log"
+    named = [trace for trace in figure.traces if trace.get("name")]
     lines = []
-    for trace in figure.traces:
+    for trace in named or figure.traces:
         x, y = list_points(trace)
         if not all(isinstance(position, int | float) for position in x):
             x = list(range(len(x)))
-        line = np.log(np.array(x, float)) if logarithmic else np.array(x, float), y
-        lines.append(line[::-1] if is_horizontal([trace]) else line)
-    return lines
+        positions = np.log(np.array(x, float)) if logarithmic else np.array(x, float)
+        color = (trace.get("line") or {}).get("color") or (trace.get("marker") or {}).get("color")
+        lines.append(CardLine(trace.get("name", ""), color if isinstance(color, str) else _INK, positions, y))
+    titles = [(figure.parts.get(axis, {}).get("title") or {}).get("text", "") for axis in ("xaxis", "yaxis")]
+    rows = None
+    if is_horizontal(figure.traces):
+        axis = figure.parts.get("yaxis", {})
+        rows = dict(zip(axis.get("tickvals", ()), axis.get("ticktext", ()), strict=True))
+        lines = [replace(line, x=line.y, y=-line.x) for line in lines]  # the first row is above
+    return Card([line for line in lines if len(line.x)], *titles, rows)
+
+
+def draw_card(card: Card, mode: Mode, is_open: bool) -> str:
+    """Return an SVG of a card: the range of all series and a question mark, or once answered each in its colour.
+
+    Args:
+        is_open: True until the question is answered; no series is then told from another.
+    """
+    if not card.lines:
+        return ""
+    palette = PALETTES[mode]
+    names = [] if is_open else _list_names(card)
+    right = CARD_PX[0] - (LABELS_PX if names else 12)
+    bottom = CARD_PX[1] - 26
+    ends = [
+        (min(values.min() for values in axis), max(values.max() for values in axis))
+        for axis in ([line.x for line in card.lines], [line.y for line in card.lines])
+    ]
+
+    def scale(values: FloatArray, axis: int) -> FloatArray:
+        low, high = ends[axis]
+        share = (np.asarray(values, float) - low) / ((high - low) or 1)
+        return 16 + (right - 20) * share if axis == 0 else bottom - 4 - (bottom - 30) * share
+
+    def join(x: FloatArray, y: FloatArray) -> str:
+        return " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(scale(x, 0), scale(y, 1), strict=True))
+
+    parts = []
+    if card.across or card.up:
+        parts.append(f'<path d="M12 24V{bottom}H{right}" fill="none" stroke="{palette.muted}"/>')
+    if is_open:
+        parts.append(_draw_card_range(card, ends, join))
+        middle = f'x="{right / 2:.0f}" y="{bottom / 2 + 38:.0f}" text-anchor="middle"'
+        parts.append(f'<text {middle} font-size="64" fill="{palette.ink}">?</text>')
+    else:
+        pen = f'fill="none" stroke-linecap="round" stroke-width="{2.5 if card.rows is None else 5}"'
+        for line in card.lines:
+            parts.append(f'<polyline points="{join(line.x, line.y)}" stroke="{line.color}" {pen}/>')
+        places = spread_labels([float(scale(np.array([height]), 1)[0]) for height, *_ in names], bottom)
+        for y, (_, color, title) in zip(places, names, strict=True):
+            dot = f'<tspan fill="{color}">● </tspan>' if card.rows is None else ""
+            text = f"{dot}{escape(cut(title, 16))}"
+            parts.append(f'<text x="{right + 6}" y="{y + 4:.1f}" fill="{palette.ink}">{text}</text>')
+    for text, place in (
+        (card.up, 'x="12" y="15"'),
+        (card.across, f'x="{right}" y="{bottom + 19}" text-anchor="end"'),
+    ):
+        parts.append(
+            f'<text {place} fill="{palette.muted}">{escape(cut(re.sub(r"<[^>]*>", "", text), 44))}</text>'
+        )
+    width, height = CARD_PX
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
+        f' font-family="sans-serif" font-size="13">{"".join(parts)}</svg>'
+    )
+
+
+def _list_names(card: Card) -> list[tuple[float, str, str]]:
+    """Return height, colour and title of each series at its last point, or of each row, from above."""
+    if card.rows is not None:
+        rows = card.rows.items() if len(card.rows) <= MOST_LABELS else ()
+        names = [(-row, "", title) for row, title in rows]
+    else:
+        names = [(float(line.y[-1]), line.color, line.title) for line in card.lines if line.title]
+    return sorted(names, key=lambda name: -name[0])[:MOST_LABELS]
+
+
+def spread_labels(places: list[float], bottom: float) -> list[float]:
+    """Move heights, from above, so that no two labels overlap and the last stands above the axis."""
+    low = -LINE_PX
+    for index, place in enumerate(places):
+        low = places[index] = max(place, low + LINE_PX)
+    high = bottom - 6
+    for index in reversed(range(len(places))):
+        high = places[index] = min(places[index], high)
+        high -= LINE_PX
+    return places
+
+
+def _draw_card_range(
+    card: Card, ends: list[tuple[float, float]], join: Callable[[FloatArray, FloatArray], str]
+) -> str:
+    """Return the range of all series at every position; the whole range of values that lie along x."""
+    if card.rows is not None:
+        x, y = (np.array(end, float) for end in ends)
+        corners = join(x[[0, 1, 1, 0]], y[[0, 0, 1, 1]])
+    else:
+        traces = [{"type": "scatter", "x": line.x.tolist(), "y": line.y.tolist()} for line in card.lines]
+        positions, low, high = find_range(traces)
+        around = np.array([*positions, *positions[::-1]], float)
+        corners = join(around, np.concatenate([low, high[::-1]]))
+    return f'<g opacity="0.28"><polygon points="{corners}" fill="#7F7F7F" stroke="#7F7F7F" stroke-width="6"/></g>'

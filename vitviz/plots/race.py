@@ -11,6 +11,7 @@ from vitviz.analysis.one_change import Variant
 from vitviz.analysis.race import Racer, align_racers, measured_span
 from vitviz.analysis.verdict import measure_interval
 from vitviz.plots.blob import pack
+from vitviz.plots.hidden_curves import Card, CardLine
 from vitviz.plots.theme import variant_colors
 from vitviz.text import plural
 
@@ -111,6 +112,22 @@ def _describe_racers(variants: Sequence[Variant]) -> list[dict[str, Any]]:
         }
         for variant, colour in zip(variants, variant_colors([v.family for v in variants]), strict=True)
     ]
+
+
+def create_card(variants: Sequence[Variant]) -> Card:
+    """Return the learning curves as the small picture of a study."""
+    colors = variant_colors([variant.family for variant in variants])
+    lines = [
+        CardLine(
+            variant.title,
+            color,
+            np.asarray(variant.curve[0], float),
+            100 * np.asarray(variant.curve[1], float),
+        )
+        for variant, color in zip(variants, colors, strict=True)
+        if variant.curve.shape[1]
+    ]
+    return Card(lines, "epochs", "validation accuracy, %")
 
 
 def find_interval(variant: Variant) -> tuple[float, float] | None:

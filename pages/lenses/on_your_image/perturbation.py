@@ -208,7 +208,8 @@ def draw_outcome(
     prediction_gate.draw_verdict(GUESS, prompt, kind, guess, outcome, best)
     if guess in kind.names:
         winners = join_words([names[i] for i in best] or ["none of them"])
-        prediction_gate.store_answer(change, prompt, names[kind.names.index(guess)], winners)
+        place = kind.names.index(guess)
+        prediction_gate.store_answer(change, prompt, names[place], winners, place, best)
     prediction_gate.draw_retry_button(GUESS)
 
 
