@@ -1,10 +1,11 @@
-// Run on every page: the session cookie, term descriptions, presentation mode and skip link.
+// Run on every page: the session cookie, term descriptions, presentation mode, translation and skip link.
 
 import { el } from '../../vitviz/browser/kit/dom.js';
 import { keepPicture } from './kept_picture.js';
 import { listenForKeys } from './keyboard.js';
 import { resumePresenting } from './presentation.js';
 import { explainTerms, setColours } from './glossary_terms.js';
+import { followTranslation } from './translation.js';
 
 const COOKIE = 'vitviz_visit';
 const REPLACED = Symbol.for('vitviz.cookie');
@@ -76,6 +77,7 @@ export default function browser() {
     resumePresenting();
     reloadIfBlank();
     keepPicture();
+    followTranslation();
   }
   addSkipLink();
   return ({ header, colors }) => {
