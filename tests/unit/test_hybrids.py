@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+import torch
 
 from pages.studies.study import list_studies
 from tests.messages import unpack

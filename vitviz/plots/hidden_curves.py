@@ -4,7 +4,6 @@ The card of a study is the same picture in small.
 """
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from html import escape
 from itertools import chain
@@ -148,6 +147,27 @@ def read_card(figure: Chart) -> Card:
     return Card([line for line in lines if len(line.x)], *titles, rows)
 
 
+@dataclass(frozen=True)
+class _Frame:
+    """The place of a card's curves, px, and the ends of both axes."""
+
+    right: int
+    bottom: int
+    ends: tuple[tuple[float, float], tuple[float, float]]
+
+    def scale(self, values: FloatArray, axis: int) -> FloatArray:
+        low, high = self.ends[axis]
+        share = (np.asarray(values, float) - low) / ((high - low) or 1)
+        across: FloatArray = 16 + (self.right - 20) * share
+        down: FloatArray = self.bottom - 4 - (self.bottom - 30) * share
+        return down if axis else across
+
+    def join(self, x: FloatArray, y: FloatArray) -> str:
+        """Return the points of an SVG's line."""
+        points = zip(self.scale(x, 0), self.scale(y, 1), strict=True)
+        return " ".join(f"{across:.1f},{down:.1f}" for across, down in points)
+
+
 def draw_card(card: Card, mode: Mode, is_open: bool) -> str:
     """Return an SVG of a card: the range of all series and a question mark, or once answered each in its colour.
 
@@ -156,43 +176,19 @@ def draw_card(card: Card, mode: Mode, is_open: bool) -> str:
     """
     if not card.lines:
         return ""
-    palette = PALETTES[mode]
-    names = [] if is_open else _list_names(card)
-    right = CARD_PX[0] - (LABELS_PX if names else 12)
-    bottom = CARD_PX[1] - 26
-    ends = [
-        (min(values.min() for values in axis), max(values.max() for values in axis))
-        for axis in ([line.x for line in card.lines], [line.y for line in card.lines])
-    ]
-
-    def scale(values: FloatArray, axis: int) -> FloatArray:
-        low, high = ends[axis]
-        share = (np.asarray(values, float) - low) / ((high - low) or 1)
-        return 16 + (right - 20) * share if axis == 0 else bottom - 4 - (bottom - 30) * share
-
-    def join(x: FloatArray, y: FloatArray) -> str:
-        return " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(scale(x, 0), scale(y, 1), strict=True))
-
+    palette, names = PALETTES[mode], [] if is_open else _list_names(card)
+    xs, ys = ([getattr(line, axis) for line in card.lines] for axis in "xy")
+    ends = [(float(min(map(np.min, axis))), float(max(map(np.max, axis)))) for axis in (xs, ys)]
+    right, bottom = CARD_PX[0] - (LABELS_PX if names else 12), CARD_PX[1] - 26
+    frame = _Frame(right, bottom, (ends[0], ends[1]))
     parts = []
     if card.across or card.up:
         parts.append(f'<path d="M12 24V{bottom}H{right}" fill="none" stroke="{palette.muted}"/>')
-    if is_open:
-        parts.append(_draw_card_range(card, ends, join))
-        middle = f'x="{right / 2:.0f}" y="{bottom / 2 + 38:.0f}" text-anchor="middle"'
-        parts.append(f'<text {middle} font-size="64" fill="{palette.ink}">?</text>')
-    else:
-        pen = f'fill="none" stroke-linecap="round" stroke-width="{2.5 if card.rows is None else 5}"'
-        for line in card.lines:
-            parts.append(f'<polyline points="{join(line.x, line.y)}" stroke="{line.color}" {pen}/>')
-        places = spread_labels([float(scale(np.array([height]), 1)[0]) for height, *_ in names], bottom)
-        for y, (_, color, title) in zip(places, names, strict=True):
-            dot = f'<tspan fill="{color}">● </tspan>' if card.rows is None else ""
-            text = f"{dot}{escape(cut(title, 16))}"
-            parts.append(f'<text x="{right + 6}" y="{y + 4:.1f}" fill="{palette.ink}">{text}</text>')
-    for text, place in (
-        (card.up, 'x="12" y="15"'),
-        (card.across, f'x="{right}" y="{bottom + 19}" text-anchor="end"'),
-    ):
+    parts.append(
+        _draw_range(card, frame, palette.ink) if is_open else _draw_lines(card, frame, names, palette.ink)
+    )
+    titles = (card.up, 'x="12" y="15"'), (card.across, f'x="{right}" y="{bottom + 19}" text-anchor="end"')
+    for text, place in titles:
         parts.append(
             f'<text {place} fill="{palette.muted}">{escape(cut(re.sub(r"<[^>]*>", "", text), 44))}</text>'
         )
@@ -201,6 +197,21 @@ def draw_card(card: Card, mode: Mode, is_open: bool) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
         f' font-family="sans-serif" font-size="13">{"".join(parts)}</svg>'
     )
+
+
+def _draw_lines(card: Card, frame: _Frame, names: list[tuple[float, str, str]], ink: str) -> str:
+    """Return the series in their colours, and their titles beside their ends."""
+    pen = f'fill="none" stroke-linecap="round" stroke-width="{2.5 if card.rows is None else 5}"'
+    parts = [
+        f'<polyline points="{frame.join(line.x, line.y)}" stroke="{line.color}" {pen}/>'
+        for line in card.lines
+    ]
+    heights = frame.scale(np.array([height for height, *_ in names]), 1).tolist()
+    for y, (_, color, title) in zip(spread_labels(heights, frame.bottom), names, strict=True):
+        dot = f'<tspan fill="{color}">● </tspan>' if card.rows is None else ""
+        place = f'x="{frame.right + 6}" y="{y + 4:.1f}"'
+        parts.append(f'<text {place} fill="{ink}">{dot}{escape(cut(title, 16))}</text>')
+    return "".join(parts)
 
 
 def _list_names(card: Card) -> list[tuple[float, str, str]]:
@@ -225,16 +236,18 @@ def spread_labels(places: list[float], bottom: float) -> list[float]:
     return places
 
 
-def _draw_card_range(
-    card: Card, ends: list[tuple[float, float]], join: Callable[[FloatArray, FloatArray], str]
-) -> str:
-    """Return the range of all series at every position; the whole range of values that lie along x."""
+def _draw_range(card: Card, frame: _Frame, ink: str) -> str:
+    """Return the range of all series at every position, or the whole range of rows, under a question mark."""
     if card.rows is not None:
-        x, y = (np.array(end, float) for end in ends)
-        corners = join(x[[0, 1, 1, 0]], y[[0, 0, 1, 1]])
+        x, y = (np.array(end, float) for end in frame.ends)
+        corners = frame.join(x[[0, 1, 1, 0]], y[[0, 0, 1, 1]])
     else:
         traces = [{"type": "scatter", "x": line.x.tolist(), "y": line.y.tolist()} for line in card.lines]
         positions, low, high = find_range(traces)
         around = np.array([*positions, *positions[::-1]], float)
-        corners = join(around, np.concatenate([low, high[::-1]]))
-    return f'<g opacity="0.28"><polygon points="{corners}" fill="#7F7F7F" stroke="#7F7F7F" stroke-width="6"/></g>'
+        corners = frame.join(around, np.concatenate([low, high[::-1]]))
+    middle = f'x="{frame.right / 2:.0f}" y="{frame.bottom / 2 + 38:.0f}" text-anchor="middle"'
+    return (
+        f'<g opacity="0.28"><polygon points="{corners}" fill="#7F7F7F" stroke="#7F7F7F" stroke-width="6"/></g>'
+        f'<text {middle} font-size="64" fill="{ink}">?</text>'
+    )

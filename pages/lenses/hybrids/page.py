@@ -48,7 +48,15 @@ def _draw_pipeline(choice: ModelChoice, step: int | None, image: str) -> None:
     pin = (col + 0.5) / config.grid[1], (row + 0.5) / config.grid[0]
     strides = stem_strides(config) if predicted else ()
     with stage:
-        message = plots.pack_pipeline(subject.ground(True), maps, tokens, patches, config, pin, strides)
+        message = plots.pack_pipeline(
+            subject.ground(True),
+            maps,
+            tokens=tokens,
+            patches=patches,
+            config=config,
+            pin=pin,
+            strides=strides,
+        )
         _view(message, key=VIEW, triggers=("pin",), on_change=partial(selection.apply_click, VIEW))
     if predicted:
         page.caption(describe_tokens(config, maps, tokens))
