@@ -68,7 +68,7 @@ function watch() {
       }
     }
   });
-  replaced.observe(document.body, ANYWHERE);
+  replaced.observe(document.documentElement, ANYWHERE);
   document.querySelectorAll(UNTRANSLATED).forEach(mark);
 }
 
