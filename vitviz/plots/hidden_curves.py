@@ -138,13 +138,15 @@ def read_card(figure: Chart) -> Card:
         positions = np.log(np.array(x, float)) if logarithmic else np.array(x, float)
         color = (trace.get("line") or {}).get("color") or (trace.get("marker") or {}).get("color")
         lines.append(CardLine(trace.get("name", ""), color if isinstance(color, str) else _INK, positions, y))
-    titles = [(figure.parts.get(axis, {}).get("title") or {}).get("text", "") for axis in ("xaxis", "yaxis")]
+    across, up = (
+        (figure.parts.get(axis, {}).get("title") or {}).get("text", "") for axis in ("xaxis", "yaxis")
+    )
     rows = None
     if is_horizontal(figure.traces):
         axis = figure.parts.get("yaxis", {})
         rows = dict(zip(axis.get("tickvals", ()), axis.get("ticktext", ()), strict=True))
         lines = [replace(line, x=line.y, y=-line.x) for line in lines]  # the first row is above
-    return Card([line for line in lines if len(line.x)], *titles, rows)
+    return Card([line for line in lines if len(line.x)], across, up, rows)
 
 
 @dataclass(frozen=True)
