@@ -1,6 +1,6 @@
 """Limit how slowly a client may send and read, and how much of all requests' bodies may arrive at once.
 
-A security guard, always installed. `LimitBodies` is ASGI middleware; the other limits replace one function of uvicorn,
+A security guard, always installed. `LimitBodies` is ASGI middleware; the other limits replace two functions of uvicorn,
 which has none. deploy/haproxy.cfg has limits of its own, but a body of one byte per second passes them.
 """
 
@@ -17,12 +17,15 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from pages.frame import upload_guard
 from pages.streamlit_fixes.installation import Replacement, apply
 
+HEADER_BYTES = 2**16  # an address of the app has less than 2 kB, a session's cookies less than 1 kB
 HEADER_S = 30.0  # for the first request; a later one takes at most twice as long
 BODY_S = 60.0  # the longest pause of a request's body, which arrives at BODY_RATE or faster
 BODY_RATE = 4096  # bytes per second
 UNREAD_S = 75.0  # in which a client must read something of what is sent to it
 _UNFINISHED = object()  # a request that is not answered yet, or whose answer is not read yet
+_HEADER = "_vitviz_header"  # the bytes that have arrived of a connection's unfinished header
 _connect = HttpToolsProtocol.connection_made
+_receive = HttpToolsProtocol.data_received
 
 
 class _RefusedError(OSError):
@@ -86,6 +89,18 @@ def _limit_connection(protocol: HttpToolsProtocol, transport: asyncio.Transport)
     protocol.loop.call_later(HEADER_S, _check_requests, protocol, None)
 
 
+def _receive_bounded(protocol: HttpToolsProtocol, data: bytes) -> None:
+    """Parse what has arrived; refuse a header without end, which uvicorn would hold: 18 MB of lines took 400 MB."""
+    _receive(protocol, data)
+    is_header = (
+        protocol.scope is not None and "method" not in protocol.scope
+    )  # uvicorn sets it at the header's end
+    size = protocol.__dict__.get(_HEADER, 0) + len(data) if is_header else 0
+    protocol.__dict__[_HEADER] = size
+    if size > HEADER_BYTES and not protocol.transport.is_closing():
+        protocol.send_400_response("The header is too long.")
+
+
 def _check_requests(protocol: HttpToolsProtocol, answered: Any) -> None:
     """Close a connection on which no request has arrived since the one that was answered by the last check."""
     if protocol not in protocol.connections or protocol.transport.is_closing():  # or it became a websocket
@@ -100,5 +115,9 @@ def _check_requests(protocol: HttpToolsProtocol, answered: Any) -> None:
 
 
 def install() -> None:
-    """Replace the function of uvicorn that accepts a connection; repeated calls do nothing."""
-    apply(Replacement(HttpToolsProtocol, "connection_made", "self transport", _limit_connection))
+    """Replace the functions of uvicorn that accept a connection and parse requests; repeated calls do nothing."""
+    apply(
+        Replacement(HttpToolsProtocol, "connection_made", "self transport", _limit_connection),
+        Replacement(HttpToolsProtocol, "data_received", "self data", _receive_bounded),
+        Replacement(HttpToolsProtocol, "send_400_response", "self msg"),
+    )

@@ -243,6 +243,8 @@ class _Reader:
 
 def _receive_in_pieces(protocol: WebSocketsSansIOProtocol, chunk: bytes) -> None:
     """Parse a few frames, and the rest once the app has taken them: 256 KB hold 32,000 frames, which take a second."""
+    # Streamlit's limit, 64 MB, is for what a page sends: uvicorn would hold as much of a message that never ends.
+    protocol.conn.max_message_size = MESSAGE_BYTES
     waiting: bytearray | None = protocol.__dict__.get(_WAITING)
     if protocol.close_sent and len(chunk) > PIECE_BYTES:
         return
@@ -292,7 +294,7 @@ def _log(reason: str) -> None:
 
 def middleware() -> list[Middleware]:
     """Return the middleware for `st.App`, and have uvicorn parse large chunks in pieces."""
-    known = {"queue", "read_paused", "close_sent", "disconnected", "transport", "loop"}
+    known = {"conn", "queue", "read_paused", "close_sent", "disconnected", "transport", "loop"}
     if known <= {*WebSocketsSansIOProtocol.__init__.__code__.co_names}:
         apply(Replacement(WebSocketsSansIOProtocol, "data_received", "self data", _receive_in_pieces))
     else:

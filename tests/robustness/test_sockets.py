@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 from collections.abc import Callable, Iterator
 
 import pytest
 
+from pages.frame.websocket_limits import MESSAGE_BYTES, TOO_LARGE
 from tests.robustness.fuzz import sockets
 from tests.visitor import Visitor, run_apart
 
@@ -64,3 +67,19 @@ def test_a_message_larger_than_a_piece_arrives_whole(port: int) -> None:
         await visitor.close()
 
     run_apart(ask())
+
+
+def test_a_message_that_is_too_large_is_refused_before_it_arrives(port: int) -> None:
+    """The server would hold what arrives: ten unfinished messages of 60 MB took 700 MB."""
+    header = b"\x82\xff" + struct.pack("!Q", MESSAGE_BYTES + 1) + bytes(4)
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
+        client.sendall(
+            b"GET /_stcore/stream HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+            b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+        )
+        assert b" 101 " in client.recv(1000)
+        client.sendall(header)
+        answer = b""
+        while piece := client.recv(1000):
+            answer += piece
+    assert struct.pack("!H", TOO_LARGE) in answer

@@ -44,6 +44,7 @@ async def send_much(_: Request) -> StreamingResponse:
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[uvicorn.Server]:
     """Return a running server with the guards; its `servers` hold its socket."""
     monkeypatch.setattr(HttpToolsProtocol, "connection_made", request_limits._limit_connection)
+    monkeypatch.setattr(HttpToolsProtocol, "data_received", request_limits._receive_bounded)
     app = Starlette(
         routes=[
             Route("/upload", read_body, methods=["PUT"]),
@@ -102,6 +103,19 @@ def test_a_header_that_does_not_end_closes_its_connection(
         client.sendall(sent)
         received = read_until_closed(client, b"x" if sent else b"")
     assert received.count(b" 404 ") == (1 if sent.count(b"GET") == 2 else 0)
+
+
+@pytest.mark.parametrize(
+    ("first", "piece"), [(b"GET /", b"x" * 100), (GET + b"X: ", b"x" * 100), (GET, b"a: b\r\n")]
+)
+def test_a_header_without_end_is_refused(server: uvicorn.Server, first: bytes, piece: bytes) -> None:
+    """The body before it does not count."""
+    with connect(server) as client:
+        client.sendall(PUT + b"x" * 100_000)
+        assert client.recv(2**16).startswith(b"HTTP/1.1 200 ")
+        client.sendall(first)
+        answer = read_until_closed(client, piece * 200)
+    assert answer.startswith(b"HTTP/1.1 400 ") and answer.endswith(b"The header is too long.")
 
 
 def test_a_slow_body_is_answered_408_and_its_connection_closed(
