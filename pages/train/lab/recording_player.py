@@ -22,7 +22,7 @@ from vitviz.plots.theme import family_colors
 from vitviz.plots.training_curves import RunLabel
 from vitviz.probe.snapshot_evaluation import Frame, LearnedTables
 from vitviz.recorded_run import Moment, RecordedConfig, RecordedRun, RecordedRunError
-from vitviz.text import plain, plural
+from vitviz.text import percent, plain, plural
 
 COLUMNS = [2, 1]
 RUN = "recorded"  # its id on the timeline and the curves
@@ -151,7 +151,7 @@ def _describe_step(step: int, log: Records) -> str:
     seconds, loss, accuracy = table[2, earlier[-1]], table[3, earlier[-1]], table[4, earlier[-1]]
     parts = [run_view.format_duration(float(seconds))]
     parts += [f"loss {loss:.3f}"] if np.isfinite(loss) else []
-    parts += [f"training accuracy {accuracy:.1%}"] if np.isfinite(accuracy) else []
+    parts += [f"training accuracy {percent(accuracy)}"] if np.isfinite(accuracy) else []
     return " · ".join(parts)
 
 
