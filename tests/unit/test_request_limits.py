@@ -118,6 +118,13 @@ def test_a_header_without_end_is_refused(server: uvicorn.Server, first: bytes, p
     assert answer.startswith(b"HTTP/1.1 400 ") and answer.endswith(b"The header is too long.")
 
 
+def test_many_short_headers_at_once_are_no_long_one(server: uvicorn.Server) -> None:
+    count = 3000  # 120 kB
+    with connect(server) as client:
+        client.sendall((GET + b"\r\n") * (count - 1) + GET + b"Connection: close\r\n\r\n")
+        assert read_until_closed(client).count(b"HTTP/1.1 404 ") == count
+
+
 def test_a_slow_body_is_answered_408_and_its_connection_closed(
     server: uvicorn.Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
