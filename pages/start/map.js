@@ -387,14 +387,14 @@ export default class MapView {
   }
 
   drawJourney(ctx, view) {
-    const { station, share, past, readingOut } = this.moment;
-    if (!readingOut) for (const block of past) drawKeys(ctx, view, block, view.journeyPin);
-    drawMoment(ctx, view, station, share);
+    const { station, share, past, readingOut, leaving } = this.moment;
+    const followed = readingOut && !leaving ? { ...view, journeyPin: this.model.readout } : view;
+    if (!readingOut || !leaving) for (const block of past) drawKeys(ctx, view, block, followed.journeyPin);
+    drawMoment(ctx, followed, station, share);
     const classes = this.parts.get('classes');
     if (!classes) return;
     const risen = station.id === 'classes' ? share : 0;
-    if (risen === this.risen) return;
+    if (risen !== this.risen) paintPart(classes.view, classes.part, classes.box, view, { share: risen });
     this.risen = risen;
-    paintPart(classes.view, classes.part, classes.box, view, { share: risen });
   }
 }

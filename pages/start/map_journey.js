@@ -192,8 +192,8 @@ export class Moment {
     /** Parts not reached yet. */
     this.ahead = new Set(parts.slice(count + 1).map(({ id }) => id));
     this.leaving = outro.includes(this.station);
-    /** True if the readout token is followed instead of the pinned one. */
-    this.readingOut = this.leaving && model.header.readout === 'cls';
+    /** True if the readout token is followed instead of the pinned one: from the first block on. */
+    this.readingOut = model.header.readout === 'cls' && (this.leaving || blocks.includes(this.station));
     /** Blocks passed already. */
     this.past = this.leaving ? blocks : blocks.slice(0, Math.max(0, blocks.indexOf(this.station)));
   }

@@ -192,7 +192,8 @@ export function writeLabels({ stream, curves }, model, name) {
   const write = (label, words) => {
     if (label && label.textContent !== words) label.textContent = words;
   };
-  write(stream, `Thicker line: longer ${name} vector; images: attention`);
+  const added = '+ number: length of the added vector';
+  write(stream, `Orange positive, blue negative · ${added} · thicker line: longer ${name} vector · images: attention`);
   const [best, ...others] = lensClasses(model).map((k) => model.header.classes.names[k]);
   const grey = others.length ? ` (grey: ${others.join(', ')})` : '';
   write(curves, `If the model stopped after this layer: probability of ${best}${grey}`);

@@ -47,8 +47,11 @@ const STEP = {
     if (token < 0) return part.words;
     return `${part.what} (norm ${formatNorm(norms[token])}) is added: ${part.why}.`;
   },
-  block: (model, part, pin) =>
-    `${capitalise(model.shortName(pin, part))} attends most to ${keyWords(model, part, pin)}; ${addedWords(model, part, pin)}.`,
+  block: (model, part, pin) => {
+    const { attention, mlp } = model.lengths(part, pin);
+    const lengths = `the values add length ${formatNorm(attention)}, the MLP ${formatNorm(mlp)}`;
+    return `The query of ${model.shortName(pin, part)} matches the key of ${keyWords(model, part, pin)} best; ${lengths}.`;
+  },
   norm: (model, part, pin) => {
     const weights = gathered(model, pin);
     if (!weights.length) return part.words;
@@ -81,7 +84,8 @@ export const tourWords = (model, part) => TOUR[part.kind]?.(model, part) ?? '';
 const capitalise = (text) => text[0].toUpperCase() + text.slice(1);
 
 /** Describe what happens to the followed token at a part. */
-export function stationWords(model, part, pin) {
+export function stationWords(model, part, pinned) {
+  const pin = part.kind === 'block' && model.header.readout === 'cls' ? model.readout : pinned;
   const describe = STEP[part.kind];
   // Parts before the prepended tokens have no [CLS].
   if (!describe || (part.grid && model.tokenAt(part, pin) < 0)) return part.words;

@@ -146,7 +146,6 @@ class Study:
 
     name: str
     order: int
-    group: str
     title: str
     question: str
     minutes: int
@@ -156,6 +155,7 @@ class Study:
     math: str | None = None
     code: Sequence[str] = ()
     module: ModuleType | None = None
+    group: str = "recipe"
 
     def choose(self, draw: bool = True) -> dict[str, Any]:
         """Return the selected options by the choices' names, or the default ones without drawing."""

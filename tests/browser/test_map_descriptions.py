@@ -32,7 +32,7 @@ def test_a_station_says_what_its_model_does(screens: Screens, site: str) -> None
     assert words["positions"].startswith(PLACED["what"]) and "1.0" in words["positions"]
     assert words["positions"].endswith(f"{PLACED['why']}.")
     assert "matrix E" in words["embed"] and "8 values" in words["embed"]
-    assert words["block.1"].endswith("attention adds a vector of length 2.0, the MLP one of 1.5.")
+    assert words["block.1"].endswith("best; the values add length 2.0, the MLP 1.5.")
     assert all(len(sentence.split()) <= 20 for sentence in words.values())
     blind = {"what": "A second linear map", "why": "it carries no position information"}
     changed = said(page, positions=blind)["positions"]
