@@ -37,7 +37,7 @@ _LIBRARIES = (
     "torch",
     "vitviz.models.zoo",
     "vitviz.probe.capture",
-    "vitviz.probe.map_part",
+    "vitviz.probe.named_records",
     "pandas",
     "sklearn.decomposition",
 )

@@ -102,7 +102,6 @@ export default class MapView {
   showMap() {
     this.grey = greyed(this.crisp ?? this.bitmap);
     this.paint();
-    if (this.panel.part) this.panel.draw(); // a permalink opens its part before the image has come
     this.shown = this.message;
     this.root.dataset.drawing = this.message.header.drawing?.strokes ?? '';
     if (this.pad.isNew)
@@ -116,6 +115,7 @@ export default class MapView {
     const patches = this.parts.get('patches');
     if (this.shown !== this.message || !patches) this.showMap();
     else paintPart(patches.view, patches.part, patches.box, this.view());
+    this.panel.compute(); // a permalink opens its part before the image has come
     if (this.message.header.moves) this.starting ??= setTimeout(() => this.journey.tour(), TOUR_AFTER_MS);
   }
 

@@ -6,6 +6,7 @@ import { listen } from '../../vitviz/browser/kit/bus.js';
 import { decode } from '../../vitviz/browser/kit/drawing_pad.js';
 import { createContext, offscreen } from '../../vitviz/browser/kit/pixels.js';
 import { MapModel } from './map_model.js';
+import { EngineRecords } from './map_named_records.js';
 import { paintParts, writeParts } from './map_parts.js';
 import { canFollow, liveMessage } from './map_record.js';
 import { streamScale } from './map_stream.js';
@@ -43,7 +44,7 @@ export class LiveMap {
 
   /** Take a message of the server, whose `weights` is the address of the model's checkpoint. */
   take(message) {
-    this.message = message;
+    Object.assign(this, { message, seen: false });
     this.words.behind(false);
     delete this.view.root.dataset.step;
     const { weights } = message.header;
@@ -87,7 +88,9 @@ export class LiveMap {
   async computeStep(address) {
     this.step = address;
     const model = await this.computeImage(address);
-    if (model) this.view.root.dataset.step = String(model.step); // map.css dims the tiles that show weights
+    if (!model) return;
+    this.view.root.dataset.step = String(model.step); // map.css dims the tiles that show weights
+    this.view.panel.compute();
   }
 
   /** Draw the map of the same image with its masks; without any, the server's map. */
@@ -99,7 +102,7 @@ export class LiveMap {
       this.show(message);
       this.words.behind(false);
     } else await this.computeImage(this.step || message.header.weights).catch((error) => masks.fail(error));
-    masks.refresh();
+    view.panel.compute();
     view.root.dataset.masks = masks.text;
   }
 
@@ -109,16 +112,34 @@ export class LiveMap {
     if (!address || !canFollow(message) || !view.bitmap || this.isNew()) return null;
     const model = await openModel(address);
     if (!isPlain(model.config)) throw new Error('the map of this model needs the server');
-    const { width, height } = view.bitmap;
-    const ctx = createContext(width, height);
-    ctx.drawImage(view.bitmap, 0, 0);
-    const levels = ctx.getImageData(0, 0, width, height).data.filter((_, i) => i % 4 < 3);
-    const tensors = await record(model, toInput(levels, model.preparation), view.masks.changes);
+    const tensors = await record(model, this.input(model), view.masks.changes);
     if (message !== this.message || view.journey.active) return null;
     this.show(liveMessage(message, tensors));
     this.words.behind(true);
     view.masks.describe(this.step ? null : message.arrays.probabilities.data);
     return model;
+  }
+
+  /** Return the shown image as a model's input. */
+  input({ preparation }) {
+    const { width, height } = this.view.bitmap;
+    const ctx = createContext(width, height);
+    ctx.drawImage(this.view.bitmap, 0, 0);
+    const levels = ctx.getImageData(0, 0, width, height).data.filter((_, i) => i % 4 < 3);
+    return toInput(levels, preparation);
+  }
+
+  /** Return the records of the shown map: of the engine, else `server()`; null until the image has come. */
+  async records(server) {
+    const { message, view } = this;
+    const { weights, photo } = message.header;
+    const exact = photo.kind === 'image/png'; // a JPEG is not what the model reads
+    const model = weights && exact && (await openModel(this.step || weights).catch(() => null));
+    if (message !== this.message || (model && !this.seen)) return null;
+    if (!model) return server();
+    const { in_chans: channels } = model.config;
+    const input = { shape: [channels, view.bitmap.height, view.bitmap.width], data: this.input(model) };
+    return new EngineRecords(model, input, view.masks.changes);
   }
 
   /** Draw the map of these strokes. */

@@ -138,15 +138,6 @@ export class MapMasks {
     this.toggle.focus();
   }
 
-  /** Draw an opened part again, whose picture follows the masks; the focus stays on the button that zeroes out a head. */
-  refresh() {
-    const { panel } = this.view;
-    if (!panel.id) return;
-    const zero = panel.node.getRootNode().activeElement?.matches('.mp-zero');
-    panel.draw();
-    if (zero) panel.node.querySelector('.mp-zero')?.focus({ preventScroll: true });
-  }
-
   change() {
     this.face();
     this.view.schedule();

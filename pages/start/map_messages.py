@@ -1,7 +1,6 @@
-"""Compute the map's two messages, the model's forward pass and an opened part, or load them from stored files.
+"""Compute the map's message and the records that a view requests for an opened part.
 
-The messages of the first view are stored beside the checkpoints, so that a new server shows them before torch is
-loaded.
+The message of the first view is stored beside the checkpoints, so that a new server shows it before torch is loaded.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from dataclasses import replace
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,28 +19,22 @@ from pages.selection.selection import Selection
 from pages.start import lens_links
 from pages.stores import catalogue, shared_cache
 from pages.stores.model_choice import ModelChoice
-from vitviz.analysis.opened_part import PartRequest
-from vitviz.pin import Pin
-from vitviz.plots.blob import open_blob, unpack_arrays
+from vitviz.plots.blob import open_blob
 from vitviz.plots.map_contents import MOST_PAIRS
-from vitviz.plots.model_map import pack_map, pack_part
+from vitviz.plots.model_map import pack_map
 from vitviz.weight_identity import resolve_identity
 
 if TYPE_CHECKING:
     from vitviz.analysis.forward_pass import Journey
     from vitviz.models.loaded_model import LoadedModel
 
-STORED = "start_map.bin"  # beside the checkpoints; `python -m pages.start.stored_map` writes both files
-STORED_PARTS = "start_parts.bin"
-READOUT = Pin(
-    None, "cls"
-)  # a part opens on this token until the user pins one; models without it take the centre
+STORED = "start_map.bin"  # beside the checkpoints; `python -m pages.start.stored_map` writes it
 
 
 def load_map(choice: ModelChoice, current: Selection) -> bytes:
     """Return the map's message for a model and an image, without the fields of a session."""
     shown = shared_cache.prepare_image(current.image, choice.preparation, current.offset).shown
-    stored = _load_stored(STORED, choice, current.step, shown)
+    stored = _load_stored(choice, current.step, shown)
     if stored is not None:
         return stored
     model = shared_cache.load_model(choice, current.step)
@@ -51,17 +44,16 @@ def load_map(choice: ModelChoice, current: Selection) -> bytes:
     return _compute_map(model, choice, current.image, current.offset, token)
 
 
-def load_part(choice: ModelChoice, current: Selection, request: PartRequest) -> bytes | None:
-    """Return the message of an opened part, without the fields of a session; None if the model lacks the part."""
-    if request == PartRequest(request.part, READOUT):
-        shown = shared_cache.prepare_image(current.image, choice.preparation, current.offset).shown
-        message = _load_stored(STORED_PARTS, choice, current.step, shown)
-        stored = None if message is None else unpack_arrays(message).get(request.part)
-        if stored is not None:
-            return stored.tobytes()
+def load_records(
+    choice: ModelChoice, current: Selection, names: tuple[str, ...]
+) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """Return the named records as arrays '0', '1' …, and the fields of their message: names, classes, error."""
     model = shared_cache.load_model(choice, current.step)
-    journey = shared_cache.record_journey(choice, current.step, current.image, current.offset)
-    return _compute_part(model, journey, current.image, current.offset, request)
+    try:
+        records = _compute_records(model, current.image, current.offset, names)
+    except ValueError as error:
+        return {}, {"names": names, "error": str(error)}
+    return {str(i): records[name] for i, name in enumerate(names)}, {"names": names, "classes": model.classes}
 
 
 def build_map(model: LoadedModel, journey: Journey, shown: NDArray[np.uint8], token: int = 0) -> bytes:
@@ -78,8 +70,8 @@ def build_mark(identity: str, shown: NDArray[np.uint8]) -> str:
     return f"{identity}|{blake2b(np.ascontiguousarray(shown).data, digest_size=16).hexdigest()}"
 
 
-def _load_stored(name: str, choice: ModelChoice, step: int, shown: NDArray[np.uint8]) -> bytes | None:
-    file = catalogue.CHECKPOINTS / name
+def _load_stored(choice: ModelChoice, step: int, shown: NDArray[np.uint8]) -> bytes | None:
+    file = catalogue.CHECKPOINTS / STORED
     if choice.path is None or not file.is_file():
         return None
     message, mark = _read_stored(file, file.stat().st_mtime_ns)
@@ -87,7 +79,7 @@ def _load_stored(name: str, choice: ModelChoice, step: int, shown: NDArray[np.ui
     return message if mark == build_mark(identity, shown) else None
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=1)
 def _read_stored(file: Path, modified_ns: int) -> tuple[bytes, str]:
     """Return a stored message and its mark; empty if the file is unreadable."""
     try:
@@ -108,15 +100,9 @@ def _compute_map(
 
 
 @shared_cache.per_image(shared=48, upload=6)
-def _compute_part(
-    model: LoadedModel,
-    _journey: Journey,
-    image: str,
-    offset: shared_cache.Offset,
-    request: PartRequest,
-) -> bytes | None:
-    from vitviz.probe.map_part import open_part
+def _compute_records(
+    model: LoadedModel, image: str, offset: shared_cache.Offset, names: tuple[str, ...]
+) -> dict[str, NDArray[Any]]:
+    from vitviz.probe.named_records import read_records
 
-    values = shared_cache.prepare_image(image, model.preparation, offset).input
-    part = open_part(model, values, _journey, request)
-    return None if part is None else pack_part(part)
+    return read_records(model, shared_cache.prepare_image(image, model.preparation, offset).input, names)

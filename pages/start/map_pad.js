@@ -144,8 +144,9 @@ export class MapPad {
     this.node.classList.toggle('vv-pad', this.drawn);
   }
 
-  /** Paint the model's input small. */
+  /** Take the model's input, and paint it small. */
   paintSeen(bitmap) {
+    this.live.seen = Boolean(bitmap);
     if (!this.seen || !bitmap) return;
     blit(this.seen.size(this.side, this.side), bitmap, 0, 0, this.side, this.side);
   }

@@ -4,6 +4,8 @@ import { button, canvas, disable, el, save } from '../../vitviz/browser/kit/dom.
 import { reducedMotion } from '../../vitviz/browser/kit/motion.js';
 import { MINUS, brief } from '../../vitviz/browser/kit/text.js';
 import { drawArcs, drawKeys, placed, ring } from './map_overlay.js';
+import { ServerRecords } from './map_named_records.js';
+import { openPart } from './map_open.js';
 import { paintPart } from './map_parts.js';
 import { buildSteps } from './map_steps.js';
 import { stationWords } from './map_words.js';
@@ -15,7 +17,8 @@ const ZOOM_MS = 260;
 export class Panel {
   constructor({ view, trigger, close, say }) {
     Object.assign(this, { view, trigger, closed: close, say });
-    Object.assign(this, { id: '', deep: false, message: null, query: {}, dismissed: '' });
+    Object.assign(this, { id: '', deep: false, opened: null, failure: '', query: {}, dismissed: '', runs: 0 });
+    this.server = new ServerRecords((names) => this.trigger('open', `${this.id} ${names}`));
     this.node = el(null, 'section', { class: 'mp-panel', tabindex: '-1' });
   }
 
@@ -29,23 +32,48 @@ export class Panel {
     return this.view.model.byId.get(this.id);
   }
 
-  /** Open a part; `ask`: request it from the server. */
+  /** Open a part; `ask`: the server learns of it. */
   open(id, ask) {
     Object.assign(this, { id, deep: false, query: {}, dismissed: '' });
-    if (this.message?.header.part !== id) this.message = null;
-    const { journey, pin } = this.view;
-    if (this.part.opens && ask) this.ask(journey.active ? { token: pin } : {});
-    this.draw();
+    const { journey, pin, model } = this.view;
+    if (journey.active) this.query.token = pin;
+    if (this.part.opens && ask && model.header.weights) this.trigger('open', id);
+    this.compute();
     this.place();
     this.zoom();
     if (ask) this.node.focus({ preventScroll: true });
     if (this.node.getBoundingClientRect().top < 0) this.node.scrollIntoView({ block: 'start', behavior: 'auto' });
   }
 
-  /** Request the part from the server, with the selected head, class or channel. */
+  /** Show the part for another head, class or channel. */
   ask(more) {
     this.query = { ...this.query, ...more };
-    this.trigger('open', JSON.stringify({ part: this.id, ...this.query }));
+    this.compute();
+  }
+
+  /** Draw the open part, now and when its records have come from the engine or the server; the newest call counts. */
+  async compute() {
+    if (!this.part) return;
+    this.draw();
+    if (!this.part.opens) return;
+    this.runs += 1;
+    const { runs: run, id, pin, query, view } = this;
+    try {
+      const records = await view.pad.live.records(() => this.serverRecords());
+      const opened = records && (await openPart(view.model, id, pin, query, records));
+      if (run !== this.runs || !opened) return;
+      Object.assign(this, { opened, failure: '' });
+    } catch (error) {
+      if (run !== this.runs) return;
+      Object.assign(this, { opened: null, failure: `The numbers of this part are missing: ${error.message}.` });
+    }
+    this.draw();
+  }
+
+  serverRecords() {
+    if (this.view.alone) return null;
+    this.server.begin(this.view.message);
+    return this.server;
   }
 
   close() {
@@ -55,12 +83,14 @@ export class Panel {
   }
 
   leave() {
+    this.runs += 1;
+    this.server.end();
     this.node.remove();
     this.view.stage.style.minHeight = '';
   }
 
   deeper() {
-    if (!this.message?.header.tables.length) return;
+    if (!this.ready || !this.opened.tables.length) return;
     this.deep = true;
     this.draw();
     this.node.querySelector('.mp-tables')?.focus({ preventScroll: true });
@@ -75,15 +105,18 @@ export class Panel {
     return true;
   }
 
-  /** Show the server's message; a part that a permalink opens is opened. */
+  get ready() {
+    return this.opened?.part === this.id;
+  }
+
+  /** Take the server's message: records, or the name of a part that a permalink opens. */
   take(message) {
     if (message && message.header.map !== this.view.message?.header.map) return; // of another map
     const part = message?.header.part ?? '';
     if (!part) this.dismissed = '';
     if (!part || !this.view.model?.byId.has(part)) return;
-    this.message = message;
-    if (part === this.id) this.draw();
-    else if (!this.id && part !== this.dismissed) this.view.open(part, false);
+    if (message.header.names) this.server.take(message);
+    if (!this.id && part !== this.dismissed) this.view.open(part, false);
   }
 
   /** Show a new map: the panel stays open if the model has its part. */
@@ -93,7 +126,7 @@ export class Panel {
       this.id = '';
     }
     this.take(message);
-    if (this.id) this.draw();
+    this.compute();
   }
 
   /** Lay the panel over the map. */
@@ -115,24 +148,27 @@ export class Panel {
 
   draw() {
     const { part } = this;
-    const inside = this.node.contains(this.node.getRootNode().activeElement);
+    const { activeElement: focused } = this.node.getRootNode();
+    const inside = this.node.contains(focused);
+    const zero = inside && focused.matches('.mp-zero');
     this.node.replaceChildren();
     this.node.setAttribute('aria-label', `${part.title}, details`);
     this.head(part);
     const { model } = this.view;
     const words = part.kind === 'block' ? stationWords(model, part, this.pin) : part.words;
     el(this.node, 'p', { class: part.stale && part.kind !== 'block' ? 'mp-lead mp-stale' : 'mp-lead' }, words);
-    const ready = this.message?.header.part === this.id;
     const main = el(this.node, 'div', { class: 'mp-main' });
     if (!this.deep) this.picture(main, part);
     this.content = el(main, 'div', { class: 'mp-content' });
-    if (ready) this.body(this.message);
+    if (this.ready) this.body(this.opened);
     else if (part.opens) {
-      const words = this.view.alone ? 'The app shows the numbers of this part.' : 'Computing this part …';
-      el(this.content, 'p', { class: 'vv-muted mp-waiting', role: 'status' }, words);
+      const inFile = this.view.alone && !model.header.weights;
+      const words = inFile ? 'The app shows the numbers of this part.' : 'Computing this part …';
+      el(this.content, 'p', { class: 'vv-muted mp-waiting', role: 'status' }, this.failure || words);
     }
     this.view.stage.style.minHeight = `${this.node.offsetHeight}px`;
-    if (inside) this.node.focus({ preventScroll: true });
+    const next = (zero && this.node.querySelector('.mp-zero')) || this.node;
+    if (inside) next.focus({ preventScroll: true });
   }
 
   /** Draw the part's tile, enlarged. */
@@ -176,9 +212,9 @@ export class Panel {
   head(part) {
     const head = el(this.node, 'div', { class: 'mp-head' });
     el(head, 'h2', {}, part.title);
-    const named = this.message?.header.part === this.id ? this.message.header.token_name : '';
+    const named = this.ready ? this.opened.token_name : '';
     const { model } = this.view;
-    // A part without the pinned prefix token shows a patch, which the message names.
+    // A part without the pinned prefix token shows a patch, which is named then.
     const pinned = model.nameOf(this.pin);
     const patch = named.startsWith('the ') && !pinned.startsWith('[') ? pinned : named;
     if (named) el(head, 'span', { class: 'vv-muted' }, patch);
@@ -214,17 +250,16 @@ export class Panel {
     });
   }
 
-  body(message) {
-    const { tables } = message.header;
+  body(opened) {
+    const { tables } = opened;
     if (this.deep) {
       button(this.content, '← Back to the operations', () => this.shallower(), { class: 'mp-level' });
-      return buildTables(this.content, message, this.say);
+      return buildTables(this.content, tables, this.say);
     }
-    if (this.part.kind === 'head') this.classes(message.header.class);
+    if (this.part.kind === 'head') this.classes(opened.class);
     const { masks } = this.view;
-    if (masks.any) el(this.content, 'p', { class: 'vv-muted' }, 'The operations are those of the model without masks.');
     const steps = el(this.content, 'div', { class: 'mp-steps' });
-    buildSteps(steps, message, this.view.view(), {
+    buildSteps(steps, opened, this.view.view(), {
       ask: (more) => this.ask(more),
       deeper: () => this.deeper(),
       say: this.say,
@@ -266,7 +301,8 @@ function csvOf({ columns, rows }, { data, shape }) {
   return [head, ...lines].map((line) => line.join(',')).join('\n') + '\n';
 }
 
-function tableOf(parent, table, array, say) {
+function tableOf(parent, table, say) {
+  const array = table.values;
   const box = el(parent, 'div', { class: 'mp-table' });
   const head = el(box, 'div', { class: 'mp-head' });
   el(head, 'b', {}, table.title);
@@ -289,7 +325,7 @@ function tableOf(parent, table, array, say) {
   }
 }
 
-function buildTables(parent, { header, arrays }, say) {
+function buildTables(parent, tables, say) {
   const box = el(parent, 'div', { class: 'mp-tables', tabindex: '-1' });
-  for (const table of header.tables) tableOf(box, table, arrays[table.array], say);
+  for (const table of tables) tableOf(box, table, say);
 }

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from hashlib import blake2b
 
 import streamlit as st
 
@@ -16,14 +16,13 @@ from pages.stores import catalogue, shared_cache
 from pages.stores.model_choice import ModelChoice
 from pages.views.event_values import read_events
 from pages.views.register import register
-from vitviz.analysis.opened_part import PartRequest
-from vitviz.config import Preparation
+from vitviz.config import Preparation, to_dict
 from vitviz.data.datasets import default_pictures, first_number
 from vitviz.data.drawings import FIRST, Frame, find_frame, is_drawing
 from vitviz.models.token_layout import TokenLayout
 from vitviz.pin import Pin
-from vitviz.plots.blob import open_blob
-from vitviz.plots.model_map import Links, MapSession, add_part_session, add_session, pack_closed
+from vitviz.plots.blob import open_blob, pack
+from vitviz.plots.model_map import Links, MapSession, add_session
 from vitviz.text import plain
 
 _map = register(__file__, "map", "map", "map_panel")
@@ -31,6 +30,7 @@ _part = register(__file__, "map_part")
 EVENTS = ("pin", "open", "go", "draw", "show", "rest", "mask")
 MASK = "home.mask"  # masked patches and zeroed heads in hexadecimal digits (map_masks.js)
 _MASK_TEXT = re.compile(r"[0-9a-f]{1,64}(\.[0-9a-f]{1,64})?")
+MOST_TEXT = 4_000  # characters of a request for records
 DRAWING = "drawing:"
 SECOND_VIEW = "home.map2"
 SECOND_MODEL = "home.beside"  # the second model's key ('': none)
@@ -43,8 +43,8 @@ PHOTO = "sample:cat"
 class MapFrame:
     """One map on the page.
 
-    key: the view's key. part, asked: session keys of the open part and of the view's request. choice, current: the
-    map's model and selection. overrides: entries of the selection that its links replace.
+    key: the view's key. part, asked: session keys of the open part and of the records that the view requests for it.
+    choice, current: the map's model and selection. overrides: entries of the selection that its links replace.
     """
 
     key: str
@@ -53,11 +53,6 @@ class MapFrame:
     choice: ModelChoice
     current: Selection
     overrides: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def opened_pin(self) -> Pin:
-        """The token of an opened part: the user's, else the readout token whose path the map shows."""
-        return self.current.pin if selection.is_pinned() else map_messages.READOUT
 
     @property
     def is_first(self) -> bool:
@@ -74,9 +69,10 @@ class MapFrame:
             slug, query = lens_links.build_query(target, config, self.overrides)
             st.switch_page(registry.BY_SLUG[slug].path, query_params=query)
         _map(add_session(message, self._build_session(message, links)), key=self.key, triggers=EVENTS)
-        request = self._read_request([part["id"] for part in parts if part["opens"]])
-        # After the map, so that the map stays visible while the part is computed.
-        _part(self._build_part_message(request, parts, links), key=f"{self.key}.part")
+        # After the map, so that the map stays visible while the records are computed.
+        _part(
+            self._build_part_message([part["id"] for part in parts if part["opens"]]), key=f"{self.key}.part"
+        )
         return message
 
     def _apply_events(self) -> str:
@@ -86,9 +82,9 @@ class MapFrame:
         """
         events = read_events(self.key)
         if events.get("open") is not None:
-            request = PartRequest.parse(str(events["open"]), self.opened_pin)
-            widgets.set_control(self.part, "" if request is None else request.part)
-            widgets.set_control(self.asked, "" if request is None else str(events["open"]))
+            part, _, names = str(events["open"])[:MOST_TEXT].partition(" ")
+            widgets.set_control(self.part, part)
+            widgets.set_control(self.asked, names)
         if events.get("mask") is not None and self.is_first:
             widgets.set_control(MASK, str(events["mask"]))
         pin = Pin.parse(str(events.get("pin") or ""))
@@ -97,25 +93,28 @@ class MapFrame:
             st.rerun()  # the sidebar and every link on the page show the pin
         return str(events.get("go") or "")
 
-    def _read_request(self, ids: Sequence[str]) -> PartRequest | None:
-        """Return the open part as the view or the permalink requests it; None if none is open."""
+    def _build_part_message(self, ids: Sequence[str]) -> bytes:
+        """Return the open part's id, and the records that the view requests for it from a model of the server."""
         widgets.resolve_option(self.part, ("", *ids))
         part = str(st.session_state[self.part])
-        if not part:
+        if part:
+            widgets.store_value(self.part, part)
+        else:
             query_params.remove_value(self.part)
-            return None
-        widgets.store_value(self.part, part)
-        request = PartRequest.parse(st.session_state.get(self.asked, ""), self.opened_pin)
-        return request if request is not None and request.part == part else PartRequest(part, self.opened_pin)
+        names = str(st.session_state.get(self.asked, "")) if part else ""
+        header = {"part": part, "map": self.key}
+        if not names:
+            return pack(header)
+        arrays, answer = map_messages.load_records(self.choice, self.current, tuple(names.split()))
+        return pack(header | answer | {"subject": self._subject}, **arrays)
 
-    def _build_part_message(
-        self, request: PartRequest | None, parts: Sequence[dict[str, Any]], links: Links
-    ) -> bytes:
-        message = None if request is None else map_messages.load_part(self.choice, self.current, request)
-        if request is None or message is None:
-            return pack_closed(self.key)
-        title = next(part["title"] for part in parts if part["id"] == request.part)
-        return add_part_session(message, title, links.get(request.part), self.key)
+    @property
+    def _subject(self) -> str:
+        """A mark of the map's model, step and image, by which the view tells answers of one from another's."""
+        current = self.current
+        return blake2b(
+            repr((self.choice.key, current.step, current.image, current.offset)).encode(), digest_size=8
+        ).hexdigest()
 
     def _build_session(self, message: bytes, links: Links) -> MapSession:
         header, _ = open_blob(message)
@@ -124,12 +123,11 @@ class MapFrame:
         )
         pin, image = self.current.pin, self.current.image
         label = f"{selection.get_image_title(image)}, preprocessed for {self.choice.title}"
-        truth, drawing, weights = find_label(image, self.choice), None, ""
+        truth, drawing = find_label(image, self.choice), None
         if image.startswith(DRAWING):
             frame = _find_frame(image, self.choice.preparation)
             drawing = {"strokes": image.removeprefix(DRAWING), "frame": frame}
-        if drawing or self.is_first:
-            weights = model_weights.publish(self.choice, self.current.step)
+        weights = model_weights.publish(self.choice, self.current.step)
         # A class follows its teacher: its map does not move by itself.
         moves = self.is_first and st.session_state.get(session_keys.CLASS) is None
         return MapSession(
@@ -143,6 +141,8 @@ class MapFrame:
             weights=weights,
             moves=moves,
             pinned=selection.is_pinned(),
+            subject=self._subject,
+            config=to_dict(self.choice.config),
             masks=resolve_mask(layout.num_patches if weights else 0) if self.is_first else "",
         )
 

@@ -7,21 +7,21 @@ import { percent, signed } from '../../vitviz/browser/kit/text.js';
 import { drawStrip } from './map_tiles.js';
 
 /**
- * Draw all steps of a message.
+ * Draw all steps of an opened part (map_open.js).
  *   acts: {ask(more): request another head, class or channel, deeper(): show the tables,
  *          zero(parent, head): add the button that zeroes out a head}
  */
-export function buildSteps(parent, { header, arrays }, view, acts) {
-  header.steps.forEach((step, i) => {
+export function buildSteps(parent, opened, view, acts) {
+  opened.steps.forEach((step, i) => {
     const card = el(parent, 'div', { class: `mp-step mp-step-${step.kind}` });
     const head = el(card, 'div', { class: 'mp-step-head' });
-    el(head, 'b', {}, header.steps.length > 1 ? `${i + 1}\u2002${step.title}` : step.title);
+    el(head, 'b', {}, opened.steps.length > 1 ? `${i + 1}\u2002${step.title}` : step.title);
     if (step.shape?.length) el(head, 'span', { class: 'vv-muted' }, step.shape.join('\u2009×\u2009'));
     const drawing = el(card, 'div', { class: 'mp-drawing' });
     drawing.onclick = (event) => {
       if (!event.target.closest('button')) acts.deeper();
     };
-    DRAW[step.kind]?.(drawing, step, arrays[step.array], { ...view, header, acts });
+    DRAW[step.kind]?.(drawing, step, step.values, { ...view, opened, acts });
     if (step.formula) el(card, 'div', { class: 'mp-formula' }, step.formula);
     if (step.numbers) el(card, 'div', { class: 'mp-put-in' }, step.numbers);
     if (step.say) el(card, 'div', { class: 'mp-put-in' }, step.say);
@@ -115,8 +115,8 @@ function drawProduct(parent, step, array) {
 }
 
 /** Return the layout of an array's columns: [first patch, rows, cols]. */
-function gridOf({ model, header }, count) {
-  const part = model.byId.get(header.part);
+function gridOf({ model, opened }, count) {
+  const part = model.byId.get(opened.part);
   const [rows, cols] = part?.grid ?? model.header.grid;
   return [count - rows * cols, rows, cols];
 }

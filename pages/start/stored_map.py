@@ -1,8 +1,8 @@
-"""Write the messages of the app's first map and its parts beside the checkpoints, to be shown without torch.
+"""Write the message of the app's first map beside the checkpoints, to be shown without torch.
 
     python -m pages.start.stored_map
 
-Run it after changing a message, the default model or its first image; a test recomputes and compares both files.
+Run it after changing a message, the default model or its first image; a test recomputes and compares the file.
 """
 
 from __future__ import annotations
@@ -10,16 +10,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from pages.start.map_messages import READOUT, STORED, STORED_PARTS, build_map, build_mark
+from pages.start.map_messages import STORED, build_map, build_mark
 from pages.stores import catalogue, shared_cache
 from pages.stores.model_choice import ModelChoice
-from vitviz.analysis.opened_part import PartRequest
 from vitviz.data.datasets import default_picture
 from vitviz.data.image_preprocessing import Prepared, prepare
-from vitviz.plots.blob import open_blob, pack, seal
-from vitviz.plots.model_map import pack_part
+from vitviz.plots.blob import open_blob, seal
 
 if TYPE_CHECKING:
     from vitviz.analysis.forward_pass import Journey
@@ -38,20 +34,6 @@ def build_first_map(choice: ModelChoice) -> bytes:
     return seal(header | {"mark": build_mark(model.digest, prepared.shown)}, buffers)
 
 
-def build_first_parts(choice: ModelChoice) -> bytes:
-    """Build the messages of all openable parts of that map by id, for the readout token, with the same mark."""
-    from vitviz.probe.map_part import open_part
-
-    model, prepared, journey = _record_first(choice)
-    opened_parts = (
-        open_part(model, prepared.input, journey, PartRequest(part.id, READOUT)) for part in journey.parts
-    )
-    messages = {
-        part.part: np.frombuffer(pack_part(part), np.uint8) for part in opened_parts if part is not None
-    }
-    return pack({"mark": build_mark(model.digest, prepared.shown)}, **messages)
-
-
 def _record_first(choice: ModelChoice) -> tuple[LoadedModel, Prepared, Journey]:
     from vitviz.checkpoints import open_model
     from vitviz.probe.forward_pass import record_journey
@@ -64,11 +46,10 @@ def _record_first(choice: ModelChoice) -> tuple[LoadedModel, Prepared, Journey]:
 
 
 def main() -> None:
-    choice = get_default_choice()
-    for name, message in ((STORED, build_first_map(choice)), (STORED_PARTS, build_first_parts(choice))):
-        path = Path(catalogue.CHECKPOINTS) / name
-        path.write_bytes(message)
-        print(f"{path}: {len(message):,} bytes")
+    message = build_first_map(get_default_choice())
+    path = Path(catalogue.CHECKPOINTS) / STORED
+    path.write_bytes(message)
+    print(f"{path}: {len(message):,} bytes")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,11 @@ from playwright.sync_api import Page, expect
 
 from pages.views.register import encode_address
 from tests.browser.conftest import ROOT, Screens
+from vitviz.config import Preparation, ViTConfig, to_dict
+from vitviz.models.loaded_model import LoadedModel
+from vitviz.models.zoo import create_model
 from vitviz.plots.blob import pack
+from vitviz.probe.named_records import read_records
 
 CLASSES = ["cat", "dog", "ship"]
 GRID, PREFIX, CHANNELS, LAYERS = [4, 4], ["cls"], 8, 3
@@ -21,16 +26,21 @@ PLACED = {
     "why": "it tells attention where each patch lies",
 }
 TOKENS = len(PREFIX) + GRID[0] * GRID[1]
+CONFIG = ViTConfig(16, 4, 3, len(CLASSES), embed_dim=CHANNELS, depth=LAYERS, num_heads=2)
+MODEL = LoadedModel(
+    create_model(CONFIG, 0), CONFIG, Preparation(16), tuple(CLASSES), "Drawn", None, 0, "drawn"
+)
+IMAGE = np.random.default_rng(1).normal(size=(3, 16, 16)).astype(np.float32)
 FILES = ("map", "map", "map_panel")  # as pages/start/map_session.py registers them
 BESIDE = str(ROOT / "pages" / "start" / "page.py")
-MOUNT = """async ([map, parts]) => {
+MOUNT = """async ([map, closed]) => {
   const mount = (await import('/pages/views/base.js')).default, at = (id) => document.querySelector(id);
   window.told = [];
-  window.answer = (part) => mount({ parentElement: at('#part'), data: new Uint8Array(parts[part]) });
+  window.answer = (bytes) => mount({ parentElement: at('#part'), data: new Uint8Array(bytes) });
   window.show = (bytes) => mount({
     parentElement: at('#map'), data: new Uint8Array(bytes), setTriggerValue: (name, value) => told.push([name, value]),
   });
-  answer('');
+  answer(closed);
   show(map);
 }"""
 
@@ -61,6 +71,7 @@ def parts() -> list[dict[str, Any]]:
             f"Layer {n}",
             sequence,
             layer=n,
+            stage=0,
             row_of="cls",
             window=None,
             pre_norm=True,
@@ -76,7 +87,7 @@ def parts() -> list[dict[str, Any]]:
         part("positions", "positions", "Positions", sequence, on_prefix=True, scale=1.0, **PLACED),
         *blocks,
         part("norm", "norm", "Final LayerNorm", sequence, token=0),
-        part("head", "head", "Head", [3], grid=None, shape_in=[CHANNELS], scale=1.0),
+        part("head", "head", "Head", [3], grid=None, shape_in=[CHANNELS], scale=1.0, names=PREFIX),
         part("classes", "classes", "Classes", [3], grid=None),
     ]
 
@@ -89,12 +100,19 @@ def header(**more: Any) -> dict[str, Any]:
         {"base": "MLP", "sub": "", "sup": "", "parts": ["block.*/mlp"], "say": "two maps"},
     ]
     return {
-        "map": "home.map",
+        **{"map": "home.map", "subject": "cat", "config": to_dict(MODEL.config)},
         "family": "vit",
         "label": "A cat through a model",
         "pin": "0.375,0.625",
         "photo": {"kind": "image/png", "px": [16, 16]},
-        **{"prefix": PREFIX, "grid": GRID, "readout": "cls", "parts": parts()},
+        **{
+            "prefix": PREFIX,
+            "grid": GRID,
+            "readout": "cls",
+            "patch_px": 4,
+            "dims": {"heads": 2, "depth": LAYERS},
+            "parts": parts(),
+        },
         "equations": [{"n": "1", "source": "a paper", "tokens": terms}],
         "classes": {"names": CLASSES, "index": [0, 1, 2], "truth": 0},
         **more,
@@ -145,34 +163,24 @@ def message(**more: Any) -> list[int]:
     return list(encode_address(BESIDE, *FILES) + pack(header(**more), **arrays()))
 
 
-def answer(name: str) -> list[int]:
-    """What the server says about a part: one sum and its table; the empty name closes."""
-    if not name:
-        return list(encode_address(BESIDE, "map_part") + pack({"part": "", "map": "home.map"}))
-    step = {"kind": "sum", "title": "Residual addition", "formula": "z′ = z + a", "numbers": "3 + 2"}
-    step |= {"labels": ["z", "a", "z′"], "shape": [17, 8], "array": "s0", "lengths": [3, 2, 4], "cosine": 0.1}
-    table = {
-        "title": "Channels",
-        "file": "channels.csv",
-        "columns": ["z, in", "a"],
-        "rows": ["=1+1", "cat;@SUM(A1)", "-2", *map(str, range(3, 8))],
-        "array": "t0",
-    }
-    said = {
-        "map": "home.map",
-        "part": name,
-        "token_name": "patch 10",
-        "head": 0,
-        "class": 1,
-        "steps": [step],
-        "tables": [table],
-    }
-    values = np.arange(24, dtype=np.float32).reshape(3, 8)
-    return list(encode_address(BESIDE, "map_part") + pack(said, s0=values, t0=values[:2].T.copy()))
+def opened_part(name: str, **more: Any) -> list[int]:
+    """Return the server's message about the open part; the empty name closes."""
+    records = more.pop("records", {})
+    head = {"map": "home.map", "part": name, **more}
+    return list(encode_address(BESIDE, "map_part") + pack(head, **records))
+
+
+def answer(page: Page, classes: Sequence[str] = CLASSES) -> None:
+    """Answer the view's newest request for records as the server does."""
+    part, *names = page.evaluate("told.findLast(([name]) => name === 'open')[1]").split(" ")
+    read = read_records(MODEL, IMAGE, names)
+    records = {str(i): read[name] for i, name in enumerate(names)}
+    reply = opened_part(part, names=names, subject="cat", classes=classes, records=records)
+    page.evaluate("(bytes) => answer(bytes)", reply)
 
 
 def open_map(screens: Screens, site: str, width: int = 1000, calm: bool = False) -> Page:
-    """A tab with the map; `told` are its events, `answer(part)` the server's answers."""
+    """A tab with the map; `told` are its events, `answer(page)` is the server."""
     page = screens.tab(width, 900, reduced_motion="reduce" if calm else "no-preference")
     page.route(
         f"{site}/",
@@ -182,6 +190,6 @@ def open_map(screens: Screens, site: str, width: int = 1000, calm: bool = False)
         ),
     )
     page.goto(f"{site}/")
-    page.evaluate(MOUNT, [message(), {name: answer(name) for name in ("", "block.2", "embed")}])
+    page.evaluate(MOUNT, [message(), opened_part("")])
     expect(page.locator(".vv[data-component=map][data-ready=true][data-photo]")).to_be_visible()
     return page

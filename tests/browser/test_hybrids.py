@@ -60,7 +60,7 @@ def test_what_feeds_a_token_is_what_has_a_gradient(
         if isinstance(layer, torch.nn.Conv2d):
             torch.nn.init.uniform_(layer.weight, 0.1, 1.0)  # no ReLU is shut, no path cancels
     x = torch.rand(1, 3, 32, 32, requires_grad=True)
-    stem.maps(x)[-1][0, :, cell[0], cell[1]].sum().backward()
+    stem.stem(stem.enlarged(x))[0, :, cell[0], cell[1]].sum().backward()
     assert x.grad is not None
     rows, cols = torch.nonzero(x.grad.abs().sum(dim=(0, 1)), as_tuple=True)
     page = browser.new_page()

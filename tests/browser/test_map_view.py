@@ -14,7 +14,18 @@ from playwright.sync_api import Error, Locator, Page, expect
 
 from pages.views.register import encode_address
 from tests.browser.conftest import Screens
-from tests.browser.map_message import BESIDE, FILES, LAYERS, TOKENS, arrays, message, open_map, parts
+from tests.browser.map_message import (
+    BESIDE,
+    FILES,
+    LAYERS,
+    TOKENS,
+    answer,
+    arrays,
+    message,
+    open_map,
+    opened_part,
+    parts,
+)
 from tests.rows import rows
 from vitviz.text import percent
 
@@ -42,7 +53,7 @@ Opened = Callable[..., Page]
 
 @pytest.fixture
 def opened(screens: Screens, site: str) -> Iterator[Opened]:
-    """`opened(width=1000)`: a page with the map; `told` are its events, `answer(part)` the server's answers."""
+    """`opened(width=1000)`: a page with the map; `told` are its events, `answer(page)` is the server."""
     pages: list[Page] = []
     problems: list[str] = []
 
@@ -169,19 +180,22 @@ def test_keys_walk_the_patches_and_pin(opened: Opened) -> None:
 def test_a_click_opens_a_part_a_second_shows_its_numbers_and_escape_goes_back(opened: Opened) -> None:
     page = opened()
     title_of(page, "block.2").click()
-    assert told(page) == [["open", '{"part":"block.2"}']]
+    ((event, request),) = told(page)
+    assert event == "open" and request.startswith("block.2 blocks.1.attn[:,0] ")
     panel = page.locator(".mp-panel")
     expect(panel).to_contain_text("Computing this part")
     expect(title_of(page, "block.2")).to_have_attribute("aria-expanded", "true")
-    page.evaluate("answer('block.2')")
+    answer(page)
+    page.wait_for_function("() => told.length === 2")
+    answer(page)  # the keys and values of the head with the largest weight
     expect(panel).to_contain_text("Residual addition")
     page.get_by_role("button", name="Show tables").click()
-    expect(panel.get_by_role("table")).to_contain_text("715")
+    expect(panel.get_by_role("table").first).to_contain_text("the patch in row 1, column 1")
     page.keyboard.press("Escape")
-    expect(panel.get_by_role("table")).to_have_count(0)
+    expect(panel.locator(".mp-tables")).to_have_count(0)
     page.keyboard.press("Escape")
     expect(panel).to_have_count(0)
-    assert told(page)[1:] == [["open", ""]]
+    assert told(page)[2:] == [["open", ""]]
     expect(title_of(page, "block.2")).to_be_focused()
 
 
@@ -193,9 +207,10 @@ def test_a_part_is_enlarged_over_the_map_and_the_next_takes_its_place(opened: Op
     panel, stage = page.locator(".mp-panel").bounding_box(), page.locator(".mp-stage").bounding_box()
     assert panel and stage and panel["width"] == stage["width"] and panel["height"] >= stage["height"] - 1
     assert page.evaluate("document.documentElement.scrollHeight") == height  # nothing below moves
+    late = opened_part("block.2", names=[], subject="cat")
     page.get_by_role("button", name="Open Layer 1").click()
     expect(page.locator(".mp-panel h2")).to_have_text("Layer 1")
-    page.evaluate("answer('block.2')")  # comes too late: another part is open
+    page.evaluate("(bytes) => answer(bytes)", late)  # comes too late: another part is open
     expect(page.locator(".mp-panel")).to_contain_text("Computing this part")
     page.get_by_role("button", name="Open Positions").click()
     page.get_by_role("button", name="Close Positions").click()
@@ -205,24 +220,25 @@ def test_a_part_is_enlarged_over_the_map_and_the_next_takes_its_place(opened: Op
 
 def test_an_opened_part_has_one_link_which_the_server_follows(opened: Opened) -> None:
     page = opened()
-    page.evaluate("answer('embed')")  # a link named it: nobody here asked
+    page.evaluate("(bytes) => answer(bytes)", opened_part("embed"))  # a link named it: nobody here asked
     link = page.locator(".mp-panel").get_by_role("link")
     expect(link).to_have_attribute("href", "block?pin=0.5")
     link.click()
-    assert told(page) == [["go", "embed"]]
+    assert told(page)[-1] == ["go", "embed"]
 
 
 def test_numbers_are_taken_away_as_csv(opened: Opened) -> None:
     page = opened()
-    page.evaluate("answer('embed')")
+    title_of(page, "classes").click()
+    answer(page, ["=1+1", 'cat;@SUM(A1), "b"', "-2"])
     page.get_by_role("button", name="Show tables").click()
     with page.expect_download() as download:
-        page.get_by_role("button", name="Download Channels as CSV").click()
-    assert download.value.suggested_filename == "channels.csv"
+        page.get_by_role("button", name="Download Classes as CSV").click()
+    assert download.value.suggested_filename == "classes.csv"
     lines = download.value.path().read_text().splitlines()
-    assert lines[0] == ',"z, in",a'
+    assert lines[0] == ",logit,probability"
     # A name is no formula to a spreadsheet; a number stays one.
-    assert lines[1:4] == ["'=1+1,0,8", "cat;'@SUM(A1),1,9", "-2,2,10"]
+    assert [line.rsplit(",", 2)[0] for line in lines[1:]] == ["'=1+1", '"cat;\'@SUM(A1), ""b"""', "-2"]
 
 
 # ------------------------------------------------------------ the journey
@@ -302,7 +318,7 @@ def test_each_layers_map_says_its_largest_weight(opened: Opened) -> None:
 
 def test_a_new_message_keeps_what_is_open_and_where_the_journey_stands(opened: Opened) -> None:
     page = opened()
-    page.evaluate("answer('embed')")
+    page.evaluate("(bytes) => answer(bytes)", opened_part("embed"))
     page.get_by_role("slider").press("ArrowRight")
     expect(page.locator(".mp-now")).to_have_attribute("data-part", "patches")
     page.evaluate("(bytes) => show(bytes)", message(pin="0.125,0.125"))

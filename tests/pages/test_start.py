@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from collections.abc import Callable
@@ -23,7 +22,7 @@ from tests.pages.conftest import ROOT, OpenApp, opened_again
 from tests.strokes import encode_strokes
 from vitviz.data import drawings
 from vitviz.models.presets import PRESETS
-from vitviz.plots.blob import open_blob, unpack_arrays
+from vitviz.plots.blob import open_blob
 from vitviz.probe import forward_pass as probe
 from vitviz.text import plain
 from vitviz.weight_identity import resolve_identity
@@ -98,7 +97,8 @@ def test_what_is_open_in_the_second_map_is_its_own(open_app: OpenApp) -> None:
     assert views(app)["part"][0] == {"part": "", "map": "home.map", "arrays": {}}
     part = views(app)["part2"][0]
     assert (part["part"], part["map"]) == ("block.2", "home.map2")
-    assert "model=preset%3Adeit_digits" in part["link"]["href"]
+    (shown,) = [each for each in views(app)["map2"][0]["parts"] if each["id"] == "block.2"]
+    assert "model=preset%3Adeit_digits" in shown["link"]["href"]
     app.session_state["home.map2"] = {"pin": "cls"}
     app.run()
     assert query(app)["pin"] == "cls" and views(app)["map"][0]["pin"] == "cls"
@@ -165,29 +165,24 @@ def test_what_is_no_mask_of_the_grid_masks_nothing(open_app: OpenApp, mask: obje
 
 def test_a_part_opens_closes_and_stands_in_the_link(open_app: OpenApp) -> None:
     app = open_app(model="preset:vit_digits")
-    app = act(app, open=json.dumps({"part": "block.2", "head": 1}))
+    app = act(app, open="block.2 blocks.1.attn[:,0] weight:head.bias")
     part, arrays = views(app)["part"]
-    assert (part["part"], part["head"], part["title"]) == ("block.2", 1, "Layer 2")
-    assert part["link"]["slug"] == "block" and "block.layer=2" in part["link"]["href"]
+    assert (part["part"], part["subject"]) == ("block.2", views(app)["map"][0]["subject"])
+    assert part["names"] == ["blocks.1.attn[:,0]", "weight:head.bias"]
+    assert arrays["0"].shape == (4, 65) and np.allclose(arrays["0"].sum(axis=1), 1, atol=1e-5)
     assert query(app)["home.part"] == "block.2"
-    assert all(np.isfinite(arrays[step["array"]]).all() for step in part["steps"])
-    app = act(app, open=json.dumps({"part": "head", "class": 3}))
-    assert views(app)["part"][0]["class"] == 3
+    assert views(act(app, pin="0.500,0.500"))["part"][0]["names"] == part["names"]  # repeated in every run
+    assert views(act(app, open="head"))["part"][0] == {"part": "head", "map": "home.map", "arrays": {}}
     app = act(app, open="")
     assert views(app)["part"][0]["part"] == "" and "home.part" not in query(app)
 
 
-def test_a_link_opens_its_part_with_its_pin(open_app: OpenApp) -> None:
-    app = open_app(model="preset:vit_digits", home__part="positions", pin="cls")
-    part = views(app)["part"][0]
-    assert (part["part"], part["token_name"]) == ("positions", "[CLS]")
-
-
-def test_e_is_titled_by_the_patch_whose_pixels_it_multiplies(open_app: OpenApp) -> None:
-    """[CLS] has no pixels."""
-    app = open_app(model="preset:vit_digits", home__part="embed", pin="cls")
-    part = views(app)["part"][0]
-    assert part["part"] == "embed" and re.fullmatch(r"the patch in row \d+, column \d+", part["token_name"])
+def test_records_of_another_image_have_another_subject(open_app: OpenApp) -> None:
+    subjects = {
+        views(open_app(model="preset:vit_digits", image=image))["map"][0]["subject"]
+        for image in ("digits:1", "digits:2")
+    }
+    assert len(subjects) == 2
 
 
 @pytest.mark.parametrize("said", ["picture", "block.9", "../x", "<script>", "block.1;"])
@@ -196,13 +191,20 @@ def test_a_link_to_no_part_opens_none(open_app: OpenApp, said: str) -> None:
     assert views(app)["part"][0]["part"] == ""
 
 
-@pytest.mark.parametrize(
-    "said", ["{", "[]", '{"part":7}', '{"part":"picture"}', '{"part":"block.1","head":-3}', 5]
-)
-def test_what_is_no_question_opens_nothing(open_app: OpenApp, said: object) -> None:
+@pytest.mark.parametrize("said", ["{", "picture", "block.9 norm", "block.1;", 5, " norm"])
+def test_what_is_no_part_opens_nothing(open_app: OpenApp, said: object) -> None:
     app = open_app(model="preset:vit_digits")
     app = act(app, open=said)
     assert views(app)["part"][0]["part"] == ""
+
+
+@pytest.mark.parametrize(
+    "names", ["blocks.9", "norm[999]", "x" * 5000, " ".join(f"norm[{i}]" for i in range(65)), "../x"]
+)
+def test_a_request_for_no_record_is_answered_by_the_reason(open_app: OpenApp, names: str) -> None:
+    app = open_app(model="preset:vit_digits")
+    part = views(act(app, open=f"block.1 {names}"))["part"][0]
+    assert part["part"] == "block.1" and part["error"] and not part["arrays"]
 
 
 def test_an_open_part_that_the_next_model_lacks_is_closed(open_app: OpenApp) -> None:
@@ -292,44 +294,6 @@ def test_the_stored_map_is_what_the_model_computes(monkeypatch: pytest.MonkeyPat
     ]
 
 
-def test_the_stored_parts_are_what_the_model_computes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever changes what a part says, the default model or its picture runs `python -m pages.start.stored_map`."""
-    monkeypatch.setattr(catalogue, "CHECKPOINTS", SHIPPED)
-    kept = (SHIPPED / map_messages.STORED_PARTS).read_bytes()
-    made = stored_map.build_first_parts(stored_map.get_default_choice())
-    assert resolve_mark(open_blob(kept)[0]) == open_blob(made)[0]["mark"]
-    found, wanted = unpack_arrays(kept), unpack_arrays(made)
-    opens = {
-        part["id"]
-        for part in open_blob((SHIPPED / map_messages.STORED).read_bytes())[0]["parts"]
-        if part["opens"]
-    }
-    assert found.keys() == wanted.keys() == opens
-    for name in wanted:
-        (said, arrays), (header, computed) = (unpack(one[name].tobytes()) for one in (found, wanted))
-        assert [step["title"] for step in said["steps"]] == [step["title"] for step in header["steps"]]
-        for array, values in computed.items():
-            np.testing.assert_allclose(arrays[array], values, atol=1e-3, err_msg=f"{name} {array}")
-
-
-def test_a_stored_part_is_opened_without_a_model_and_another_tokens_with_it(
-    open_app: OpenApp, no_shipped_checkpoints: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("mnist_vit.safetensors", map_messages.STORED, map_messages.STORED_PARTS):
-        shutil.copy(SHIPPED / name, no_shipped_checkpoints / name)
-    asked = []
-    loaded = shared_cache.load_model
-    monkeypatch.setattr(shared_cache, "load_model", lambda *key: asked.append(key) or loaded(*key))
-    app = act(open_app(), open=json.dumps({"part": "block.2"}))
-    part = views(app)["part"][0]
-    assert not asked and (part["part"], part["title"], part["map"]) == ("block.2", "Layer 2", "home.map")
-    assert part["link"]["slug"] == "block"
-    app = act(app, open=json.dumps({"part": "block.2", "head": part["head"], "token": "cls"}))
-    assert asked  # a head that is asked for is computed, and is the one that was stored
-    computed = views(app)["part"][0]
-    assert [step["numbers"] for step in computed["steps"]] == [step["numbers"] for step in part["steps"]]
-
-
 def unpack_parts(header: dict, buffers: bytes) -> dict[str, np.ndarray]:
     return {
         name: np.frombuffer(buffers, entry["dtype"], int(np.prod(entry["shape"])), entry["offset"])
@@ -362,7 +326,7 @@ def test_what_a_fresh_server_prepares_is_what_a_part_is_opened_from(
         shutil.copy(SHIPPED / name, no_shipped_checkpoints / name)
     warm_up.warm_first_map()
     monkeypatch.setattr(probe, "record_journey", lambda *_: pytest.fail("the way is computed again"))
-    app = act(open_app(), open=json.dumps({"part": "block.2"}))
+    app = act(open_app(), open="block.2 blocks.1.attn[:,0]")
     assert views(app)["part"][0]["part"] == "block.2"
 
 
@@ -509,11 +473,3 @@ def test_a_newcomer_is_offered_the_first_lesson_and_a_learner_the_stop_that_was_
 def test_an_open_lesson_is_not_offered_beside_itself(open_app: OpenApp) -> None:
     app = open_app(lesson="fifteen", stop="1")
     assert not [way for way in _ways(app) if "Start the lesson" in way[0]]
-
-
-def test_the_files_of_an_opened_layer_count_from_0(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalogue, "CHECKPOINTS", SHIPPED)
-    made = stored_map.build_first_parts(stored_map.get_default_choice())
-    files = set(re.findall(rb"block\w*\.csv", made))
-    assert {b"block_0_from_0_stream.csv", b"block_3_from_0_keys.csv"} <= files
-    assert all(b"_from_0_" in file for file in files)

@@ -12,16 +12,12 @@ import pytest
 from pages.start.map_messages import build_map
 from tests.messages import unpack
 from vitviz.analysis.forward_pass import Journey
-from vitviz.analysis.opened_part import PartRequest
 from vitviz.config import ModelConfig, ViTConfig
 from vitviz.models.abilities import abilities
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
-from vitviz.pin import Pin
-from vitviz.plots.model_map import is_openable
 from vitviz.probe.forward_pass import record_journey
-from vitviz.probe.map_part import open_part
 
 VIT = replace(PRESETS["vit_digits"].config, depth=2)
 
@@ -66,9 +62,6 @@ def test_a_map_of_the_pixels_knows_no_place() -> None:
     assert part["called"] == "second map"
     added = next(t for t in header["equations"][0]["tokens"] if isinstance(t, dict) and t["sub"] == "pos")
     assert "second linear map" in added["say"]
-    model, values = random_model(PRESETS["recipe_d"].config, "recipe_d")
-    opened = open_part(model, values, record_journey(model, values), PartRequest("positions", Pin()))
-    assert opened is not None and "second linear map" in opened.operations[0].title
 
 
 def test_whom_a_position_is_added_to() -> None:
@@ -109,14 +102,8 @@ def test_tokens_of_pixel_rows_have_no_map_of_patches_and_the_reason_is_said() ->
 
 
 @pytest.mark.parametrize("readout", ["cls", "mean"])
-def test_one_patch_opens_and_is_said_in_the_singular(readout: str) -> None:
-    config = replace(VIT, patch_size=32, readout=readout)
-    header, way = header_of(config)
-    model, values = random_model(config)
-    for part in way.parts:
-        assert not is_openable(part) or open_part(model, values, way, PartRequest(part.id, Pin())) is not None
-    likeness = open_part(model, values, way, PartRequest("positions", Pin()))
-    assert likeness is not None and "only one position" in likeness.operations[1].numbers
+def test_one_patch_is_said_in_the_singular(readout: str) -> None:
+    header, _ = header_of(replace(VIT, patch_size=32, readout=readout))
     said = " ".join([header["caption"], *(part["words"] for part in header["parts"])])
     assert "1 tokens" not in said and "1 squares" not in said and "1 token pass " not in said
     assert ("1 token becomes 2." in said) == (readout == "cls")
@@ -141,31 +128,3 @@ def test_a_swin_s_token_leaves_the_block_before_a_merging_as_long_as_it_is() -> 
     before = way.parts[next(i for i, part in enumerate(way.parts) if part.id.startswith("merge")) - 1].content
     assert before.lengths.shape[1] == 5
     np.testing.assert_allclose(before.lengths[:, 4], np.linalg.norm(before.stream[1], axis=1), rtol=1e-5)
-
-
-def test_columns_of_e_are_called_columns() -> None:
-    model, values = random_model(VIT)
-    found = open_part(model, values, record_journey(model, values), PartRequest("embed", Pin()))
-    assert found is not None
-    assert [step.title for step in found.operations][1].endswith(" of E")
-    first = found.tables[0]
-    assert first.title == "Patch times columns of E"
-    assert all(name.startswith(("x", "column ", "x · column ")) for name in first.columns)
-
-
-@pytest.mark.parametrize(
-    ("name", "part", "look", "score"),
-    [
-        ("vit_digits", "block.1", "softmax(q kᵀ / √16)", "q·k × 0.250,"),
-        ("recipe_d", "block.1", "softmax(q kᵀ / √32)", "q·k × 0.177,"),
-        ("swin_digits", "block.1", "softmax(q kᵀ / √16 + B) in the window", "q·k × 0.250 + b,"),
-        ("swin_digits", "block.2", "softmax(q kᵀ / √16 + B + mask) in the window", "q·k × 0.250 + b + mask,"),
-    ],
-)
-def test_an_opened_block_s_formulas_are_its_own(name: str, part: str, look: str, score: str) -> None:
-    model, values = random_model(PRESETS[name].config, name)
-    found = open_part(model, values, record_journey(model, values), PartRequest(part, Pin()))
-    assert found is not None
-    (heads,) = [step for step in found.operations if step.kind == "heads"]
-    (row,) = [step for step in found.operations if step.kind == "softmax"]
-    assert f"A = {look}" in heads.formula and f"s = {score}" in row.formula

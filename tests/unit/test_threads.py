@@ -17,12 +17,10 @@ import torch
 from torch import Tensor, nn
 
 import vitviz
-from vitviz.analysis.opened_part import PartRequest
 from vitviz.checkpoints import open_model
 from vitviz.experiments.gradients import deep
 from vitviz.models.abilities import abilities
 from vitviz.models.zoo import create_model
-from vitviz.pin import Pin
 from vitviz.probe import logits, robustness, stopwatch
 from vitviz.probe.capture import capture
 from vitviz.probe.embedding import read_position_table, stretch_positions
@@ -30,7 +28,6 @@ from vitviz.probe.explanation_maps import Recipe, method_maps_of, predict_ablate
 from vitviz.probe.forward_pass import record_journey
 from vitviz.probe.gradients import measure_gradient_norms
 from vitviz.probe.layers import read_layer_outputs
-from vitviz.probe.map_part import open_part
 
 CHECKPOINTS = Path(__file__).parents[2] / "checkpoints"
 MODELS = tuple(
@@ -45,11 +42,10 @@ def compute_pages(index: int) -> dict[str, object]:
     able, size, channels = abilities(model.config), model.preparation.image_size, model.preparation.in_chans
     image = random.normal(size=(channels, size, size)).astype(np.float32)
     records = capture(model.model, image[None])
-    journey = record_journey(model, image)
     shown: dict[str, object] = {
         "capture": records,
         "layers": read_layer_outputs(model, records.arrays, (size, size)),
-        "parts": [open_part(model, image, journey, PartRequest(part.id, Pin())) for part in journey.parts],
+        "journey": [part.content for part in record_journey(model, image).parts],
         "sweep": robustness.sweep(model, random.integers(0, 256, (2, size, size, 3), np.uint8)),
     }
     if able.heads_over_all:

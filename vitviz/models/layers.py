@@ -337,15 +337,13 @@ class ConvStem(nn.Module):
             x = F.interpolate(x, size=(rows * self.stride, cols * self.stride), mode="bilinear")
         return x.contiguous(memory_format=torch.channels_last)  # oneDNN's kernels are faster so
 
-    def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = self.proj(self.stem(self.enlarged(x)))
-        return y.flatten(2).mT  # (B, D, rows, cols) -> (B, N, D)
-
-    def maps(self, x: Tensor) -> list[Tensor]:
-        """(B, width, rows, cols) after each convolution with its norm and ReLU; the last is what `proj` reads."""
-        maps, y = [], self.enlarged(x)
-        for layer in self.stem:
+    def forward(self, x: Tensor, record: Recorder | None = None) -> Tensor:
+        record = record or Recorder(None)
+        y = self.enlarged(x)
+        record("patch_embed.enlarged", y)
+        for index, layer in enumerate(self.stem):
             y = layer(y)
             if isinstance(layer, nn.ReLU):
-                maps.append(y)
-        return maps
+                record(f"patch_embed.stem.{index // 3}", y)
+        tokens: Tensor = self.proj(y)
+        return tokens.flatten(2).mT  # (B, D, rows, cols) -> (B, N, D)

@@ -154,7 +154,8 @@ class VisionTransformer(nn.Module):
         layout = self.layout(*x.shape[-2:])
         if x.shape[1] != self.config.in_chans:
             raise ValueError(f"the model takes {self.config.in_chans} channels, received {x.shape[1]}")
-        patches = self.patch_embed(x)
+        is_stem = isinstance(self.patch_embed, ConvStem)
+        patches = self.patch_embed(x, record) if is_stem else self.patch_embed(x)
         record("patch_embed", patches)
         tokens = [t.expand(len(x), -1, -1) for t in (self.cls_token, self.dist_token) if t is not None]
         if self.reg_token is not None:
@@ -232,7 +233,9 @@ class VisionTransformer(nn.Module):
         """Return what attention pooling makes of the normed tokens (B, P + N, D): (B, D)."""
         assert self.attn_pool is not None
         tokens = z if self.config.pool_prefix else z[:, len(self.config.prefix_tokens) :]
-        pooled: Tensor = self.attn_pool(tokens, record or Recorder(None))
+        record = record or Recorder(None)
+        pooled: Tensor = self.attn_pool(tokens, record)
+        record("pool", pooled)
         return pooled
 
     def readout(self, z: Tensor, record: Recorder | None = None) -> Tensor:

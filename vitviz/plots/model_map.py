@@ -1,13 +1,11 @@
-"""Pack a recorded forward pass into the map's message, and an opened part into its second message."""
+"""Pack a recorded forward pass into the map's message."""
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vitviz.analysis.forward_pass import ClassScores, Journey, Part
-from vitviz.analysis.opened_part import OpenedPart, Operation
 from vitviz.plots.blob import describe, open_blob, pack, seal
 from vitviz.plots.map_contents import Arrays, Facts, MapModel, encode_classes, encode_content
 from vitviz.plots.map_equations import build_equations
@@ -38,7 +36,7 @@ class MapSession:
     title. truth: its class index, or -1. links: part id -> {slug, label, href}. name: the map's name on the page.
     drawing: strokes and frame of a drawn image. weights: address of the model for the browser's engine. moves: True if
     the map may move by itself. pinned: True if the user has pinned the token. masks: masked patches and zeroed heads
-    in hexadecimal digits.
+    in hexadecimal digits. subject: a mark of model, step and image. config: the model's, from which parts are opened.
     """
 
     token: int
@@ -52,6 +50,8 @@ class MapSession:
     moves: bool = False
     pinned: bool = False
     masks: str = ""
+    subject: str = ""
+    config: Facts = field(default_factory=dict)
 
 
 def pack_map(model: MapModel, shown: NDArray[np.uint8], journey: Journey) -> bytes:
@@ -102,7 +102,7 @@ def add_session(message: bytes, session: MapSession) -> bytes:
         index = header["classes"]["index"]
         header["classes"]["truth"] = index.index(session.truth) if session.truth in index else -1
     fields: Facts = {"token": session.token, "pin": session.pin, "label": session.label, "map": session.name}
-    fields |= describe(session, "drawing", "weights", "moves", "pinned", "masks")
+    fields |= describe(session, "drawing", "weights", "moves", "pinned", "masks", "subject", "config")
     return seal(header | fields, buffers)
 
 
@@ -122,44 +122,3 @@ def _describe_part(part: Part, model: MapModel) -> Facts:
         "link": None,
         "opens": is_openable(part),
     }
-
-
-def pack_part(opened: OpenedPart) -> bytes:
-    """Pack the operations and tables of an opened part, without the fields of a session."""
-    arrays: dict[str, NDArray[Any]] = {
-        **{f"s{i}": np.asarray(step.values, np.float32) for i, step in enumerate(opened.operations)},
-        **{f"t{i}": np.asarray(table.values, np.float32) for i, table in enumerate(opened.tables)},
-    }
-    chosen = (opened.token, opened.head, opened.chosen_class, opened.channel)
-    header = {
-        **describe(opened, "part", "token", "token_name", "head", "channel"),
-        "class": opened.chosen_class,
-        "steps": [_encode_operation(step) | {"array": f"s{i}"} for i, step in enumerate(opened.operations)],
-        "tables": [
-            {**describe(table), "rows": table.rows or None, "array": f"t{i}"}
-            for i, table in enumerate(opened.tables)
-        ],
-        "key": "|".join("" if index is None else str(index) for index in (opened.part, *chosen)),
-    }
-    return pack(header, **arrays)
-
-
-def pack_closed(name: str) -> bytes:
-    return pack({"part": "", "map": name})
-
-
-def add_part_session(message: bytes, title: str, link: dict[str, str] | None, name: str) -> bytes:
-    """Return the message of `pack_part` with the fields of one session.
-
-    Args:
-        title: the part's title on this map.
-        link: {slug, label, href} of the lens about the part.
-        name: the map's name; a page may show two maps.
-    """
-    header, buffers = open_blob(message)
-    return seal(header | {"title": title, "link": link, "map": name}, buffers)
-
-
-def _encode_operation(operation: Operation) -> dict[str, Any]:
-    named = describe(operation, "kind", "title", "formula", "numbers", "say", "labels", "shape")
-    return named | operation.facts

@@ -66,7 +66,15 @@ def list_records(model: LoadedModel) -> tuple[str, ...]:
         return ("patch_embed", "norm", *names, *(f"{name}.{part}" for name in names for part in parts))
     depth = as_vit(model.config).depth
     inside = (f"blocks.{layer}.{part}" for layer in range(depth) for part in BLOCK_PARTS)
-    return ("patch_embed", "pos_embed", "norm", "logits_*", *stream_names(depth), *inside)
+    return (
+        "patch_embed",
+        "patch_embed.stem.*",
+        "pos_embed",
+        "norm",
+        "logits_*",
+        *stream_names(depth),
+        *inside,
+    )
 
 
 # ---------------------------------------------------------------- a ViT, a DeiT, a hybrid
@@ -81,7 +89,7 @@ def _trace_vit(model: LoadedModel, values: FloatArray) -> Journey:
     n, total, dim = layout.num_patches, layout.num_tokens, config.embed_dim
     parts = [
         _build_image_part(values),
-        *_build_embedding_parts(vit, values, records["patch_embed"][0], patches),
+        *_build_embedding_parts(vit, values, records, patches),
     ]
     if layout.prefix:
         rows = np.stack(list(prefix_tokens(vit).values()))
@@ -106,13 +114,15 @@ def _build_image_part(values: FloatArray) -> Part:
 
 
 def _build_embedding_parts(
-    vit: VisionTransformer, values: FloatArray, embedded: FloatArray, patches: Tokens
+    vit: VisionTransformer, values: FloatArray, records: Capture, patches: Tokens
 ) -> list[Part]:
     """Build the parts from the image to N tokens of D values: patches and E, or a convolutional stem."""
+    embedded = records["patch_embed"][0]
     shape = (patches.count, embedded.shape[1])
     stem = vit.patch_embed
     if isinstance(stem, ConvStem):
-        levels = compute_stem_levels(stem, values)
+        maps = (records[f"patch_embed.stem.{i}"][0] for i in range(len(vit.config.stem)))
+        levels = tuple(MapLevel(f"Convolution {i + 1}", level) for i, level in enumerate(maps))
         last = levels[-1].maps.shape
         return [
             Part("stem", values.shape, last, "channels × rows × columns", None, FeatureMaps(levels)),
@@ -131,13 +141,6 @@ def _build_embedding_parts(
             EmbeddedPatches(embedded, as_array(stem.proj.weight)),
         ),
     ]
-
-
-def compute_stem_levels(stem: ConvStem, values: FloatArray) -> tuple[MapLevel, ...]:
-    """Return the feature maps after each convolution of a hybrid's stem."""
-    with torch.inference_mode():
-        maps = stem.maps(torch.tensor(values)[None])
-    return tuple(MapLevel(f"Convolution {i + 1}", as_array(level[0])) for i, level in enumerate(maps))
 
 
 def _read_vit_block(vit: VisionTransformer, records: Capture, layer: int) -> BlockPass:

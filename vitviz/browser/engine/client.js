@@ -60,6 +60,8 @@ export async function startEngine({
     /** Read a checkpoint's bytes; returns {config, preparation, classes, step} or rejects with the reason. */
     load: (key, bytes, step) => ask({ load: key, bytes, step }),
     drop: (key) => ask({ drop: key }),
+    /** Return copies of a loaded model's weights by name. */
+    weights: (key, names) => ask({ weights: key, names }),
     /** Run a loaded model on an image: a record with the intermediates in `record` at hand, all others on request. */
     async run(key, pixels, { record = 'logits', lens = false, ...changes } = {}) {
       const tensors = await ask({ run: key, pixels, record, lens, ...changes });

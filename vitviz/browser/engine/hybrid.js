@@ -49,15 +49,26 @@ function enlarge(x, high, wide) {
   return y;
 }
 
+/** Numbers in the stem's record. */
+export function stemValues({ stem, in_chans: channels, image_size: size, patch_size: patch, ...config }) {
+  let side = (size / patch) * 2 ** halvings(patch);
+  const enlarged = channels * side * side;
+  const steps = strides({ stem, patch_size: patch, ...config });
+  return stem.reduce((total, width, i) => {
+    side /= steps[i];
+    return total + width * side * side;
+  }, enlarged);
+}
+
 /** Return the tokens (N, D) of an image (C, H, W). */
-export function stemTokens({ config, at }, pixels) {
+export function stemTokens({ config, at }, pixels, keep) {
   const [, height, width] = pixels.shape;
   const stride = 2 ** halvings(config.patch_size);
   const grown = [height, width].map((side) => (side / config.patch_size) * stride);
-  let x = stride === config.patch_size ? pixels : enlarge(pixels, ...grown);
+  let x = keep('patch_embed.enlarged', stride === config.patch_size ? pixels : enlarge(pixels, ...grown));
   strides(config).forEach((step, i) => {
     x = convolve(x, at(`patch_embed.stem.${3 * i}`).weight, { stride: step, padding: 1 });
-    x = batchNorm(x, at(`patch_embed.stem.${3 * i + 1}`), 'relu');
+    x = keep(`patch_embed.stem.${i}`, batchNorm(x, at(`patch_embed.stem.${3 * i + 1}`), 'relu'));
   });
   const { weight, bias } = at('patch_embed.proj');
   x = convolve(x, weight, { bias });

@@ -22,6 +22,11 @@ async function load(address) {
     ...facts,
     address,
     run,
+    /** Return some of the weights by name. */
+    async weights(names) {
+      await openModel(address);
+      return engine.weights(address, names);
+    },
     /** Return the class probabilities of an image. */
     async predict(pixels, options) {
       const { tensors } = await run(pixels, { ...options, record: 'logits' });
@@ -30,7 +35,7 @@ async function load(address) {
   };
 }
 
-/** Return a promise of the model whose weights lie at an address: {config, preparation, classes, step, run, predict}. */
+/** Return a promise of the model whose weights lie at an address: {config, preparation, classes, step, run, weights, predict}. */
 export function openModel(address) {
   const opened = models.get(address) ?? load(address);
   models.delete(address);

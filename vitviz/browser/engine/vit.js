@@ -1,6 +1,6 @@
 // The Vision Transformer (Dosovitskiy et al. 2021), with DeiT's distillation token and with registers.
 
-import { stemCost, stemShapes, stemTokens } from './hybrid.js';
+import { stemCost, stemShapes, stemTokens, stemValues } from './hybrid.js';
 import {
   ACTIVATIONS,
   add,
@@ -110,7 +110,10 @@ export function cost(config) {
     (config.stem.length ? stemCost(config) : patches * flat * dim) +
     (config.positions === 'pixels' ? patches * flat * dim : 0);
   const kept = 7 * tokens * dim + 4 * tokens * inner + 2 * heads * tokens * tokens + tokens * hidden;
-  return { products: embedding + depth * layer, values: 4 * tokens * dim + depth * kept };
+  return {
+    products: embedding + depth * layer,
+    values: 4 * tokens * dim + depth * kept + (config.stem.length && stemValues(config)),
+  };
 }
 
 // ------------------------------------------------------------ positions
@@ -180,9 +183,9 @@ function rotate(x, { side, prefix }, theta) {
 // ------------------------------------------------------------ the layers
 
 /** Cut the image into patches and map each to D values: (N, D). */
-function embed(model, pixels) {
+function embed(model, pixels, keep) {
   const { config, at } = model;
-  if (config.stem.length) return stemTokens(model, pixels);
+  if (config.stem.length) return stemTokens(model, pixels, keep);
   const { weight, bias } = at('patch_embed.proj');
   const { patches } = unfold(pixels, config.patch_size);
   if (config.patch_norms) {
@@ -197,7 +200,7 @@ function embed(model, pixels) {
 function embedTokens(model, pixels, keep) {
   const { config, at, weights } = model;
   const { prefix, patches: cells } = sizes(config);
-  let patches = embed(model, pixels);
+  let patches = embed(model, pixels, keep);
   keep('patch_embed', patches);
   const table = positionTable(model, pixels);
   const whole = table && table.shape[0] !== cells;
