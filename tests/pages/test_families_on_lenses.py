@@ -129,8 +129,9 @@ def test_every_part_of_the_map_opens_and_its_numbers_are_the_models(family: str)
     model = opened(family)
     values = np.random.default_rng(2).normal(size=(3, *model.config.image_shape)).astype(np.float32)
     journey = record_journey(model, values)
-    parts = open_parts(model, values)
-    assert len(parts) > 4 and all(part["steps"] for part in parts.values())
+    if model.config.num_classes:  # the map shows only models with classes
+        parts = open_parts(model, values)
+        assert len(parts) > 4 and all(part["steps"] for part in parts.values())
     head = journey.part("head")
     if head is not None and not (isinstance(model.config, ViTConfig) and model.config.two_heads):
         own = capture(model.model, values[None], ["logits"]).logits[0]
