@@ -1,6 +1,6 @@
 """Draw the page of classes: the forms to open and join one, or the view of its teacher or learner."""
 
-from collections.abc import Callable
+from pathlib import Path
 
 import streamlit as st
 
@@ -16,21 +16,32 @@ from vitviz.text import plain
 
 _NOTICE = "class_room._notice"
 _NAME = "class_room._name"
+STYLE = Path(__file__).with_suffix(".css")
 
 
 def draw_join_forms() -> None:
     notices.draw_notice(_NOTICE)
-    teach, learn = st.columns(2, gap="large")
-    with teach:
-        st.subheader("Teach", anchor=False)
+    st.html(STYLE)
+    teach, learn = st.columns(2, gap="medium")
+    with teach, st.container(border=True, height="stretch", key="class-card-teach"):
+        _draw_card_head(
+            "teach", "Teach", "Learners see the page that you open, with your model, step, image and pin."
+        )
         _draw_teacher_form()
-    with learn:
-        st.subheader("Join", anchor=False)
+    with learn, st.container(border=True, height="stretch", key="class-card-join"):
+        _draw_card_head(
+            "join", "Join", "Your screen follows the projector. Scan its QR code, or enter its code."
+        )
         _draw_learner_form()
 
 
+def _draw_card_head(picture: str, title: str, line: str) -> None:
+    st.html(f'<img src="app/static/classroom/{picture}.svg" alt="">')
+    st.subheader(title, anchor=False)
+    st.markdown(line)
+
+
 def _draw_teacher_form() -> None:
-    st.markdown("Learners see the page that you open, with your model, step, image and pin.")
     open_codes = _list_own_codes()
     for code in open_codes:
         st.button(
@@ -47,9 +58,7 @@ def _draw_teacher_form() -> None:
         icon=":material/cast_for_education:",
         type="secondary" if open_codes else "primary",
         on_click=_open_class,
-    )
-    page.caption(
-        "The class ends when you close it, or twelve hours after you last used the app. No accounts needed."
+        help="No accounts needed. The class ends when you close it, or twelve hours after you last used the app.",
     )
 
 
@@ -64,7 +73,6 @@ def _list_own_codes() -> list[str]:
 def _draw_learner_form() -> None:
     with st.form("class_room.join", border=False):
         st.text_input("Class code", key="class_room._code", max_chars=16, placeholder="K7Q M4T")
-        draw_nickname_field()
         st.form_submit_button("Join", icon=":material/login:", on_click=_submit_code)
 
 
@@ -81,7 +89,6 @@ def _open_class() -> None:
 
 
 def _submit_code() -> None:
-    store_nickname()
     code = st.session_state["class_room._code"]
     if code.strip():
         _join_class(code)
@@ -106,7 +113,7 @@ def draw_learner_view(member: Membership) -> None:
     if member.follows and not member.slug:
         st.markdown(":material/hourglass_top: You joined. This page changes once your teacher opens another.")
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        draw_nickname_field(on_change=store_nickname)
+        draw_nickname_field()
         st.button(
             "Leave class", key="class_room.leave", icon=":material/logout:", on_click=membership.leave_class
         )
@@ -117,14 +124,13 @@ def draw_learner_view(member: Membership) -> None:
         invitation.draw(member.code)
 
 
-def draw_nickname_field(on_change: Callable[[], None] | None = None) -> None:
-    """Draw the field for a nickname; within a form, it is read when the form is submitted."""
+def draw_nickname_field() -> None:
     st.text_input(
         "Nickname (optional)",
         membership.get_nickname(),
         key=_NAME,
         max_chars=MAX_NAME_LENGTH,
-        on_change=on_change,
+        on_change=store_nickname,
         help="Shown only beside the runs that you submit to a challenge.",
     )
 

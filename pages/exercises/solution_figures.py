@@ -1,6 +1,7 @@
-"""Draw the output of a correct solution of each exercise, computed for the selected image."""
+"""Draw each exercise's operation as it moves, and its correct output, computed for the selected image."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -10,18 +11,24 @@ from pages.frame import page
 from pages.selection import selection, substitutes
 from pages.selection.subject import CapturedSubject, capture_attention, load_current, load_subject
 from pages.views.figures import draw_chart
+from pages.views.register import register
 from vitviz import sinusoids
 from vitviz.analysis import position_similarity, readout
+from vitviz.analysis.attention import softmax
 from vitviz.analysis.patches import patchify
+from vitviz.exercises import BY_SLUG
 from vitviz.models.abilities import as_vit
+from vitviz.plots.blob import pack
 from vitviz.plots.chart import Chart
-from vitviz.plots.theme import DASHES, DIVERGING, PALETTES, SEQUENTIAL, colorscale
+from vitviz.plots.theme import DASHES, PALETTES
 from vitviz.probe.logits import readout_weights
 from vitviz.text import percent, plain, signed
 
 SHOWN_TOKENS, SHOWN_CHANNELS = 50, 64
 KEY = "exercises.right"
-HEIGHT_PX = 620
+HEIGHT_PX = 400
+
+_operation = register(__file__, "operation")
 
 
 def _load_subject() -> CapturedSubject:
@@ -32,36 +39,67 @@ def _load_subject() -> CapturedSubject:
     return capture_attention(load_subject(choice, None, substitutes.choose_image(choice)[0]))
 
 
-def _build_heatmap(values: NDArray[Any], x: str, y: str, *, signed: bool = False) -> Chart:
-    """Build a heat map of a matrix, row 0 at the top."""
-    mode = selection.get_theme()
-    figure = Chart(mode)
-    top = float(np.abs(values).max()) or 1.0
-    figure.add(
-        "heatmap",
-        z=values.astype(np.float32),
-        zmin=-top if signed else 0,
-        zmax=top,
-        colorscale=colorscale(DIVERGING[mode] if signed else SEQUENTIAL),
-        colorbar={"thickness": 8, "outlinewidth": 0},
-        hovertemplate=f"{y} %{{y}}, {x} %{{x}}: %{{z:.3f}}",
-    )
-    figure.layout(xaxis={"title": {"text": x}, "showgrid": False})
-    figure.layout(yaxis={"title": {"text": y}, "autorange": "reversed", "showgrid": False}, height=HEIGHT_PX)
-    return figure
+def _draw_operation(
+    source: NDArray[Any],
+    target: NDArray[Any],
+    titles: tuple[str, str],
+    unit: str,
+    *,
+    slug: str,
+    ramps: tuple[str, str] = ("", ""),
+    patch: int = 0,
+    wrong: Mapping[str, NDArray[Any]] = MappingProxyType({}),
+) -> None:
+    """Draw how each unit of the source becomes its row of the target, and what the common mistakes yield instead.
+
+    Args:
+        source: (rows, cols); a unit is a row, or a square of `patch` pixels.
+        wrong: the result of mistakes, by the exercise's name for them; the others are named without a picture.
+    """
+    mistakes = BY_SLUG[slug].mistakes
+    header = {"titles": titles, "unit": unit, "ramps": ramps, "patch": patch, "mistakes": mistakes}
+    arrays = {"source": source, "target": target}
+    arrays |= {f"mistake{mistakes.index(name)}": values for name, values in wrong.items()}
+    _operation(pack(header, **{name: values.astype(np.float32) for name, values in arrays.items()}), key=KEY)
 
 
 def _draw_patches() -> str:
     subject = _load_subject()
-    grey = subject.prepared.shown.mean(axis=2)[None] / 255
-    patches = patchify(grey, as_vit(subject.model.config).patch_size)
-    draw_chart(_build_heatmap(patches, "value of a patch", "patch"), KEY)
+    patch_px = as_vit(subject.model.config).patch_size
+    shown = subject.prepared.shown / 255
+    grey = shown.mean(axis=2)
+    patches = patchify(grey[None], patch_px)
+    rows, cols = subject.layout.grid
+    by_columns = patches.reshape(rows, cols, -1).swapaxes(0, 1).reshape(patches.shape)
+    colours = patchify(shown.transpose(2, 0, 1), patch_px).reshape(len(patches), 3, -1)
+    wrong = {
+        "reshape instead of patchify": grey.reshape(patches.shape),
+        "columns before rows": by_columns,
+        "channels last": colours.swapaxes(1, 2).reshape(len(patches), -1),
+    }
+    titles = ("Image in grey", f"{patches.shape[0]} patches × {patches.shape[1]} values")
+    _draw_operation(
+        grey, patches, titles, "patch", slug="patchify", ramps=("grey", "grey"), patch=patch_px, wrong=wrong
+    )
     return f"The selected image in grey becomes {patches.shape[0]} patches of {patches.shape[1]} values."
 
 
 def _draw_positions() -> str:
     table = sinusoids.sincos_1d(SHOWN_TOKENS, SHOWN_CHANNELS)
-    draw_chart(_build_heatmap(table, "channel", "position", signed=True), KEY)
+    places, channels = np.arange(SHOWN_TOKENS)[:, None], np.arange(SHOWN_CHANNELS)
+    by_channel = places / 10000 ** (channels / SHOWN_CHANNELS)
+    by_pair = places / 10000 ** (channels // 2 / SHOWN_CHANNELS)
+    angles = places / 10000 ** (channels[::2] / SHOWN_CHANNELS)
+    wrong = {
+        "exponent k/D": np.where(channels % 2, np.cos(by_channel), np.sin(by_channel)),
+        "sine and cosine swapped": table.reshape(SHOWN_TOKENS, -1, 2)[..., ::-1].reshape(table.shape),
+        "positions from 1": sinusoids.sincos_1d(SHOWN_TOKENS + 1, SHOWN_CHANNELS)[1:],
+        "exponent i/D": np.where(channels % 2, np.cos(by_pair), np.sin(by_pair)),
+    }
+    titles = ("Angles, modulo 2π", "Their sines and cosines")
+    _draw_operation(
+        angles % (2 * np.pi), table, titles, "position", slug="positions", ramps=("", "signed"), wrong=wrong
+    )
     cosines = position_similarity.cosine_similarity(table)
     return (
         f"Neighbouring positions have cosine similarity {cosines[5, 6]:.4f} everywhere ({SHOWN_TOKENS} positions,"
@@ -69,17 +107,41 @@ def _draw_positions() -> str:
     )
 
 
+def _capture_scores(subject: CapturedSubject) -> NDArray[Any]:
+    """Return the scores of layer 1, (heads, T, T)."""
+    scores: NDArray[Any] = subject.capture(("blocks.0.scores",))["blocks.0.scores"][0]
+    return scores
+
+
 def _draw_one_head() -> str:
     subject = _load_subject()
-    weights = subject.attn[0][0]
-    draw_chart(_build_heatmap(weights, "key", "query"), KEY)
+    scores, weights = _capture_scores(subject)[0], subject.attn[0][0]
+    width = as_vit(subject.model.config).embed_dim // len(subject.attn[0])
+    wrong = {
+        "softmax over the wrong axis": softmax(scores.T).T,
+        "missing scale": softmax(scores * np.sqrt(width)),
+        "scale by d": softmax(scores / np.sqrt(width)),
+    }
+    titles = ("Scores of each query", "Weights: rows sum to 1")
+    _draw_operation(scores, weights, titles, "query", slug="one_head", ramps=("signed", ""), wrong=wrong)
     return f"Head 1 of layer 1 of {subject.choice.shown}: every row sums to {weights.sum(axis=1).mean():.2f}."
 
 
 def _draw_heads() -> str:
     subject = _load_subject()
-    heads = subject.attn[0]
-    draw_chart(_build_heatmap(np.concatenate(list(heads), axis=1), "key, by head", "query"), KEY)
+    heads, scores = subject.attn[0], _capture_scores(subject)
+    width = as_vit(subject.model.config).embed_dim // len(heads)
+    wrong = {
+        "shared heads": np.concatenate([heads[0]] * len(heads), axis=1),
+        "missing scale": np.concatenate(list(softmax(scores * np.sqrt(width))), axis=1),
+        "scale by the width d": np.concatenate(list(softmax(scores / np.sqrt(len(heads)))), axis=1),
+        "softmax over the wrong axis": np.concatenate(
+            list(softmax(scores.swapaxes(1, 2)).swapaxes(1, 2)), axis=1
+        ),
+    }
+    titles = (f"Scores of {len(heads)} heads, side by side", "Their weights")
+    flat = np.concatenate(list(scores), axis=1), np.concatenate(list(heads), axis=1)
+    _draw_operation(*flat, titles, "query", slug="multi_head", ramps=("signed", ""), wrong=wrong)
     difference = np.abs(heads[0] - heads[-1]).sum(axis=1).mean() / 2
     return (
         f"The first and last of {len(heads)} heads of layer 1 differ in {percent(float(difference), 0)} of their"
@@ -89,13 +151,19 @@ def _draw_heads() -> str:
 
 def _draw_block() -> str:
     subject = _load_subject()
-    parts = ("input", "attn_out", "mid", "mlp_out")
-    records = subject.capture(tuple(f"blocks.0.{part}" for part in parts) + ("blocks.0",))
-    names = ("z", "MSA(LN(z))", "z'", "MLP(LN(z'))", "out")
-    norms = [np.linalg.norm(records[f"blocks.0.{part}"][0], axis=-1).mean() for part in parts]
-    norms.append(np.linalg.norm(records["blocks.0"][0], axis=-1).mean())
-    draw_chart(_build_bars(names, np.array(norms), "mean token norm"), KEY)
-    return f"One block of {subject.choice.shown}: each of two branches is added to its input."
+    names = ("input", "attn_out", "mid", "mlp_out")
+    records = subject.capture(tuple(f"blocks.0.{name}" for name in names) + ("blocks.0",))
+    before, added, _, by_mlp = (records[f"blocks.0.{name}"][0] for name in names)
+    titles = ("Tokens into the block", "Tokens out of it")
+    wrong = {"no residual": by_mlp}
+    _draw_operation(
+        before, records["blocks.0"][0], titles, "token", slug="block", ramps=("signed", "signed"), wrong=wrong
+    )
+    lengths = [np.linalg.norm(part, axis=-1).mean() for part in (before, added, by_mlp)]
+    return (
+        f"One block of {subject.choice.shown}: to tokens of mean length {lengths[0]:.1f}, attention adds"
+        f" {lengths[1]:.1f} and the MLP {lengths[2]:.1f}."
+    )
 
 
 def _build_bars(names: tuple[str, ...], values: NDArray[Any], title: str) -> Chart:
@@ -121,7 +189,10 @@ def _draw_learned_positions() -> str:
     subject = _load_subject()
     table = subject.capture(("pos_embed",))["pos_embed"].reshape(-1, as_vit(subject.model.config).embed_dim)
     cosines = position_similarity.cosine_similarity(table)
-    draw_chart(_build_heatmap(cosines, "position", "position", signed=True), KEY)
+    titles = ("A row per position", "Their cosine similarities")
+    _draw_operation(
+        table, cosines, titles, "position", slug="trainable_positions", ramps=("signed", "signed")
+    )
     cells = subject.layout.grid[0] * subject.layout.grid[1]
     row, col = np.divmod(np.arange(cells), subject.layout.grid[1])
     patch_cosines, others = cosines[-cells:, -cells:], ~np.eye(cells, dtype=bool)
@@ -142,7 +213,9 @@ def _draw_patch_logits() -> str:
     reading = readout.predict_from_stream(last, weights, "mean", subject.layout.prefix)
     winner = int(reading.order[0])
     logits = reading.normed[subject.layout.num_prefix_tokens :] @ weights.weight[winner]
-    draw_chart(_build_heatmap(logits.reshape(subject.layout.grid), "column", "row", signed=True), KEY)
+    tokens = reading.normed[subject.layout.num_prefix_tokens :]
+    titles = ("Patch tokens, after LayerNorm", f"Share of each in the logit of {subject.classes[winner]}")
+    _draw_operation(tokens, logits[:, None], titles, "patch", slug="without_cls", ramps=("signed", "signed"))
     return (
         f"Each patch's token times the weights of {plain(subject.classes[winner])} in {subject.choice.shown}: with a"
         f" mean readout, the logit is their mean, {logits.mean():.2f}, plus a bias. This model was trained with a [CLS]"
@@ -194,3 +267,4 @@ FIGURES: dict[str, Callable[[], str]] = {
     "without_cls": _draw_patch_logits,
     "accuracy": _draw_curves,
 }
+OPERATIONS = FIGURES.keys() - {"vit", "accuracy"}  # drawn by one view that moves
