@@ -37,6 +37,7 @@ def test_channels_are_enlarged_and_a_prediction_is_measured(visit: Callable[...,
     page.keyboard.press("Home")
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile(r"pin=0\.062"), timeout=PATIENCE_MS)
+    settle(page)
 
     main.get_by_role("link", name="Attention over convolutions").click()
     main.locator('[data-testid="stButtonGroup"] button', has_text="No attention").click()

@@ -33,7 +33,7 @@ def draw() -> None:
     _draw_pipeline(choice, step, selection.get_current().image)
 
 
-@st.fragment
+@st.fragment(key=selection.VIEW)
 def _draw_pipeline(choice: ModelChoice, step: int | None, image: str) -> None:
     config = abilities.as_vit(choice.config)
     current = selection.get_current()

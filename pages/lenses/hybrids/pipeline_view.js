@@ -6,7 +6,7 @@ import { evenCell, gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { coverOnce, cover, heat, photo } from '../../../vitviz/browser/kit/pixels.js';
 import { DIVERGING_LUT, SEQUENTIAL_LUT, greatest } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { cellAt, pinOf } from '../../../vitviz/browser/kit/pin.js';
-import { nameCell, percent, plural } from '../../../vitviz/browser/kit/text.js';
+import { nameCell, percent } from '../../../vitviz/browser/kit/text.js';
 
 const STRONGEST = 12; // channels of a convolution that are drawn first
 
@@ -197,9 +197,7 @@ export default class Pipeline {
     else place(this.first.mark, own, size);
     const side = strides.length ? Math.round((boxes[0][2] - boxes[0][0]) / factor) : 0;
     const from = at === this.levels.length ? 'a token' : `a position after convolution ${at}`;
-    this.source.line.textContent = side
-      ? `${side} × ${side} px feed ${from}`
-      : `${plural(pixels[0], 'px')} high: point at a position`;
+    this.source.line.textContent = side ? `${side} × ${side} px feed ${from}` : 'Point at a position of any stage';
     if (!isPinned)
       this.say(`${nameCell(token, grid[1])}${side ? `: ${side} × ${side} px; plain: ${patch} × ${patch} px` : ''}`);
   }
