@@ -40,7 +40,10 @@ _find_any_file = starlette_routes.build_safe_abspath  # type: ignore[attr-define
 _SERVING = threading.Lock()
 Height = int | Literal["stretch", "content"]
 MESSAGES = "_messages"  # session key: messages of the page's views by key, for a file to take along
-_OF_THE_SERVER = ("pages/frame/", "pages/lessons/", "pages/classroom/", "pages/lenses/two_images/second_")
+_OF_THE_SERVER = (  # views that are useless without it: no downloaded page holds them
+    *(f"pages/{name}" for name in ("frame/", "lessons/", "classroom/", "lenses/two_images/second_")),
+    *("pages/glossary/term_list", "pages/exercises/tiles"),
+)
 _HEIGHTS = Path(__file__).with_name("heights.json")
 
 
