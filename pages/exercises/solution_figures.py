@@ -16,8 +16,9 @@ from vitviz import sinusoids
 from vitviz.analysis import position_similarity, readout
 from vitviz.analysis.attention import softmax
 from vitviz.analysis.patches import patchify
+from vitviz.config import ModelConfig
 from vitviz.exercises import BY_SLUG
-from vitviz.models.abilities import as_vit
+from vitviz.models.abilities import abilities, as_vit
 from vitviz.plots.blob import pack
 from vitviz.plots.chart import Chart
 from vitviz.plots.theme import DASHES, PALETTES
@@ -32,11 +33,16 @@ _operation = register(__file__, "operation")
 
 
 def _load_subject() -> CapturedSubject:
-    """Load the selected model if it is a plain ViT, else the most similar one with an image of its dataset."""
-    if substitutes.is_plain_vit(selection.get_model_choice().config):
+    """Load the selected model if it is a plain ViT with classes, else a similar one with an image of its dataset."""
+    if _is_example(selection.get_model_choice().config):
         return capture_attention(load_current())
-    choice = substitutes.find_nearest_model(substitutes.is_plain_vit)
+    choice = substitutes.find_nearest_model(_is_example)
     return capture_attention(load_subject(choice, None, substitutes.choose_image(choice)[0]))
+
+
+def _is_example(config: ModelConfig) -> bool:
+    """Return True if a model has every part that an exercise builds."""
+    return substitutes.is_plain_vit(config) and bool(abilities(config).class_head)
 
 
 def _draw_operation(

@@ -99,9 +99,22 @@ def test_a_solved_exercise_is_checked_on_its_tile(open_app: OpenApp) -> None:
 
 def test_pictures_are_made_of_the_model_at_hand_or_a_vit(open_app: OpenApp) -> None:
     assert set(solution_figures.FIGURES) == {exercise.slug for exercise in EXERCISES}
-    for model in ("preset:swin_digits", "preset:deit_digits", "preset:recipe_a"):
+    for model in (
+        "preset:swin_digits",
+        "preset:deit_digits",
+        "preset:recipe_a",
+        "checkpoint:dinov2_small_saliency",
+    ):
         app = open_app(PAGE, model=model, image="digits:3", exercises__task="one_head")
         assert any("1.00" in text.value for text in app.main.caption)
+
+
+def test_a_model_without_classes_is_replaced_by_one_with_classes(open_app: OpenApp) -> None:
+    app = open_app(
+        PAGE, model="checkpoint:dinov2_small_saliency", image="sample:cat", exercises__task="without_cls"
+    )
+    assert not app.exception
+    assert any("with a mean readout" in text.value for text in app.main.caption)
 
 
 def test_a_solution_is_read_and_never_run(open_app: OpenApp, monkeypatch: pytest.MonkeyPatch) -> None:

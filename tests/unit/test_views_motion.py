@@ -12,6 +12,7 @@ MAY = {
     "motion.js": "the kit's own, which asks",
     "explorer.js": "draws once in the next frame, however often it was asked to",
     "kept_picture.js": "looks once a frame whether the next page's picture stands, and moves nothing",
+    "map_named_records.js": "asks the server again for records that were lost, and moves nothing",
     "map_panel.js": "grows a part in its place, if motion is not reduced",
     "presentation.js": "waits for the next frame before it chooses a picture",
     "recording.js": "waits until a frame of an animation is drawn before it is recorded",
