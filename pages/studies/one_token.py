@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
+from pages.frame import page
 from pages.selection import selection
 from pages.selection.selection import Selection
 from pages.stores import shared_cache
@@ -33,6 +34,10 @@ def _draw_token(selected: Selection) -> None:
     text = f"One token: all {token.shape[1]} pixels"
     st.image(image.repeat(SCALE, 0).repeat(SCALE, 1), alt=f"Input image. {text}")
     st.image(token.repeat(STRIP_PX, 0), caption=text, alt=f"{text}, in a row")
+
+
+def draw_above(values: Values, numbers: None) -> None:
+    page.markdown("The score of the only token with itself is one number $s$; its softmax is $e^s / e^s$.")
 
 
 def sketch() -> list[Line]:

@@ -9,15 +9,19 @@ from pages.selection import selection
 from vitviz.experiments.result_file import describe_provenance, read_result_if_any
 from vitviz.papers import link_names
 
+STYLE = Path(__file__).with_name("tables.css")
+
 
 def draw_papers() -> None:
-    st.markdown(link_names(page.read_math(__file__, section="papers")))
+    st.html(STYLE)
+    with st.container(key="which_model-published"):
+        st.markdown(link_names(page.read_math(__file__, section="papers")))
 
 
 def draw_guide() -> None:
     comparison, text = page.read_math(__file__).split("\n---\n")
     st.subheader("Comparison", anchor=False)
-    st.html(Path(__file__).with_name("comparison.css"))
+    st.html(STYLE)
     with st.container(key="which_model-comparison"):
         st.markdown(comparison)
     st.markdown(text)
