@@ -46,6 +46,8 @@ LABELS = {
     "knob_best": "best value of a hyperparameter",
     "slip_cost": "cost of a bug",
     "weakest_gradient": "variant with the weakest gradient",
+    "ablated": "class probability with ablated patches or heads",
+    "changed_images": "accuracy on changed test images",
     "attention_over_convolutions": "most accurate variant of attention over convolutions",
 }
 EXAMPLES: dict[str, object] = {  # of parameters without a default
@@ -65,6 +67,9 @@ EXAMPLES: dict[str, object] = {  # of parameters without a default
     "source": "mnist_vit",
 }
 MEASURE_EXAMPLES: dict[tuple[str, str], object] = {
+    ("changed_images", "model"): "cifar10_vit",
+    ("changed_images", "change"): "rotate",
+    ("changed_images", "at"): 90.0,
     ("sinusoid_similarity", "first"): 0,
     ("sinusoid_similarity", "second"): 1,
     ("more_multiply_adds", "first"): "vit_small_16",

@@ -81,8 +81,6 @@ def test_start_says_sigmoid_where_classes_share_no_total(open_app: OpenApp) -> N
         next(part for part in header["parts"] if part["id"] == "classes")["caption"]
         == "sigmoid of each logit"
     )
-    header, _ = message(app, "home.map.part")
-    assert [step["title"] for step in header["steps"]] == ["Sigmoid of each logit"]
     assert "gives its 3 labels a probability for any image." in words(app)
 
 
