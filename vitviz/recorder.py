@@ -22,6 +22,7 @@ from vitviz.analysis.sinks import summarise_norms
 from vitviz.data.image_preprocessing import prepare, seen_crop
 from vitviz.growth import pack_rows
 from vitviz.loading import load, open_shared
+from vitviz.malloc import give_back
 from vitviz.models.abilities import abilities, as_vit
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.pin import Pin
@@ -91,6 +92,7 @@ class Recorder:
         if isinstance(images, str | os.PathLike) or not 1 <= len(images) <= MOST_IMAGES:
             raise ValueError(f"images must be a list of 1 to {MOST_IMAGES} images")
         loaded = load(model, **settings)
+        give_back()  # the copies that `load` compared
         if not (able := abilities(loaded.config).heads_over_all):
             raise ValueError(f"the attention of this model cannot be recorded: {able.why_not}")
         self._module, self._settings, self._classes = model, settings, loaded.classes
