@@ -20,12 +20,12 @@ from vitviz.analysis.attention import FloatArray
 from vitviz.data.image_preprocessing import prepare
 from vitviz.growth import WEIGHT_LEVELS, unpack_rows
 from vitviz.loading import load
-from vitviz.models.abilities import Ability, abilities, as_vit
+from vitviz.models.abilities import abilities, as_vit
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.whole_image import explain_fixed_shape, fit_model, fit_size
 from vitviz.probe.capture import as_array
 from vitviz.probe.layers import list_layers
-from vitviz.view import View, find_index, inspect_pixels, read_image
+from vitviz.view import View, find_index, inspect_pixels, read_image, require
 
 AT_ONCE = 8  # images in one forward pass
 READERS = 2  # threads that decode and prepare images ahead of the model
@@ -141,7 +141,7 @@ class Batch:
         from vitviz.probe.capture import attention_distances, window_attention_distances
 
         able = abilities(self.model.config)
-        _require(able.distance)
+        require(able.distance)
         parts = [
             attention_distances(self.model.model, images, with_mean=False).distance_px
             if able.heads_over_all
@@ -160,7 +160,7 @@ class Batch:
             ValueError: if the model has no attention over all patches, or the folder holds files.
             ImageError: if an image cannot be read.
         """
-        _require(abilities(self.model.config).heads_over_all)
+        require(abilities(self.model.config).heads_over_all)
         folder = Path(out)
         if folder.exists() and any(folder.iterdir()):
             raise ValueError(f"{folder} already holds files: name a new folder")
@@ -202,7 +202,7 @@ class Batch:
             ImageError: if an image cannot be read.
             ImportError: if pyarrow is missing for a .parquet file.
         """
-        _require(abilities(self.model.config).attention)
+        require(abilities(self.model.config).attention)
         layers = list_layers(self.model.config)[1:]
         name, path = layers[find_index("layer", layer, len(layers))].record, Path(out)
         if path.suffix not in (".npz", ".parquet"):
@@ -331,8 +331,3 @@ def _write_parquet(path: Path, parts: Iterator[NDArray[np.float32]], names: list
             }
             writer.write_table(pa.table(rows, schema))
             start += images
-
-
-def _require(ability: Ability) -> None:
-    if not ability:
-        raise ValueError(ability.why_not)

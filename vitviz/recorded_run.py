@@ -6,7 +6,6 @@ Files: config.json, records.jsonl (one line per call), status.json, images/N.png
 import json
 import time
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitviz.config import Preparation, ViTConfig, from_dict, to_dict
-from vitviz.data.image_decoding import decode_image
+from vitviz.data.image_decoding import ImageError, decode_image
 from vitviz.growth import unpack_rows
 from vitviz.models.token_layout import TokenLayout
 from vitviz.pin import Pin
@@ -37,7 +36,7 @@ class RecordedRunError(ValueError):
 
 @dataclass(frozen=True)
 class RecordedConfig:
-    """What a recorded run knows of its model; `classes` is empty if it has no classifier head."""
+    """The model, images and pin of a recorded run; `classes` is empty if the model has no classifier head."""
 
     name: str
     model: ViTConfig
@@ -61,7 +60,7 @@ class RecordedConfig:
 
 @dataclass(frozen=True, eq=False)
 class Moment:
-    """What was measured at one step; None where the model has no such table.
+    """The measurements of one step; None where the model has no such table.
 
     Attributes:
         positions: (patches, D), the position embedding of each patch.
@@ -191,14 +190,16 @@ class RecordedRun:
             raise RecordedRunError(f"the moment of step {step} cannot be read: {error}") from error
         return moment
 
-    def images(self) -> Iterator[NDArray[np.uint8]]:
-        """Yield the images (H, W, 3) in their order.
+    def image(self, number: int) -> NDArray[np.uint8]:
+        """Return an image (H, W, 3).
 
         Raises:
-            ImageError: if one is damaged or missing.
+            RecordedRunError: if it is damaged or missing.
         """
-        for number in range(self.config.images):
-            yield decode_image(read_whole(self.directory / "images" / f"{number}.png"))
+        try:
+            return decode_image(read_whole(self.directory / "images" / f"{number}.png"))
+        except ImageError as error:
+            raise RecordedRunError(f"image {number + 1} cannot be read: {error}") from error
 
 
 def is_recorded_run(directory: Path) -> bool:

@@ -75,7 +75,7 @@ class View:
             ValueError: if the model has no classifier head.
         """
         if not self._is_regression:
-            _require(abilities(self.model.config).class_head)
+            require(abilities(self.model.config).class_head)
         order = np.argsort(-self._probabilities, kind="stable")
         return [(self.model.classes[index], float(self._probabilities[index])) for index in order]
 
@@ -85,7 +85,7 @@ class View:
         Raises:
             ValueError: if the model has no classifier head, or predicts values.
         """
-        _require(abilities(self.model.config).class_head)
+        require(abilities(self.model.config).class_head)
         least = _read_number("threshold", threshold)
         return [name for name, probability in self.prediction if probability > least]
 
@@ -135,7 +135,7 @@ class View:
         Raises:
             ValueError: if there is no such class, or the method has no meaning for this model.
         """
-        _require(abilities(self.model.config).class_head)
+        require(abilities(self.model.config).class_head)
         return self._explain(Recipe(self._find_class(target), "mean", 0.0), "gradient")
 
     def distances(self) -> FloatArray:
@@ -147,7 +147,7 @@ class View:
             ValueError: if the model has no attention over a grid of patches.
         """
         able = abilities(self.model.config)
-        _require(able.distance)
+        require(able.distance)
         batch = self.prepared.input[None]
         with limit_threads(batch):
             if able.heads_over_all:
@@ -162,7 +162,7 @@ class View:
         Raises:
             ValueError: if the model has no attention over patches, or no such layer.
         """
-        _require(abilities(self.model.config).attention)
+        require(abilities(self.model.config).attention)
         name = self._layers[find_index("layer", layer, len(self._layers))].name
         token_rows = capture(self.model.model, self.prepared.input[None], record=(name,))[name][0]
         return np.asarray(token_rows.reshape(-1, token_rows.shape[-1]))
@@ -296,7 +296,7 @@ class View:
 
     @cached_property
     def _layers(self) -> list[AttentionLayer]:
-        _require(abilities(self.model.config).attention)
+        require(abilities(self.model.config).attention)
         return capture_layers(self.model, self.prepared.input)
 
     def _weights(self, layer: int, query: Query) -> tuple[FloatArray, TokenLayout]:
@@ -346,7 +346,7 @@ class View:
         )
 
     def _explain(self, recipe: Recipe, name: str) -> FloatArray:
-        _require(abilities(self.model.config).rollout)
+        require(abilities(self.model.config).rollout)
         return method_maps_of(self.model, self.prepared.input, recipe)[name].reshape(self.layout.grid)
 
     def _draw_sheet(self, layers: list[int] | None, query: Query) -> bytes:
@@ -461,6 +461,7 @@ def find_index(name: str, index: object, count: int) -> int:
     return index % count
 
 
-def _require(ability: Ability) -> None:
+def require(ability: Ability) -> None:
+    """Raise the reason as a ValueError if a model lacks an ability."""
     if not ability:
         raise ValueError(ability.why_not)

@@ -74,7 +74,7 @@ def draw_term(term: Term) -> None:
         with page.show_file_errors():
             material = term_pictures.load_material(term.slug)
         if material is not None:
-            _picture(term_pictures.pack_picture(term.slug, material), key="words.picture")
+            _picture(term_pictures.pack_term_image(term.slug, material), key="words.picture")
     if term.symbol:
         st.latex(term.symbol, width="content")
     if facts := describe_facts(term, material):

@@ -395,7 +395,7 @@ def load_material(slug: str) -> Material | None:
     return _load_shipped(SUBSTITUTES[need])
 
 
-def pack_picture(slug: str, material: Material) -> bytes:
+def pack_term_image(slug: str, material: Material) -> bytes:
     """Pack a term's panels: each with a title, its kind and its array."""
     panels = PICTURES[slug](material)
     layout = material.subject.layout

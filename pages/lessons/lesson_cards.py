@@ -42,7 +42,7 @@ def draw_class_lessons(by_name: Mapping[str, Lesson | str]) -> None:
             st.warning(f"{plain(name.removeprefix(lessons.CLASS))}.toml is invalid: {plain(lesson)}.")
 
 
-def find_picture(name: str, lesson: Lesson) -> str:
+def find_card_image(name: str, lesson: Lesson) -> str:
     """Return the page whose picture a lesson's card shows."""
     slugs = [stop.link.slug for stop in lesson.stops if stop.link.slug != "home"]
     return PICTURES.get(name) or (max(slugs, key=slugs.count) if slugs else "patches")
@@ -72,7 +72,7 @@ def _draw_card(name: str, lesson: Lesson) -> None:
     if begun:
         facts.append(f"{len(progress.done)} of {count} done")
     with st.container(border=True, height="stretch", key=f"lesson-card-{name.replace('.', '-')}"):
-        st.html(f'<img src="app/static/cards/{find_picture(name, lesson)}.svg" alt="">')
+        st.html(f'<img src="app/static/cards/{find_card_image(name, lesson)}.svg" alt="">')
         st.markdown(f"**{plain(lesson.title)}**  \n{plain(lesson.about)}")
         st.html(render_timeline(lesson, progress))
         st.caption(" · ".join(facts))

@@ -44,11 +44,11 @@ def read_moment(run: RecordedRun, step: int) -> Moment:
     Raises:
         vitviz.recorded_run.RecordedRunError: if the file cannot be read.
     """
-    return _read_moment(run.directory, step)
+    return _read_moment(run.directory, step, run.config.created)
 
 
 @lru_cache(maxsize=256)
-def _read_moment(directory: Path, step: int) -> Moment:
+def _read_moment(directory: Path, step: int, created: float) -> Moment:
     from vitviz.recorded_run import RecordedRun
 
     return RecordedRun(directory).moment(step)

@@ -59,7 +59,7 @@ def read_operation(app: AppTest) -> tuple[dict[str, Any], dict[str, np.ndarray]]
 
 
 @pytest.mark.parametrize("slug", ["patchify", "positions", "one_head", "multi_head"])
-def test_a_mistake_s_picture_is_what_the_mistake_yields(open_app: OpenApp, slug: str) -> None:
+def test_a_mistake_s_image_is_what_the_mistake_yields(open_app: OpenApp, slug: str) -> None:
     header, arrays = read_operation(
         open_app(PAGE, model="preset:vit_digits", image="digits:3", exercises__task=slug)
     )

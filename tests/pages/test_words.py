@@ -56,7 +56,7 @@ def test_the_strip_lists_the_terms_about_a_part(open_app: OpenApp) -> None:
     assert len(open_blob(read_message(app, "words.list"))[0]["terms"]) == len(TERMS)
 
 
-def test_the_picture_of_attention_shows_the_model_s_weights(open_app: OpenApp) -> None:
+def test_the_image_of_attention_shows_the_model_s_weights(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:vit_digits", image="digits:0", words__word="attention")
     arrays = unpack_arrays(read_message(app, "words.picture"))
     assert arrays["p0"].shape == (65, 64) and arrays["p1"].shape == (65, 65)
@@ -64,13 +64,13 @@ def test_the_picture_of_attention_shows_the_model_s_weights(open_app: OpenApp) -
     np.testing.assert_array_equal(arrays["p1"][:, 1:], arrays["p0"])
 
 
-def test_without_shipped_models_a_term_has_no_picture_and_stays_readable(open_app: OpenApp) -> None:
+def test_without_shipped_models_a_term_has_no_image_and_stays_readable(open_app: OpenApp) -> None:
     app = open_app(PAGE, words__word="soft_label")
     assert not [node for node in app.get("bidi_component") if node.proto.id.endswith("words.picture")]
     assert "smoothed by a temperature" in texts(app)
 
 
-def test_every_picture_has_finite_values_and_a_term() -> None:
+def test_every_image_has_finite_values_and_a_term() -> None:
     def script() -> None:
         import numpy as np
 

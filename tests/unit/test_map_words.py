@@ -102,7 +102,7 @@ def test_tokens_of_pixel_rows_have_no_map_of_patches_and_the_reason_is_said() ->
 
 
 @pytest.mark.parametrize("readout", ["cls", "mean"])
-def test_one_patch_is_said_in_the_singular(readout: str) -> None:
+def test_one_patch_is_named_in_the_singular(readout: str) -> None:
     header, _ = header_of(replace(VIT, patch_size=32, readout=readout))
     said = " ".join([header["caption"], *(part["words"] for part in header["parts"])])
     assert "1 tokens" not in said and "1 squares" not in said and "1 token pass " not in said

@@ -37,6 +37,7 @@ from vitviz.experiments import data_size
 from vitviz.models.abilities import abilities
 from vitviz.plots.theme import family_colors
 from vitviz.plots.training_curves import RunLabel
+from vitviz.recorded_run import RecordedRunError
 from vitviz.text import plain, plural
 from vitviz.training.loop import Trainer, make_update
 from vitviz.training.position_race import POSITIONS_RACE, positions_race
@@ -342,12 +343,10 @@ def _draw_recording(recording: Recording) -> None:
 def _draw_recorded_run() -> None:
     """Draw the run that the app was opened on, or why it cannot be read."""
     try:
-        run = recorded_runs.find_recorded_run()
-    except ValueError as error:
-        st.error(plain(str(error)), icon=":material/broken_image:")
-    else:
-        if run is not None:
+        if (run := recorded_runs.find_recorded_run()) is not None:
             recording_player.draw(run)
+    except RecordedRunError as error:
+        st.error(plain(str(error)), icon=":material/broken_image:")
     _draw_drawers(None)
 
 

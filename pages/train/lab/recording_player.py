@@ -33,7 +33,11 @@ _WITHOUT_IMAGES = {"confusion", "worst"}  # which need labelled validation image
 
 
 def draw(run: RecordedRun) -> None:
-    """Draw the timeline, the curves and where the run lies; poll while it is written."""
+    """Draw the timeline and the curves; poll while the run is written.
+
+    Raises:
+        RecordedRunError: if the selected image is damaged or missing.
+    """
     running = is_running(run)
     with st.container(horizontal=True):
         with st.container(width=200):
@@ -42,8 +46,9 @@ def draw(run: RecordedRun) -> None:
             token = _choose_query(run.config)
     pictures, side = st.columns(COLUMNS, gap="medium")
     interval_s = POLL_S if running else None
+    shown = _prepare_shown(run, image)
     with pictures:
-        st.fragment(_draw_timeline, run_every=interval_s)(run, image, token)
+        st.fragment(_draw_timeline, run_every=interval_s)(run, image, token, shown, running)
     with side:
         st.fragment(_draw_curves, run_every=interval_s)(run)
 
@@ -76,7 +81,7 @@ def _choose_query(config: RecordedConfig) -> int:
     )
 
 
-def _draw_timeline(run: RecordedRun, image: int, token: int) -> None:
+def _draw_timeline(run: RecordedRun, image: int, token: int, shown: Prepared, running: bool) -> None:
     config, steps, moments, problems = run.config, [], [], []
     for step in run.steps():
         try:
@@ -90,7 +95,7 @@ def _draw_timeline(run: RecordedRun, image: int, token: int) -> None:
             config.model,
             [_build_frame(moment, config) for moment in moments],
             [_read_attention(moment, config, image, token) for moment in moments],
-            _prepare_shown(run, image),
+            shown,
             config.pin if token == config.queries[-1] else config.pin.of_token(config.layout, token),
         )
         if picture.name not in _WITHOUT_IMAGES
@@ -105,13 +110,15 @@ def _draw_timeline(run: RecordedRun, image: int, token: int) -> None:
         cut(pictures, len(steps)),
         moment=note["step"] if note and note["run"] == RUN and not note["follow"] else None,
         waiting="Waiting for the first moment…",
-        plays=not is_running(run),
+        plays=not running,
     )
     moment, _ = flip_book.draw_book(pack)
     if moment and moment.get("run") == RUN:
         lab_controls.save_note(lab_controls.MOMENT, moment)
     if problems:
         st.warning(plain(problems[0]), icon=":material/broken_image:")
+    if running and not is_running(run):  # it has ended: draw the page once more, without polling
+        st.rerun()
 
 
 def _build_frame(moment: Moment, config: RecordedConfig) -> Frame:
@@ -137,7 +144,7 @@ def _read_attention(moment: Moment, config: RecordedConfig, image: int, token: i
 
 def _prepare_shown(run: RecordedRun, image: int) -> Prepared:
     """Return a stored image as the timeline draws it; the model is not run on it."""
-    shown = list(run.images())[image]
+    shown = run.image(image)
     return Prepared(
         np.zeros((1, 1, 1), np.float32), shown, (0.0, 0.0, float(shown.shape[0]), float(shown.shape[1]))
     )

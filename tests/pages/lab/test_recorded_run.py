@@ -69,7 +69,7 @@ def test_another_image_and_query_show_their_own_attention(
     assert len(maps) == 3
 
 
-def test_a_damaged_or_newer_run_is_said(
+def test_a_damaged_or_newer_run_shows_one_sentence(
     open_app: OpenApp, executor: FakeExecutor, recorder: vitviz.Recorder
 ) -> None:
     recorder.step(0, loss=2.0)
@@ -80,6 +80,11 @@ def test_a_damaged_or_newer_run_is_said(
     app = open_app(PAGE)
     assert not app.exception and view(app, "life")[0]["steps"] == [0]
     assert "step 1" in app.warning[0].value
+    image = (folder / "images" / "0.png").read_bytes()
+    (folder / "images" / "0.png").write_bytes(image[:20])
+    app = open_app(PAGE)
+    assert not app.exception and "image 1 cannot be read" in app.error[0].value
+    (folder / "images" / "0.png").write_bytes(image)
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"format": 3}))
     app = open_app(PAGE)
