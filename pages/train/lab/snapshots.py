@@ -193,6 +193,17 @@ def describe_waiting(run: Run | Recording) -> str:
 
 @shared_cache.shared(max_entries=8)
 def load_model(run_id: str, version: Version) -> LoadedModel:
+    """Load the model of a step that a user selects."""
+    return _open_snapshot(run_id, version)
+
+
+# A timeline loads every snapshot once, and must not push out the models that users select.
+@shared_cache.shared(max_entries=2)
+def _load_passing_model(run_id: str, version: Version) -> LoadedModel:
+    return _open_snapshot(run_id, version)
+
+
+def _open_snapshot(run_id: str, version: Version) -> LoadedModel:
     from vitviz.checkpoints import open_model
 
     return open_model(get_snapshot_path(run_id, version.step), version.step)
@@ -229,7 +240,7 @@ def compute_frame(run_id: str, version: Version, held_out: HeldOut | None) -> Fr
     recording = find_recording(run_id) if run_id.startswith(KEY) else None
     if recording is not None and recording.growth is not None:
         return _read_frame(recording, recording.growth, version.step, held_out)
-    return snapshot_evaluation.frame(load_model(run_id, version), held_out)
+    return snapshot_evaluation.frame(_load_passing_model(run_id, version), held_out)
 
 
 def _read_frame(recording: Recording, growth: Growth, step: int, held_out: HeldOut | None) -> Frame:
@@ -273,4 +284,4 @@ def compute_attention(
         if rows is not None:
             row = rows[growth.steps.tolist().index(version.step), ..., layout.num_prefix_tokens :]
             return row.reshape(*row.shape[:2], *layout.grid)
-    return snapshot_evaluation.attention(load_model(run_id, version), seen, pin)
+    return snapshot_evaluation.attention(_load_passing_model(run_id, version), seen, pin)
