@@ -5,16 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import vitviz
+from tests.parity.test_recorder import IMAGES, transformers_vit
 from vitviz.torchvision_fix import import_torchvision
 
-IMAGES = [np.random.default_rng(0).integers(0, 256, (40, 40, 3), np.uint8)]
 BATCHES, EPOCHS = 4, 2
 
 
@@ -58,7 +57,7 @@ def test_a_lightning_module_is_recorded(tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore")  # of transformers, about itself
 def test_a_trainer_of_transformers_is_recorded(tmp_path: Path) -> None:
-    from transformers import Trainer, TrainingArguments, ViTConfig, ViTForImageClassification
+    from transformers import Trainer, TrainingArguments
 
     images, labels = make_data()
 
@@ -69,15 +68,6 @@ def test_a_trainer_of_transformers_is_recorded(tmp_path: Path) -> None:
         def __getitem__(self, index: int) -> dict[str, torch.Tensor]:
             return {"pixel_values": images[index], "labels": labels[index]}
 
-    config = ViTConfig(
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=64,
-        image_size=32,
-        patch_size=8,
-        num_labels=5,
-    )
     arguments = TrainingArguments(
         str(tmp_path / "out"),
         num_train_epochs=EPOCHS,
@@ -89,8 +79,7 @@ def test_a_trainer_of_transformers_is_recorded(tmp_path: Path) -> None:
         disable_tqdm=True,
     )
     callback = vitviz.TrainerRecorder(images=IMAGES, out=tmp_path / "run")
-    model = ViTForImageClassification(config)
-    Trainer(model, arguments, train_dataset=Examples(), callbacks=[callback]).train()
+    Trainer(transformers_vit(), arguments, train_dataset=Examples(), callbacks=[callback]).train()
     check(callback, [*range(1, EPOCHS * BATCHES + 1)], logged=2)
 
 
