@@ -19,7 +19,7 @@ _FIXES = ("lost_clicks", "stale_polls", "download_files", "caching", "browser_me
 
 
 @dataclass(frozen=True)
-class Replacement:
+class FunctionReplacement:
     """One function or property of Streamlit and its replacement.
 
     Args:
@@ -43,7 +43,7 @@ class Replacement:
         return callable(current) and " ".join(inspect.signature(current).parameters) == self.parameters
 
 
-def apply(*replacements: Replacement) -> bool:
+def apply(*replacements: FunctionReplacement) -> bool:
     """Apply replacements that depend on each other: all of them, or none if one does not fit.
 
     A replacement that does not fit is logged once. Repeated calls do nothing.
@@ -74,22 +74,19 @@ def is_enabled() -> bool:
 def install() -> None:
     """Install every fix that fits this version of Streamlit; repeated calls do nothing."""
     if is_enabled():
-        for module in _load_fixes():
-            module.install()
+        _install_fixes()
 
 
 @cache
-def _load_fixes() -> list[ModuleType]:
-    """Import the fixes whose private imports exist in this version of Streamlit."""
-    modules = []
+def _install_fixes() -> None:
+    """Install the fixes whose private imports exist in this version of Streamlit, once in this process."""
     for name in _FIXES:
         try:
-            modules.append(importlib.import_module(f"pages.streamlit_fixes.{name}"))
+            importlib.import_module(f"pages.streamlit_fixes.optional.{name}").install()
         except (ImportError, AttributeError) as error:
             logging.getLogger(__name__).warning(
-                "Streamlit %s is unknown to pages/streamlit_fixes/%s.py (%s): its own behaviour stays.",
+                "Streamlit %s is unknown to pages/streamlit_fixes/optional/%s.py (%s): its own behaviour stays.",
                 st.__version__,
                 name,
                 error,
             )
-    return modules

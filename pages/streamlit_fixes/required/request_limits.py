@@ -14,8 +14,8 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from pages.frame import upload_guard
-from pages.streamlit_fixes.installation import Replacement, apply
+from pages.streamlit_fixes.installation import FunctionReplacement, apply
+from pages.streamlit_fixes.required import upload_guard
 
 HEADER_BYTES = 2**16  # an address of the app has less than 2 kB, a session's cookies less than 1 kB
 HEADER_S = 30.0  # for the first request; a later one takes at most twice as long
@@ -117,7 +117,7 @@ def _check_requests(protocol: HttpToolsProtocol, answered: Any) -> None:
 def install() -> None:
     """Replace the functions of uvicorn that accept a connection and parse requests; repeated calls do nothing."""
     apply(
-        Replacement(HttpToolsProtocol, "connection_made", "self transport", _limit_connection),
-        Replacement(HttpToolsProtocol, "data_received", "self data", _receive_bounded),
-        Replacement(HttpToolsProtocol, "send_400_response", "self msg"),
+        FunctionReplacement(HttpToolsProtocol, "connection_made", "self transport", _limit_connection),
+        FunctionReplacement(HttpToolsProtocol, "data_received", "self data", _receive_bounded),
+        FunctionReplacement(HttpToolsProtocol, "send_400_response", "self msg"),
     )

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
 
 from pages.stores.session import get_network
-from pages.streamlit_fixes.installation import Replacement, apply
+from pages.streamlit_fixes.installation import FunctionReplacement, apply
 
 DECAY_S = 10.0  # script time is forgotten with this time constant
 _CORES = os.cpu_count() or 1
@@ -61,7 +61,7 @@ class Account:
 
 
 @dataclass(eq=False)
-class Run:
+class ScriptRun:
     """One thread of a script."""
 
     account: Account
@@ -77,7 +77,7 @@ class ScriptShares:
         self._clock = clock
         self._lock = threading.Lock()
         self._accounts: set[Account] = set()
-        self._runs: set[Run] = set()
+        self._runs: set[ScriptRun] = set()
 
     def open(self, address: str) -> Account:
         """Return the account of a new connection: of those that its network has closed, the one that used most."""
@@ -108,15 +108,15 @@ class ScriptShares:
         with self._lock:
             account.add(ASK_FRAGMENT_S if is_fragment else ASK_S, self._clock())
 
-    def start(self, account: Account) -> Run:
+    def start(self, account: Account) -> ScriptRun:
         """Note that a script of the account starts."""
-        run = Run(account, progressed_at=self._clock())
+        run = ScriptRun(account, progressed_at=self._clock())
         with self._lock:
             account.threads += 1
             self._runs.add(run)
         return run
 
-    def finish(self, run: Run, seconds: float) -> None:
+    def finish(self, run: ScriptRun, seconds: float) -> None:
         """Note that a script ended after so much processor time; called by its thread, whose clock then ends."""
         with self._lock:
             self._charge(run, seconds)
@@ -124,7 +124,7 @@ class ScriptShares:
             run.account.threads -= 1
             self._wake_next()
 
-    def _charge(self, run: Run, seconds: float) -> None:
+    def _charge(self, run: ScriptRun, seconds: float) -> None:
         if seconds - run.charged_s > _PROGRESS_S:
             run.progressed_at = self._clock()
             run.account.add(seconds - run.charged_s, run.progressed_at)
@@ -195,8 +195,8 @@ SHARES = ScriptShares()  # of this server
 def install() -> None:
     """Charge the account of the websocket that a script is run for; repeated calls do nothing."""
     apply(
-        Replacement(ScriptRunner, "start", "self", _start_charged),
-        Replacement(ScriptRunner, "_run_script_thread", "self", _run_charged),
+        FunctionReplacement(ScriptRunner, "start", "self", _start_charged),
+        FunctionReplacement(ScriptRunner, "_run_script_thread", "self", _run_charged),
     )
 
 
@@ -212,7 +212,7 @@ def _start_charged(runner: ScriptRunner) -> None:
 
 
 def _run_charged(runner: ScriptRunner) -> None:
-    run: Run | None = runner.__dict__.get(_RUN)
+    run: ScriptRun | None = runner.__dict__.get(_RUN)
     ACCOUNT.set(None if run is None else run.account)  # a thread does not inherit it
     if run is not None and hasattr(time, "pthread_getcpuclockid"):  # else it is charged at its end
         run.clock = time.pthread_getcpuclockid(threading.get_ident())

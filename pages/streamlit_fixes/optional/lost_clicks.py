@@ -20,7 +20,7 @@ from streamlit.runtime.scriptrunner_utils import script_run_context
 from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequestType, _coalesce_widget_states
 from streamlit.runtime.state.safe_session_state import SafeSessionState
 
-from pages.streamlit_fixes.installation import Replacement, apply
+from pages.streamlit_fixes.installation import FunctionReplacement, apply
 
 CLICK_TIMEOUT_S = 10.0  # a browser on a slow line has the next page long before
 SAME_CLICK_S = 0.2  # between two requests of one click: they come within 20 ms; a person is slower
@@ -39,10 +39,12 @@ _thread = threading.local()  # runs_callbacks: True while callbacks run in this 
 
 def install() -> None:
     """Merge pending clicks into the next request, and let callbacks finish one after the other."""
-    apply(Replacement(AppSession, "request_rerun", "self client_state", _request_with_clicks))
+    apply(FunctionReplacement(AppSession, "request_rerun", "self client_state", _request_with_clicks))
     apply(
-        Replacement(SafeSessionState, "on_script_will_rerun", _ON_RERUN, _finish_callbacks),
-        Replacement(ScriptRunner, "_maybe_handle_execution_control_request", "self", _check_after_callbacks),
+        FunctionReplacement(SafeSessionState, "on_script_will_rerun", _ON_RERUN, _finish_callbacks),
+        FunctionReplacement(
+            ScriptRunner, "_maybe_handle_execution_control_request", "self", _check_after_callbacks
+        ),
     )
 
 

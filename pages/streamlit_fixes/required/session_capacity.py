@@ -11,7 +11,7 @@ from typing import Any
 from streamlit.runtime import app_session
 from streamlit.runtime.app_session import AppSession
 
-from pages.streamlit_fixes.installation import Replacement, apply
+from pages.streamlit_fixes.installation import FunctionReplacement, apply
 
 
 class _SharedLoop:
@@ -27,8 +27,8 @@ class _SharedLoop:
         loop.close()
 
 
-_LOOP = Replacement(AppSession, "_script_event_loop", None, _SharedLoop())
-_CLOSE = Replacement(app_session, "_close_script_event_loop", "loop", lambda loop: None)
+_LOOP = FunctionReplacement(AppSession, "_script_event_loop", None, _SharedLoop())
+_CLOSE = FunctionReplacement(app_session, "_close_script_event_loop", "loop", lambda loop: None)
 
 
 def install() -> None:

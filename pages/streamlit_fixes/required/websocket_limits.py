@@ -20,8 +20,8 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ClientState_pb2 import ClientState
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from pages.frame.rerun_fairness import ACCOUNT, SHARES, Account
-from pages.streamlit_fixes.installation import Replacement, apply
+from pages.streamlit_fixes.installation import FunctionReplacement, apply
+from pages.streamlit_fixes.required.rerun_fairness import ACCOUNT, SHARES, Account
 
 MESSAGE_BYTES = 2**20  # a page with 300 cached messages and all its widgets sends some 20 KB
 # No page needs these kinds: `clear_cache` empties the caches of all sessions, and `load_git_info` may start git.
@@ -296,7 +296,7 @@ def middleware() -> list[Middleware]:
     """Return the middleware for `st.App`, and have uvicorn parse large chunks in pieces."""
     known = {"conn", "queue", "read_paused", "close_sent", "disconnected", "transport", "loop"}
     if known <= {*WebSocketsSansIOProtocol.__init__.__code__.co_names}:
-        apply(Replacement(WebSocketsSansIOProtocol, "data_received", "self data", _receive_in_pieces))
+        apply(FunctionReplacement(WebSocketsSansIOProtocol, "data_received", "self data", _receive_in_pieces))
     else:
         logging.getLogger(__name__).warning("This uvicorn is unknown: it parses large chunks at once.")
     return [Middleware(LimitSockets)]

@@ -18,7 +18,7 @@ from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.state.common import is_element_id
 from streamlit.runtime.state.session_state import SessionState
 
-from pages.streamlit_fixes.installation import Replacement, apply
+from pages.streamlit_fixes.installation import FunctionReplacement, apply
 
 _read_theme = app_session._populate_theme_msg
 _filtered_state = cast(
@@ -29,13 +29,13 @@ _filtered_state = cast(
 def install() -> None:
     """Replace the functions whose results are cached here."""
     apply(
-        Replacement(DeltaGenerator, "__deepcopy__", "self _memo", _copy_container),
-        Replacement(RunningCursor, "__deepcopy__", None, _copy_cursor),
-        Replacement(LockedCursor, "__deepcopy__", None, _copy_cursor),
+        FunctionReplacement(DeltaGenerator, "__deepcopy__", "self _memo", _copy_container),
+        FunctionReplacement(RunningCursor, "__deepcopy__", None, _copy_cursor),
+        FunctionReplacement(LockedCursor, "__deepcopy__", None, _copy_cursor),
     )
-    apply(Replacement(app_session, "_populate_theme_msg", "msg section", _copy_theme))
-    apply(Replacement(SessionState, "filtered_state", "", _SESSION_VALUES))
-    apply(Replacement(AppSession, "_populate_app_pages", "self msg pages", _skip_pages))
+    apply(FunctionReplacement(app_session, "_populate_theme_msg", "msg section", _copy_theme))
+    apply(FunctionReplacement(SessionState, "filtered_state", "", _SESSION_VALUES))
+    apply(FunctionReplacement(AppSession, "_populate_app_pages", "self msg pages", _skip_pages))
 
 
 class SessionValues(Mapping[str, Any]):

@@ -12,7 +12,7 @@ from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData
 
-from pages.streamlit_fixes.installation import Replacement, apply
+from pages.streamlit_fixes.installation import FunctionReplacement, apply
 
 _run_script = ScriptRunner._run_script
 
@@ -20,8 +20,8 @@ _run_script = ScriptRunner._run_script
 def install() -> None:
     """Replace the page of a fragment's run by the session's page."""
     apply(
-        Replacement(ScriptRunner, "_run_script", "self rerun_data", _run_on_current_page),
-        Replacement(PagesManager, "current_page_script_hash", ""),
+        FunctionReplacement(ScriptRunner, "_run_script", "self rerun_data", _run_on_current_page),
+        FunctionReplacement(PagesManager, "current_page_script_hash", ""),
     )
 
 

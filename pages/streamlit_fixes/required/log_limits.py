@@ -13,14 +13,14 @@ from collections import Counter
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
-from pages.frame.rerun_fairness import ACCOUNT, Account
-from pages.frame.websocket_limits import TokenBucket
-from pages.streamlit_fixes.installation import Replacement, apply
+from pages.streamlit_fixes.installation import FunctionReplacement, apply
+from pages.streamlit_fixes.required.rerun_fairness import ACCOUNT, Account
+from pages.streamlit_fixes.required.websocket_limits import TokenBucket
 
 BURST, PER_MINUTE = 10, 10  # lines of a session, and lines from the same place
 MAX_CHARACTERS = 400  # with the time, level and name before them, a line has at most 500
 MAX_LINES = 200  # of a traceback on a terminal
-_ROOT = Path(__file__).parents[2]
+_ROOT = Path(__file__).parents[3]
 _Place = tuple[str, int, str]
 _handle = logging.Logger.handle
 _logger = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ def install() -> None:
 
     Python's warnings and the exceptions of threads become records, too.
     """
-    apply(Replacement(logging.Logger, "handle", "self record", _handle_limited))
+    apply(FunctionReplacement(logging.Logger, "handle", "self record", _handle_limited))
     logging.captureWarnings(True)
     threading.excepthook = _log_thread_exception
 

@@ -7,6 +7,7 @@ for, as long as the session lives.
 import threading
 import time
 import weakref
+from functools import cache
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -14,7 +15,7 @@ from streamlit.config import get_option
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
-from pages.streamlit_fixes.installation import Replacement, apply
+from pages.streamlit_fixes.installation import FunctionReplacement, apply
 from vitviz.upload_limits import SERVER_BYTES, SESSION_BYTES, SESSION_FILES
 
 REFUSAL = "Too many uploads at once. Try again in a few minutes."
@@ -27,6 +28,7 @@ _managers: weakref.WeakSet[MemoryUploadedFileManager] = (
 )  # the server's, once it holds a file
 
 
+@cache
 def install() -> None:
     """Replace the function that stores an uploaded file; repeated calls do nothing.
 
@@ -36,8 +38,8 @@ def install() -> None:
     largest = int(get_option("server.maxUploadSize")) * 2**20
     SESSION_BYTES, SERVER_BYTES = max(SESSION_BYTES, 2 * largest), max(SERVER_BYTES, 4 * largest)
     apply(
-        Replacement(MemoryUploadedFileManager, "add_file", "self session_id file", _add_bounded_file),
-        Replacement(MemoryUploadedFileManager, "remove_file", "self session_id file_id"),
+        FunctionReplacement(MemoryUploadedFileManager, "add_file", "self session_id file", _add_bounded_file),
+        FunctionReplacement(MemoryUploadedFileManager, "remove_file", "self session_id file_id"),
     )
 
 

@@ -17,12 +17,13 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 from streamlit import config
 
-from pages.frame import registry
-from pages.frame.menu import MOVED_PAGES
-from pages.frame.registry import PageEntry
-from pages.views import register
+from pages.stores import registry
+from pages.stores.moved_views import MOVED_PAGES
+from pages.stores.registry import PageEntry
+from pages.streamlit_fixes.required import view_files
+from pages.streamlit_fixes.required.view_heights import load_heights
 
-_PAGES, _BROWSER = register.FOLDERS
+_PAGES, _BROWSER = view_files.FOLDERS
 _STREAMLIT = Path(streamlit.__file__).with_name("static")
 _LAYOUT = Path(__file__).with_name("layout.css")
 # By what Streamlit draws that stands on every page: the sidebar, a row of controls, a view, the foot.
@@ -93,7 +94,7 @@ def render_document(slug: str) -> str:
     head, end, body = plain.partition("</head>")
     if not end or "<title>Streamlit</title>" not in head:
         raise RuntimeError(
-            "Streamlit's document has no head with its title: look at pages/streamlit_fixes/preload.py again"
+            "Streamlit's document has no head with its title: look at pages/streamlit_fixes/optional/preload.py again"
         )
     title = "vitviz" if slug == "home" else f"{entry.title} · vitviz"
     head = head.replace("<title>Streamlit</title>", f"<title>{escape(title)}</title>")
@@ -120,7 +121,7 @@ def _reserve_room(entry: PageEntry) -> str:
     rules = _RESERVED_SIDEBAR if entry.sidebar else ""
     for screen, query in enumerate(("min-width: 641px", "max-width: 640px")):
         keys: dict[tuple[int, str], list[str]] = {}
-        for key, heights in register.load_heights().items():
+        for key, heights in load_heights().items():
             page = key.partition("-")[0].replace("on_picture", "on_your_picture")
             if entry.slug not in ("studies", page) and page not in _SHARED:
                 continue
@@ -165,7 +166,7 @@ def _list_preloads(entry: PageEntry, head: str) -> list[str]:
 
 def _find_url(file: Path) -> str:
     """Return the address of a view's file, relative to a page."""
-    return f"./_stcore/bidi-components/{register.COMPONENT}/{file.relative_to(register.ROOT).as_posix()}"
+    return f"./_stcore/bidi-components/{view_files.COMPONENT}/{file.relative_to(view_files.ROOT).as_posix()}"
 
 
 def _find_streamlit_module(name: str) -> Path:
@@ -176,7 +177,9 @@ def _find_streamlit_module(name: str) -> Path:
     """
     file = next((_STREAMLIT / "static/js").glob(f"{name}.*.js"), None)
     if file is None:
-        raise RuntimeError(f"Streamlit has no module {name}: look at pages/streamlit_fixes/preload.py again")
+        raise RuntimeError(
+            f"Streamlit has no module {name}: look at pages/streamlit_fixes/optional/preload.py again"
+        )
     return file
 
 

@@ -10,7 +10,7 @@ import time
 from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.runtime.media_file_storage import MediaFileKind
 
-from pages.streamlit_fixes.installation import Replacement, apply
+from pages.streamlit_fixes.installation import FunctionReplacement, apply
 
 KEPT_S = 10.0  # a browser on a slow line has started the download long before
 _get_inactive_file_ids = MediaFileManager._get_inactive_file_ids
@@ -19,10 +19,12 @@ _get_inactive_file_ids = MediaFileManager._get_inactive_file_ids
 def install() -> None:
     """Keep unused downloads for `KEPT_S`."""
     apply(
-        Replacement(MediaFileManager, "_remove_orphaned_deferred_callables", "self", _drop_expired_callables),
-        Replacement(MediaFileManager, "_drop_deferred_id", "self file_id"),
+        FunctionReplacement(
+            MediaFileManager, "_remove_orphaned_deferred_callables", "self", _drop_expired_callables
+        ),
+        FunctionReplacement(MediaFileManager, "_drop_deferred_id", "self file_id"),
     )
-    apply(Replacement(MediaFileManager, "_get_inactive_file_ids", "self", _list_expired_files))
+    apply(FunctionReplacement(MediaFileManager, "_get_inactive_file_ids", "self", _list_expired_files))
 
 
 def _drop_expired_callables(manager: MediaFileManager) -> None:

@@ -5,12 +5,14 @@ twice, and the two threads exchange the interpreter lock each time, which takes 
 times as long, and a browser reports each message that it keeps (34 bytes) with every request, however many there are.
 A fragment's run that begins before the run before it was sent drops some of what that one drew, and a browser that
 reconnects is sent the rest of a run whose beginning was lost: it ends with 'Bad delta path index', and the page is
-blank until it is reloaded.
+blank until it is reloaded. A section that replaces another is drawn piece by piece between what is left of it, so that
+pictures jump down and up again.
 """
 
 import asyncio
 import logging
 import threading
+import time
 from base64 import urlsafe_b64encode
 from functools import partial
 from hashlib import blake2b
@@ -27,9 +29,11 @@ from streamlit.runtime.scriptrunner_utils import script_run_context
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData
 from streamlit.runtime.websocket_session_manager import WebsocketSessionManager
 
-from pages.streamlit_fixes.installation import Replacement, apply
+from pages.streamlit_fixes.installation import FunctionReplacement, apply
 
 HOLD_S = 0.003  # st.switch_page gives a message 10 ms to leave
+PICTURE_S = 0.7  # for which a run's drawing may be held, so that it replaces another section's at once
+_held_until: dict[str, float] = {}  # by session
 _BATCH = "_vitviz_batch"  # attribute of a session
 _DELAYABLE = ("delta", "ref_hash")  # drawn elements; other messages are sent at once
 # The run that installs this fix still uses the original functions: keep them alive, or its messages are lost.
@@ -49,7 +53,7 @@ LARGE_BYTES = 4000
 _HASH_BYTES = 9  # 10^21 values: no two elements of a page share one
 _SMALLEST_BYTES = 1000  # below it the setting is not looked up
 _populate_hash = forward_msg_cache.populate_hash_if_needed
-Event = tuple[ScriptRunner | None, ScriptRunnerEvent, dict[str, Any]]
+ScriptEvent = tuple[ScriptRunner | None, ScriptRunnerEvent, dict[str, Any]]
 
 
 class _Batch:
@@ -57,15 +61,15 @@ class _Batch:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._events: list[Event] = []
+        self._events: list[ScriptEvent] = []
 
-    def add(self, event: Event) -> bool:
+    def add(self, event: ScriptEvent) -> bool:
         """Append an event; return True if it is the first, so that somebody must schedule a flush."""
         with self._lock:
             self._events.append(event)
             return len(self._events) == 1
 
-    def take(self) -> list[Event]:
+    def take(self) -> list[ScriptEvent]:
         with self._lock:
             events, self._events = self._events, []
         return events
@@ -73,17 +77,35 @@ class _Batch:
 
 def install() -> None:
     """Replace the functions that hand one event to the event loop, and that hash a message."""
-    apply(Replacement(script_run_context, "populate_hash_if_needed", "msg", _mark_message))
+    apply(FunctionReplacement(script_run_context, "populate_hash_if_needed", "msg", _mark_message))
     apply(
-        Replacement(AppSession, "_on_scriptrunner_event", PARAMETERS, _collect_event),
-        Replacement(AppSession, "_handle_scriptrunner_event_on_event_loop", PARAMETERS),
-        Replacement(AppSession, "_call_soon_on_event_loop", "self callback"),
-        Replacement(AppSession, "_create_scriptrunner", "self initial_rerun_data", _create_after_flush),
-        Replacement(
+        FunctionReplacement(AppSession, "_on_scriptrunner_event", PARAMETERS, _collect_event),
+        FunctionReplacement(AppSession, "_handle_scriptrunner_event_on_event_loop", PARAMETERS),
+        FunctionReplacement(AppSession, "_call_soon_on_event_loop", "self callback"),
+        FunctionReplacement(
+            AppSession, "_create_scriptrunner", "self initial_rerun_data", _create_after_flush
+        ),
+        FunctionReplacement(
             ForwardMsgQueue, "clear", "self retain_lifecycle_msgs fragment_ids_this_run", _keep_drawn
         ),
     )
-    apply(Replacement(WebsocketSessionManager, "_resume_stored_session", _ON_RESUME, _resume_without_rest))
+    apply(
+        FunctionReplacement(
+            WebsocketSessionManager, "_resume_stored_session", _ON_RESUME, _resume_without_rest
+        )
+    )
+
+
+def hold_drawing() -> None:
+    """Send what the current run draws from now on together: at its end, or after `PICTURE_S`."""
+    context = script_run_context.get_script_run_ctx(suppress_warning=True)
+    if context is not None and vars(AppSession)["_on_scriptrunner_event"] is _collect_event:
+        _held_until[context.session_id] = time.monotonic() + PICTURE_S
+
+
+def _get_held_s(session: AppSession) -> float:
+    """Return for how many seconds a session's messages are still held."""
+    return _held_until.get(session.id, 0.0) - time.monotonic() if _held_until else 0.0
 
 
 def _collect_event(
@@ -93,14 +115,25 @@ def _collect_event(
     batch: _Batch = session.__dict__.get(_BATCH) or session.__dict__.setdefault(_BATCH, _Batch())
     is_first = batch.add((sender, event, details))
     message: ForwardMsg | None = details.get("forward_msg")
-    if message is None or message.WhichOneof("type") not in _DELAYABLE:
+    if message is None and _held_until:
+        _held_until.pop(session.id, None)
+    is_held = message is not None and _get_held_s(session) > 0
+    if message is None or (not is_held and message.WhichOneof("type") not in _DELAYABLE):
         session._call_soon_on_event_loop(partial(_flush, session, batch))
     elif is_first:
         session._call_soon_on_event_loop(partial(_flush_soon, session, batch))
 
 
 def _flush_soon(session: AppSession, batch: _Batch) -> None:
-    asyncio.get_running_loop().call_later(HOLD_S, _flush, session, batch)
+    asyncio.get_running_loop().call_later(HOLD_S, _flush_unless_held, session, batch)
+
+
+def _flush_unless_held(session: AppSession, batch: _Batch) -> None:
+    held_s = _get_held_s(session)
+    if held_s > 0:
+        asyncio.get_running_loop().call_later(held_s, _flush_unless_held, session, batch)
+    else:
+        _flush(session, batch)
 
 
 def _flush(session: AppSession, batch: _Batch) -> None:
