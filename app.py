@@ -6,28 +6,30 @@ The server imports this module once and serves `app`; every session runs it as a
 import streamlit as st
 from starlette.middleware import Middleware
 
-from pages.classroom import class_bar, teacher_key
+from pages.classroom import class_bar, class_question, follow_mode, teacher_key
 from pages.controls import link_notice, query_params
-from pages.frame import (
-    foot,
-    health_check,
-    menu,
-    registry,
-    request_limits,
-    startup,
-    upload_guard,
-    websocket_limits,
-)
+from pages.frame import foot, health_check, menu, slots, startup
 from pages.frame.page import mount_browser, show_file_errors
 from pages.lessons import editor, open_lesson, panel
+from pages.questions import prediction
 from pages.selection import sidebar
-from pages.streamlit_fixes import installation, module_files, preload
+from pages.stores import registry
+from pages.streamlit_fixes import installation
+from pages.streamlit_fixes.optional import module_files, preload
+from pages.streamlit_fixes.required import request_limits, upload_guard, websocket_limits
 
 
 def draw() -> None:
     """Draw one run of the page."""
     upload_guard.install()
     installation.install()
+    slots.fill(
+        ask_question=prediction.ask_question,
+        offer_question=class_question.offer_question,
+        load_pending=class_question.load_pending,
+        is_hidden=class_question.is_hidden,
+        get_followed_lesson=follow_mode.get_followed_lesson,
+    )
     # Before the navigation: the browser would take the page's icon for its own, and fetch it from a host of fonts.
     st.set_page_config(page_icon="static/favicon.svg", layout="wide", initial_sidebar_state=280)
     st.logo("/app/static/logo.svg", size="large", icon_image="/app/static/favicon.svg")

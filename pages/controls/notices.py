@@ -1,10 +1,12 @@
 """Show sentences that stay until the user dismisses them or acts on them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 
 import streamlit as st
 
+from vitviz.classes.database import ClassError
 from vitviz.text import plain
 
 
@@ -35,3 +37,12 @@ def draw_dismissible(sentence: str, key: str, dismiss: Callable[[], None]) -> No
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.warning(plain(sentence), icon=":material/info:")
         st.button("Dismiss", key=f"{key}.dismiss", type="tertiary", on_click=dismiss)
+
+
+@contextmanager
+def toast_errors(consequence: str) -> Iterator[None]:
+    """Show a toast, '<consequence>: <reason>.', if the body raises ClassError or ValueError."""
+    try:
+        yield
+    except (ClassError, ValueError) as error:
+        st.toast(f"{consequence}: {plain(str(error))}.", icon=":material/info:", duration="infinite")

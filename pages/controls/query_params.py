@@ -33,10 +33,13 @@ _SAVED_KEYS = (
     session_keys.CONTROL_VALUES,
     session_keys.DEFAULTS,
     session_keys.MODEL_CHOSEN,
+    session_keys.MOVED_STEPS,
+    session_keys.STEP_MODEL,
     session_keys.PREVIOUS_MODEL,
     session_keys.REQUESTED,
     session_keys.CLASS,
     session_keys.LESSON,
+    session_keys.BEFORE_LESSON,
 )
 
 
@@ -76,7 +79,9 @@ def _write_address() -> None:
     outgoing = _shorten(session_keys.get_dict(session_keys.OUTGOING))
     # If Back was pressed before a click's address arrived, that address stands under this page's name.
     overtaken = went_back() and st.session_state.get(session_keys.SUPERSEDED)
-    if st.query_params.to_dict() != outgoing or overtaken:
+    # After a page's link to itself the query is new to this session, and the browser shows the address of before.
+    is_new = outgoing != st.session_state.get(session_keys.WRITTEN, {})
+    if st.query_params.to_dict() != outgoing or overtaken or is_new:
         st.query_params.from_dict(outgoing)
     _remember_link(outgoing)
 
@@ -95,6 +100,11 @@ def went_back() -> bool:
     """Return True if Back or Forward started this run; its address then takes precedence."""
     context = get_script_run_ctx()
     return context is not None and context.is_history_navigation
+
+
+def was_dropped(key: str) -> bool:
+    """Return True if Back or Forward led to an address without this key, whose control then has its default."""
+    return went_back() and key not in st.query_params
 
 
 def _remember_link(link: dict[str, str]) -> None:
@@ -142,10 +152,13 @@ def request_value(key: str, text: str) -> None:
 def apply_values(values: Mapping[str, str]) -> None:
     """Let this run read these values as if the address had just changed to them.
 
-    A link to a model without a pin unpins the token.
+    A link to another model states its step, also if the number is the same. A link to a model without a pin unpins
+    the token.
     """
     written = st.session_state.get(session_keys.WRITTEN, {})
     changed = {key: text for key, text in values.items() if written.get(key) != text}
+    if "model" in changed and "step" in values:
+        changed["step"] = values["step"]
     session_keys.get_dict(session_keys.INCOMING).update(changed)
     if "model" in values and "pin" not in values:
         session_keys.get_control_values().pop("pin", None)

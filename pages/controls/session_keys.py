@@ -16,12 +16,18 @@ SECTIONS = "_sections"  # dict: control key -> the section that it showed last
 DEFAULTS = "_defaults"  # dict: control key -> its last default, if it follows a default
 SESSION = "_session"  # str: name of this tab among the user's
 TAB = "_tab"  # uploads.Tab: the uploads that this tab shows
-SELECTION = "_nouns"  # selection.Selection: the selection of this run
-MODELS = "_models"  # (identity of the run, models by key): cached for one run
+SELECTION = "_selection"  # selection.Selection: the selection of this run
+MODELS = "_models"  # (identity of the run, models by key, keys without weights): cached for one run
 PAGE = "_page"  # str: the slug of the page in this run
-MODEL_CHOSEN = "_by_hand"  # bool: the user chose the model in the sidebar, by a link or by a button; or KEPT
+MODEL_CHOSEN = "_by_hand"  # bool: the user chose the model in the sidebar, by a link or by a button
+MOVED_STEPS = (
+    "_moved_steps"  # dict: key of a model that is not selected now -> the step that the user moved it to
+)
+STEP_MODEL = "_step_model"  # str: key of the model to which the control `step` belongs
 LANDED = "_landed"  # (slug, key of the model, image): where the model was first shown, and with which image
-PREVIOUS_MODEL = "_former"  # model_suggestion.PreviousModel: the selection before the app switched the model
+PREVIOUS_MODEL = (
+    "_previous_model"  # model_suggestion.PreviousModel: the selection before the app switched the model
+)
 DROPPED_STEP = (
     "_dropped_step"  # (key of the model, the step that is shown, the sentence that names the linked one)
 )
@@ -30,9 +36,10 @@ MODEL_DIALOG = (
     "_more"  # str: part that the open dialog of models shows first, 'own' or 'published'; '' if closed
 )
 NOTICE = "_notice"  # str: one sentence about the image (notices.py)
-REQUESTED = "_wanted"  # dict: values that a page requests of controls already drawn in this run
+REQUESTED = "_requested"  # dict: values that a page requests of controls already drawn in this run
 LINKED_TERMS = "_marked"  # glossary terms that this page has linked, and by which fragment
 LESSON = "_lesson"  # (name of the open lesson, stop from 1), or None
+BEFORE_LESSON = "_before_lesson"  # dict: query parameters of the selection that the open lesson replaced
 LESSON_MISSING = "_lesson_gone"  # str: a link names a missing lesson (notices.py)
 CLASS = "_class"  # class membership of this session; missing outside of a class
 CLASS_ENDED = "_class_over"  # str: why the class was left (notices.py)

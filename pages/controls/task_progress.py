@@ -6,14 +6,14 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from pages.stores import tasks as task_store
-from pages.stores.tasks import Task
+from pages.stores.tasks import BackgroundTask
 
 R = TypeVar("R")
 POLL_S = 0.7
 FIRST_WAIT_S = 0.5  # quick tasks end within this time, so no progress bar flickers
 
 
-def wait_for_results(tasks: Sequence[Task[R]], activity: str) -> list[R] | None:
+def wait_for_results(tasks: Sequence[BackgroundTask[R]], activity: str) -> list[R] | None:
     """Return all results; if some are missing, draw the progress, rerun the page at the end, and return None.
 
     Args:
@@ -33,7 +33,7 @@ def wait_for_results(tasks: Sequence[Task[R]], activity: str) -> list[R] | None:
     return None
 
 
-def _draw_progress(tasks: Sequence[Task[Any]], activity: str) -> None:
+def _draw_progress(tasks: Sequence[BackgroundTask[Any]], activity: str) -> None:
     if all(task.ended for task in tasks):
         st.rerun()
     task_store.request(tasks)

@@ -28,7 +28,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
-from typing import Any, ClassVar, Literal, TypedDict, TypeVar, Unpack
+from typing import Any, ClassVar, Literal, ParamSpec, TypedDict, TypeVar, Unpack
 
 import streamlit as st
 from streamlit.cursor import RunningCursor
@@ -36,9 +36,12 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 
 from pages.controls import link_notice, popover, query_params, session_keys
+from pages.streamlit_fixes.optional import browser_messages
 from vitviz.text import parse_float, parse_int
 
 T = TypeVar("T")
+P = ParamSpec("P")
+Gap = Literal["xxsmall", "small"]
 _MISSING: Any = object()  # the session has no value
 _SEPARATOR = ","  # between several options in a link
 _MOST_IN_ROW = 8  # controls beside the titles of sections
@@ -313,7 +316,9 @@ def continue_row() -> DeltaGenerator:
     return row
 
 
-def choose_section(key: str, sections: Mapping[str, tuple[str, T]]) -> T:
+def choose_section(
+    key: str, sections: Mapping[str, tuple[str, Callable[P, None]]], *, gap: Gap = "small"
+) -> Callable[P, None]:
     """Draw the sections' titles and return what draws the selected one; `sections` maps a name to both.
 
     Linked values of other sections stay in the address.
@@ -329,20 +334,34 @@ def choose_section(key: str, sections: Mapping[str, tuple[str, T]]) -> T:
             label_visibility="collapsed",
         )
     _clear_other_section(row, key, name)
-    return sections[name][1]
+    return place_section(name, sections, gap)
+
+
+def place_section(
+    selected: str, sections: Mapping[str, tuple[str, Callable[P, None]]], gap: Gap = "small"
+) -> Callable[P, None]:
+    """Return what draws the selected section in its own place, so that no element of another section moves to it."""
+
+    def draw(*args: P.args, **options: P.kwargs) -> None:
+        places = {name: st.container(gap=gap) if name == selected else st.empty() for name in sections}
+        with places[selected]:
+            sections[selected][1](*args, **options)
+
+    return draw
 
 
 def _clear_other_section(row: DeltaGenerator, key: str, name: str) -> None:
     """Clear the controls of the section shown before, after the titles: Streamlit keeps them until the run ends."""
-    cursor = getattr(row, "_cursor", None)  # private: without it they stay until the run ends
-    if session_keys.get_dict(session_keys.SECTIONS).get(key, name) != name and isinstance(
-        cursor, RunningCursor
-    ):
-        first = cursor.index
-        for _ in range(_MOST_IN_ROW):
-            row.empty()
-        cursor._index = first  # the section's own controls follow the titles
-    session_keys.get_dict(session_keys.SECTIONS)[key] = name
+    shown = session_keys.get_dict(session_keys.SECTIONS)
+    if shown.get(key, name) != name:
+        browser_messages.hold_drawing()
+        cursor = getattr(row, "_cursor", None)  # private: without it they stay until the run ends
+        if isinstance(cursor, RunningCursor):
+            first = cursor.index
+            for _ in range(_MOST_IN_ROW):
+                row.empty()
+            cursor._index = first  # the section's own controls follow the titles
+    shown[key] = name
 
 
 def pills(

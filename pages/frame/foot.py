@@ -7,12 +7,12 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.controls import query_params
-from pages.frame import glossary_terms, page, registry
-from pages.frame.registry import PageEntry
-from pages.selection import model_weights, selection
-from pages.stores import recorded_runs, session
-from pages.streamlit_fixes import element_cache
+from pages.controls import downloads, query_params
+from pages.frame import glossary_terms
+from pages.selection import model_weights, page_selection, selection
+from pages.stores import registry
+from pages.stores.registry import PageEntry
+from pages.streamlit_fixes.optional import element_cache
 from pages.views.register import get_messages
 from vitviz.browser.html import render_html
 from vitviz.plots.theme import PALETTES
@@ -31,11 +31,11 @@ def draw(slug: str) -> None:
         if get_messages():
             current = selection.get_current()
             about = selection.describe(selection.get_model_choice(), current.step, current.image)
-            has_selection = entry.sidebar and not recorded_runs.is_shown(slug, session.get_current())
+            has_selection = entry.sidebar and not page_selection.find_lab_recording(slug)
             about = f"{about}." if has_selection else ""
             published = st.session_state.get(model_weights.PUBLISHED, {})
             make = partial(render_views, entry, get_messages(), about, published)
-            page.download(
+            downloads.download(
                 "Download page (HTML)", make, f"{entry.slug}.html", f"shell.take_along.{entry.slug}"
             )
         links = st.container(horizontal=True, horizontal_alignment="distribute")

@@ -39,11 +39,11 @@ def draw(
     return means
 
 
-def describe_set(means: ImageMeans, noun: str = "image") -> str:
+def describe_set(means: ImageMeans) -> str:
     """Return '200 images of Digits'."""
     if means.source == image_sets.PHOTOS:
         return plural(means.images, "photograph")
-    return f"{plural(means.images, noun)} of {find_note(means.source).title}"
+    return f"{plural(means.images, 'image')} of {find_note(means.source).title}"
 
 
 def _measure(measure: str, model: LoadedModel, subject: str) -> ImageMeans | None:

@@ -1,4 +1,4 @@
-// Keep the old page's picture, dimmed, until the next one is drawn: Streamlit removes it when the next page's run begins.
+// Keep the old page's or section's picture, dimmed, until the next one is drawn: Streamlit removes it before.
 // The copy lies over the page in a closed shadow root, so that nothing else finds it, and takes no pointer.
 
 import { el } from '../../vitviz/browser/kit/dom.js';
@@ -12,6 +12,7 @@ const RUNNING = '[data-test-script-state="running"], [data-test-script-state="re
 const ACTION_MS = 5000; // after a click or key: polls, too, replace views
 const LONGEST_MS = 8000; // of a copy, if nothing is ever drawn
 const TITLE = 'h1';
+const SECTIONS = '[data-testid="stButtonGroup"]';
 const LOOK_MS = 100;
 const SILENT_MS = 500; // in which the next page's run begins
 const LEAST_PX = 60; // height of a view that counts as a picture
@@ -19,8 +20,9 @@ const DIM = '0.45';
 
 let acted = -ACTION_MS;
 let place = null; // the page's block before it changed: {left, top, width, padding}
+let pictures = null; // after a click on a section: top of every drawn view; else null
 let styles = null; // the page's rules for the copy: {count, sheet}
-let copy = null; // {node, timer, since, ran: the next page's run has begun}
+let copy = null; // {node, timer, since, start: top of a section's picture, ran: the next page's run has begun}
 
 /** Return the page's rules as one sheet; a shadow root does not see those of the document. */
 function collectStyles() {
@@ -56,7 +58,9 @@ const listOpen = (main) =>
   );
 const isDrawn = (view) => view.closest(ELEMENT)?.dataset.drawn === 'true';
 
-/** Return [parent, nodes] of the parent that lost most nodes, if the page was left: its title is gone, too. */
+const isKnown = (view) => pictures.has(view);
+
+/** Return [parent, nodes] of the parent that lost most nodes, if the page was left (its title is gone) or the section. */
 function findRemoved(records) {
   const groups = new Map();
   for (const { target, removedNodes } of records)
@@ -66,7 +70,8 @@ function findRemoved(records) {
   const size = ([, nodes]) => nodes.reduce((sum, node) => sum + node.querySelectorAll('*').length, 0);
   const found = [...groups].sort((first, second) => size(second) - size(first));
   const isLeft = found.some(([, nodes]) => nodes.some((node) => node.matches(TITLE) || node.querySelector(TITLE)));
-  return isLeft ? found[0] : null;
+  if (isLeft) return found[0];
+  return (pictures && found.find(([, nodes]) => nodes.flatMap(views).some(isKnown))) || null;
 }
 
 /** Return `nodes` in shallow copies of their ancestors: rules name them. Those around the page's block have no box. */
@@ -114,7 +119,13 @@ function show([target, nodes]) {
     opacity: DIM,
   });
   page.append(surround(target, nodes));
-  copy = { node, timer: setInterval(uncover, LOOK_MS), since: performance.now() };
+  copy = { node, timer: setInterval(uncover, LOOK_MS), since: performance.now(), start: 0 };
+  const index = pictures ? nodes.flatMap(views).findIndex(isKnown) : -1;
+  if (index >= 0) {
+    copy.start = pictures.get(nodes.flatMap(views)[index]);
+    const drawnAt = views(page)[index].getBoundingClientRect().top - box.top;
+    page.style.top = `${top + copy.start - drawnAt}px`;
+  }
   uncover();
 }
 
@@ -139,20 +150,22 @@ function uncover() {
     return;
   }
   const title = main.querySelector(TITLE)?.getBoundingClientRect();
-  if (title) copy.node.style.clipPath = `inset(${Math.max(0, title.bottom - top)}px 0 0 0)`;
+  if (title) copy.node.style.clipPath = `inset(${Math.max(0, title.bottom - top, copy.start)}px 0 0 0)`;
   const isRunning = Boolean(document.querySelector(RUNNING));
   copy.ran ||= isRunning;
   if (!isRunning && (copy.ran || performance.now() - copy.since > SILENT_MS)) drop(); // a page without a picture
 }
 
 /** Remember where the page stands whenever a user acts: a removed page has no place any more. */
-function remember() {
+function remember({ target }) {
   acted = performance.now();
   const [main, block] = [document.querySelector(MAIN), document.querySelector(BLOCK)];
   if (!main || !block) return;
   const [outer, inner] = [main.getBoundingClientRect(), block.getBoundingClientRect()];
   place = { left: inner.left - outer.left, top: inner.top - outer.top, width: inner.width };
   place.padding = getComputedStyle(block).padding;
+  const drawn = target.closest?.(SECTIONS) ? listOpen(main).filter(isDrawn) : null;
+  pictures = drawn && new WeakMap(drawn.map((view) => [view, view.getBoundingClientRect().top - outer.top]));
 }
 
 export function keepPicture() {

@@ -1,6 +1,5 @@
-"""Build the navigation's pages once per server, and translate addresses of views that have become studies."""
+"""Build the navigation's pages once per server, and forward addresses of views that have become studies."""
 
-from collections.abc import Mapping
 from copy import copy
 from functools import lru_cache, partial
 from itertools import groupby
@@ -9,34 +8,8 @@ import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from pages.frame import registry
-
-# By address and view: the study. The first is the page's default view, if the whole page has moved.
-STUDIES: dict[str, dict[str, str]] = {
-    "data": {
-        "sizes": "data_size",
-        "time": "training_time",
-        "augmented": "augmentation",
-        "papers": "published_sizes",
-    },
-    "experiments": {
-        "knob": "hyperparameter",
-        "slip": "bug",
-        "spot": "spot_the_bug",
-        "gradient": "residuals",
-        "norms": "norms",
-        "positions": "positions",
-    },
-    "hybrids": {
-        "training": "hybrid_training",
-        "asked": "attention_over_convolutions",
-        "flat": "one_token",
-    },
-    "distillation": {"worth": "teacher"},
-    "fine_tuning": {"grown": "image_count", "ways": "tuning_methods"},
-    "positions": {"matter": "positions"},
-}
-MOVED_PAGES = ("data", "experiments")
+from pages.stores import registry
+from pages.stores.moved_views import MOVED_PAGES, translate
 
 
 def list_pages() -> dict[str, list[StreamlitPage]]:
@@ -77,16 +50,3 @@ def _build_page(slug: str, script: str) -> StreamlitPage:
         url_path=entry.slug,
         default=entry.slug == "home",
     )
-
-
-def translate(slug: str, query: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-    """Return today's address of an address of any version."""
-    views = STUDIES.get(slug, {})
-    default = next(iter(views.values())) if slug in MOVED_PAGES else None
-    study = views.get(query.get(f"{slug}.view", ""), default)
-    if study is None:  # the page still draws the view
-        return slug, dict(query)
-    rest = {key: text for key, text in query.items() if key not in (f"{slug}.view", "hybrids.results")}
-    if query.get("hybrids.results") == "1":  # the results were a toggle, not a prediction
-        rest["hybrids.question"] = "shown"
-    return "studies", {"studies.study": study, **rest}

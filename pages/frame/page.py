@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import inspect
-import json as json_text
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
-from html import escape
-from pathlib import Path, PurePath
+from pathlib import Path
 from textwrap import dedent
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
@@ -20,15 +18,14 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequestType
 from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 
-from pages.classroom import class_question, follow_mode
-from pages.controls import popover, session_keys, widgets
-from pages.frame import glossary_terms, registry
-from pages.questions import prediction
-from pages.stores import session
+from pages.controls import listing, popover, session_keys, widgets
+from pages.frame import glossary_terms
+from pages.frame.slots import Slots
+from pages.stores import registry, session
 from pages.stores.session_cookie import describe_cookie
-from pages.streamlit_fixes import element_cache
+from pages.streamlit_fixes.optional import element_cache
 from pages.views.register import get_messages, register
-from vitviz.csv_table import Columns, count_from_zero, csv_text
+from vitviz.csv_table import Columns
 from vitviz.glossary import OTHERWISE
 from vitviz.papers import find_findings, link_names
 from vitviz.plots.blob import pack
@@ -40,17 +37,6 @@ if TYPE_CHECKING:
 
 Formatters = Mapping[str, Callable[[float], str]]
 MISSING = "–"  # for missing values in a table
-_MIME = {
-    ".csv": "text/csv",
-    ".html": "text/html",
-    ".ipynb": "application/x-ipynb+json",
-    ".json": "application/json",
-    ".npz": "application/octet-stream",
-    ".png": "image/png",
-    ".toml": "application/toml",
-    ".webp": "image/webp",
-    ".zip": "application/zip",
-}
 _browser = register(__file__, "browser")
 
 
@@ -103,7 +89,7 @@ def header(slug: str, title: str = "", question: str = "") -> DeltaGenerator:
         st.title(title or entry.title, anchor=False, width="content")
         if text := question or ("" if title else entry.question):
             # Phones hide it beside a lesson, so its terms are marked below.
-            is_hidden = st.session_state.get(session_keys.LESSON) or follow_mode.get_followed_lesson()
+            is_hidden = st.session_state.get(session_keys.LESSON) or Slots.get_followed_lesson()
             but = OTHERWISE if question else ()  # 'value' in a study's question is not attention's
             st.markdown(f":gray[{text if is_hidden else glossary_terms.link_new_terms(text, but)}]")
     return row
@@ -134,10 +120,10 @@ def caption(text: str, note: str = "") -> None:
         st.caption(glossary_terms.link_new_terms(shown), help=details or None)
 
 
-def findings(subject: str) -> None:
-    """Draw what papers found on a subject of papers.toml in a folded line; nothing if none is cited."""
+def findings(subject: str, *, is_open: bool = False) -> None:
+    """Draw what papers found on a subject of papers.toml in a line that folds; nothing if none is cited."""
     if sentence := find_findings(subject):
-        with st.expander("Published results"):
+        with st.expander("Published results", expanded=is_open):
             st.caption(glossary_terms.link_new_terms(f":material/menu_book: *Published:* {sentence}"))
 
 
@@ -157,62 +143,9 @@ def shapes(**terms: tuple[int, ...]) -> None:
     st.markdown(" ".join(f"`{name} ({', '.join(map(str, shape))})`" for name, shape in terms.items()))
 
 
-def source(code: str, height: int | Literal["content"] = "content") -> None:
-    """Draw Python source without colours: Streamlit's fall short of WCAG AA contrast.
-
-    Args:
-        code: long lines are wrapped, because Streamlit's box does not scroll sideways by keyboard.
-        height: of a scrolling box in pixels, or the height of the code.
-    """
-    if height == "content":
-        st.code(code, language=None, wrap_lines=True)
-    else:
-        listing(code, "Source", height)
-
-
-def listing(text: str, name: str, height: int) -> None:
-    """Draw text of fixed width in a box that scrolls by keyboard, unlike Streamlit's.
-
-    Args:
-        text: shown verbatim.
-        name: label of the box for screen readers.
-        height: in pixels.
-    """
-    box = f'class="vv-listing" tabindex="0" role="region" aria-label="{escape(name)}" style="max-height: {height}px"'
-    st.html(f"<pre {box}>{escape(text)}</pre>")
-
-
 def untrained_note(trained_on: str | None) -> None:
     if trained_on is None:
-        st.markdown(":orange-badge[:material/casino: random weights] Not trained.")
-
-
-def download(
-    label: str,
-    make: Callable[[], str | bytes],
-    file_name: str,
-    key: str,
-    *,
-    why_not: str | None = None,
-) -> None:
-    """Draw a download button.
-
-    Args:
-        make: returns the file when it is requested; it runs without a session.
-        file_name: ends in .csv, .html, .ipynb, .json, .npz, .png, .toml, .webp or .zip.
-        why_not: why the file is unavailable; None if it is available.
-    """
-    st.download_button(
-        label,
-        make,
-        file_name,
-        _MIME[PurePath(file_name).suffix],
-        key=key,
-        help=why_not,
-        on_click="ignore",
-        icon=":material/download:",
-        disabled=why_not is not None,
-    )
+        st.markdown(":violet-badge[:material/casino: random weights] Not trained.")
 
 
 def table(columns: Columns, formatters: Formatters, formats: dict[str, Any], key: str) -> None:
@@ -242,19 +175,6 @@ def style_table(columns: Any, formatters: Formatters) -> Any:
     import pandas as pd
 
     return pd.DataFrame(columns).style.format(dict(formatters), na_rep=MISSING)
-
-
-def csv(label: str, columns: Columns, file_name: str, key: str) -> None:
-    """Draw a CSV download of a page's columns: `csv("Weights (CSV)", {"layer": …}, "w.csv", …)`.
-
-    Layers, heads and other places count from 1 in the columns and from 0 in the file, as in the API.
-    """
-    download(label, lambda: csv_text(count_from_zero(columns)), file_name, key)
-
-
-def json(label: str, document: Any, file_name: str, key: str) -> None:
-    """Draw a JSON download of lists, objects, texts and numbers."""
-    download(label, partial(json_text.dumps, document, indent=1), file_name, key)
 
 
 @cache
@@ -291,8 +211,8 @@ def drawers(
     if numbers is not None:
         _add_drawer(f"{key}.drawer.numbers", "The numbers", "table", numbers)
     if ask is not None:
-        class_question.offer_question(ask, at)  # also while the drawer is closed
-        draw_question = partial(prediction.ask_question, ask, f"{key}.asks.0", at)
+        Slots.offer_question(ask, at)  # also while the drawer is closed
+        draw_question = partial(Slots.ask_question, ask, f"{key}.asks.0", at)
         _add_drawer(f"{key}.drawer.asks", "Predict, then measure", "experiment", draw_question)
 
 
@@ -318,9 +238,9 @@ def _draw_sources(
     call: Callable[[], str] | None,
 ) -> None:
     if call is not None and (line := call()):
-        source(f"# Layers, heads and tokens count from 0.\n{line}")
+        listing.source(f"# Layers, heads and tokens count from 0.\n{line}")
     parts = parts() if callable(parts) else parts
-    source("\n\n".join(dedent(inspect.getsource(part)) for part in parts))
+    listing.source("\n\n".join(dedent(inspect.getsource(part)) for part in parts))
 
 
 def images(small: Sequence[NDArray[np.uint8]], names: Sequence[str], alt: str, width_px: int) -> None:

@@ -14,8 +14,9 @@ from contextlib import asynccontextmanager
 
 from streamlit import App
 
-from pages.frame import log_limits, request_limits, rerun_fairness, session_capacity, warm_up
+from pages.frame import warm_up
 from pages.stores import classes, leaderboard, runs, uploads
+from pages.streamlit_fixes.required import log_limits, request_limits, rerun_fairness, session_capacity
 from vitviz.data import uploaded_datasets
 from vitviz.malloc import give_back
 from vitviz.training import retention

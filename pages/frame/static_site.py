@@ -14,17 +14,28 @@ from pathlib import Path
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
-from pages.frame import registry
-from pages.frame.registry import PageEntry
 from pages.selection.attention_maps import build_live_view
 from pages.selection.model_weights import SITE
-from pages.views.register import MESSAGES, ROOT
+from pages.stores import registry
+from pages.stores.registry import PageEntry
+from pages.streamlit_fixes.required.view_files import ROOT
+from pages.views.register import MESSAGES
 from vitviz.browser.html import render_html, render_weights
 from vitviz.data.drawings import FIRST
 
 _PAGE_S = 120.0
 _DIGITS = {"model": "checkpoint:digits_vit", "image": "digits:3"}
 _CIFAR = {"model": "checkpoint:cifar10_vit"}
+_PAIR = _CIFAR | {
+    "image": "sample:horse",
+    "on_picture.models": "checkpoint:cifar10_cnn,checkpoint:cifar10_vit",
+    "on_picture.guess": "shown",  # the answer to the page's question
+}
+_HEADINGS = {  # of views whose page writes them outside the view
+    "attention_distance.map": "Layer 1, head 1: mean distance by query patch",
+    "attention_distance.distribution": "Layer 1, head 1: its attention over distances",
+    "attention_distance.beside": "Comparison with a CNN",
+}
 
 
 @dataclass(frozen=True)
@@ -56,19 +67,43 @@ PAGES = (
     ),
     SitePage(
         "attention",
-        "Point at a patch to see which others it attends to. Open or photograph an image, hide patches, or move the"
-        " training step: the model runs in your browser.",
+        "In every layer a patch reads from other patches; how much it reads from each is its attention. Point at a"
+        " patch to see it. Open or photograph an image, hide patches, or move the training step: the model runs in your"
+        " browser. It knows only ten classes.",
         (_CIFAR,),
     ),
-    SitePage("positions", "Compare how a ViT learns where its patches lie with a fixed encoding.", ({},)),
-    SitePage("filters", "The patterns to which the patch embedding responds.", ({},)),
-    SitePage("attention_distance", "How far each head attends, layer by layer.", (_CIFAR,)),
+    SitePage(
+        "positions",
+        "A ViT learns where its patches lie. Compare the positions that it has learned with a fixed encoding.",
+        ({},),
+    ),
+    SitePage(
+        "filters",
+        "A ViT compares every patch of an image with these patterns, which it has learned in training.",
+        ({},),
+    ),
+    SitePage(
+        "attention_distance",
+        "A layer has several attention heads. How far away are the patches that each head reads from?",
+        (_CIFAR,),
+    ),
     SitePage(
         "on_your_picture",
-        "Move the slider to turn the image, and compare when each model changes its prediction.",
-        ({"on_picture.guess": "shown"},),  # the answer to the page's question
+        "Two kinds of models predict the class of an image: a convolutional network (CNN) and a Vision Transformer"
+        " (ViT). Drag the grey square over the image, or open an image of your own; below, turn and blur it. When does"
+        " each model change its prediction? Both run in your browser and know only ten classes, such as horse and dog.",
+        (
+            _PAIR | {"on_picture.kind": "occlude", "on_picture.at": "2"},
+            _PAIR | {"on_picture.kind": "rotate"},
+            _PAIR | {"on_picture.kind": "blur"},
+        ),
     ),
-    SitePage("swin", "Step through the windows of a Swin Transformer.", ({},)),
+    SitePage(
+        "swin",
+        "In a Swin Transformer a patch reads only from the patches of its window. Every second layer shifts the"
+        " windows: step through such a layer.",
+        ({},),
+    ),
 )
 
 
@@ -79,10 +114,12 @@ def write_site(folder: Path, pages: Sequence[SitePage] = PAGES) -> Iterator[Path
     weights: dict[str, bytes] = {}
     for page, (name, title) in zip(pages, links, strict=True):
         entry = registry.BY_SLUG[page.slug]
-        messages = [
-            message for query in page.selections for message in _collect_messages(entry, query, weights)
-        ]
-        html = render_html(page.title or title, messages, page.lead, pages=links, current=name)
+        views = [view for query in page.selections for view in _collect_messages(entry, query, weights)]
+        messages = [message for _, message in views]
+        headings = {message: _HEADINGS[key] for key, message in views if key in _HEADINGS}
+        html = render_html(
+            page.title or title, messages, page.lead, pages=links, current=name, headings=headings
+        )
         (folder / name).write_text(html, "utf-8")
         yield folder / name
     for address, raw in weights.items():
@@ -94,8 +131,10 @@ def _name_file(slug: str) -> str:
     return "index.html" if slug == "home" else f"{slug}.html"
 
 
-def _collect_messages(entry: PageEntry, query: Mapping[str, str], weights: dict[str, bytes]) -> list[bytes]:
-    """Return the messages of a page's views, and add the checkpoints that they name to `weights`.
+def _collect_messages(
+    entry: PageEntry, query: Mapping[str, str], weights: dict[str, bytes]
+) -> list[tuple[str, bytes]]:
+    """Return the messages of a page's views with their keys, and add the checkpoints that they name to `weights`.
 
     Raises:
         RuntimeError: if the page fails.
@@ -110,8 +149,8 @@ def _collect_messages(entry: PageEntry, query: Mapping[str, str], weights: dict[
         raise RuntimeError(f"the page {entry.slug} failed: {app.exception[0].message}")
     messages = app.session_state[MESSAGES] if MESSAGES in app.session_state else {}
     return [
-        message if isinstance(message, bytes) else _make_message(message, weights)
-        for message in messages.values()
+        (key, message if isinstance(message, bytes) else _make_message(message, weights))
+        for key, message in messages.items()
     ]
 
 

@@ -56,8 +56,9 @@ def find_active_run(config: RunConfig) -> Run | None:
     for run in runs.list_runs(user):
         existing = run.config()
         requested = config.on_threads(existing.train.threads)  # fixed when a run starts
-        same = (existing.preset, existing.members, existing.train) == (
+        same = (existing.preset, existing.model, existing.members, existing.train) == (
             requested.preset,
+            requested.model,
             requested.members,
             requested.train,
         )
@@ -92,8 +93,8 @@ def start_run(config: RunConfig, lease_s: float | None = runs.LEASE_S, **options
     return run
 
 
-def adopt_linked_run(key: str, notice: str, fits: Callable[[Run], bool] = lambda run: True) -> None:
-    """Add the permalink's run to the session if it fits the page, or store a notice if it does not exist.
+def adopt_linked_run(key: str, notice: str) -> None:
+    """Add the permalink's run to the session, or store a notice if it does not exist.
 
     Args:
         key: of the control that holds the run.
@@ -104,7 +105,7 @@ def adopt_linked_run(key: str, notice: str, fits: Callable[[Run], bool] = lambda
     run = runs.find_run(run_id)
     if run is None:
         requested.pop(key, None)  # without a run no control takes it
-    elif fits(run):
+    else:
         runs.adopt_run(session.get_current(), run_id)
     if run_id:
         notices.store_notice(notice, RUN_MISSING if run is None else "")

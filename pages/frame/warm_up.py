@@ -23,10 +23,11 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime import Runtime
 
-from pages.frame import rerun_fairness
 from pages.selection.selection import Selection
 from pages.stores import catalogue, shared_cache
-from pages.streamlit_fixes import installation, module_files
+from pages.streamlit_fixes import installation
+from pages.streamlit_fixes.optional import module_files
+from pages.streamlit_fixes.required import rerun_fairness
 from vitviz.data import image_worker
 from vitviz.data.datasets import default_picture
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pages.stores import own_weights, published_weights, runs
+from pages.stores import own_weights, published_weights, recorded_runs, runs
 from pages.stores.model_choice import ModelChoice
 from vitviz.models.abilities import abilities
 from vitviz.models.parameter_count import too_large
@@ -34,11 +34,12 @@ _DATASET_ORDER = (
 
 
 def list_models(user: UserSession) -> Mapping[str, ModelChoice]:
-    """Return checkpoints, the user's runs and weights, published weights and random presets by key."""
+    """Return checkpoints, recorded runs, the user's runs and weights, published weights and random presets by key."""
     return {
         choice.key: choice
         for choice in (
             *list_checkpoints(),
+            *recorded_runs.list_choices(user),
             *runs.list_choices(user),
             *own_weights.list_choices(user),
             *_list_published(),
@@ -173,12 +174,13 @@ def get_dataset_title(name: str) -> str:
 
 def is_random(choice: ModelChoice, step: int) -> bool:
     """Return True if the weights at a step are random: an untrained model, or a training's first snapshot."""
-    return choice.trained_on is None or (step == 0 and choice.path is not None)
+    is_start = step == 0 and choice.path is not None and not recorded_runs.is_recorded(choice)
+    return choice.trained_on is None or is_start
 
 
 def is_private(choice: ModelChoice) -> bool:
-    """Return True for a user's run or own weights."""
-    return choice.key.startswith(("run:", own_weights.KEY))
+    """Return True for a user's run, recorded run or own weights."""
+    return choice.key.startswith(("run:", recorded_runs.KEY, own_weights.KEY))
 
 
 def get_default_model(page: str = "") -> str:
@@ -204,6 +206,8 @@ def list_samples() -> tuple[str, ...]:
 
 def find_weights_file(choice: ModelChoice, step: int) -> Path | None:
     """Return the file with the weights at a step, or None; a run has one file for each step."""
+    if recorded_runs.is_recorded(choice):
+        return recorded_runs.find_weights(choice.key, step)
     run = choice.key.removeprefix("run:")
     return choice.path if run == choice.key else runs.get_snapshot_path(run, step)
 
@@ -227,6 +231,8 @@ def label_model(choice: ModelChoice) -> str:
     if kind == "run":
         dataset = f" ({get_dataset_title(choice.trained_on)})" if choice.trained_on else ""
         return f"Run · {choice.title}{dataset}{accuracy}"
+    if recorded_runs.is_recorded(choice):
+        return f"Recorded · {choice.title}"
     if choice.key.startswith(own_weights.KEY):
         return f"Your weights · {f'{choice.file_name}: ' if choice.file_name else ''}{choice.title}"
     if choice.key.startswith(published_weights.KEY):
@@ -239,7 +245,7 @@ def label_model(choice: ModelChoice) -> str:
 
 
 def _rank_model(choice: ModelChoice) -> tuple[int, int]:
-    prefixes = ("run:", own_weights.KEY, published_weights.KEY)
+    prefixes = ("run:", recorded_runs.KEY, own_weights.KEY, published_weights.KEY)
     for rank, prefix in enumerate(prefixes):
         if choice.key.startswith(prefix):
             return rank, 0

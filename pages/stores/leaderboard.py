@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pages.stores import classes, runs
 from vitviz.classes import challenge
-from vitviz.classes.challenge import Entry
+from vitviz.classes.challenge import Submission
 
 
 @dataclass(frozen=True)
@@ -80,9 +80,9 @@ def estimate_wait_s(turn: int) -> float | None:
     return math.ceil(turn / places) * seconds if isinstance(places, int) else None
 
 
-def _load_row(entry: Entry) -> BoardRow:
+def _load_row(entry: Submission) -> BoardRow:
     from vitviz.training.run_directory import RunError
-    from vitviz.training.run_limits import parameters
+    from vitviz.training.run_size import parameters
 
     run = runs.find_run(entry.run)
     if run is None:

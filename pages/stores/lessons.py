@@ -53,9 +53,8 @@ class Progress:
     answers: dict[int, StoredAnswer] = field(default_factory=dict)
 
     def find_next(self, count: int) -> int:
-        """Return the current stop if it is not done, else the first of `count` stops; the last one if all are done."""
-        order = (min(self.stop, count), *range(1, count + 1))
-        return next((stop for stop in order if stop not in self.done), count)
+        """Return the first of `count` stops that is not done; the last one if all are."""
+        return next((stop for stop in range(1, count + 1) if stop not in self.done), count)
 
 
 @dataclass

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pages.stores import catalogue
+from pages.stores import catalogue, recorded_runs
 from pages.stores.model_choice import ModelChoice
 from vitviz.growth import Growth, find_growth, load_growth
 from vitviz.plots.training_moments import TrainingMoments
@@ -32,32 +32,42 @@ class ParameterHistory:
         return [self.moments.name(place) for place in range(len(self.values))]
 
 
-def find_recorded(choice: ModelChoice) -> Growth | None:
-    """Return the recorded training of a shipped model; None if there is none, or if its file is damaged."""
+def find_recorded(choice: ModelChoice, step: int | None = None) -> Growth | None:
+    """Return the recorded training of a shipped model; None if there is none, or if its file is damaged.
+
+    Args:
+        choice: the model.
+        step: the step that is shown (None: the last). Only the last one can follow the recorded training of another
+            run: an earlier one is shown among the model's own snapshots.
+    """
     path = find_growth(choice.path.stem) if choice.key.startswith("checkpoint:") and choice.path else None
     try:
-        return None if path is None else load_growth(path)
+        growth = None if path is None else load_growth(path)
     except (OSError, ValueError):
         return None
+    is_own = growth is not None and growth.is_shipped
+    return growth if is_own or step in (None, choice.last_step) else None
 
 
 def describe_recorded(choice: ModelChoice, growth: Growth) -> str:
     """Return how a recorded training differs from the model's own; '' if it is the same."""
     if growth.is_shipped:
         return ""
-    trained = choice.accuracy is not None and f" instead of {percent(choice.accuracy)}"
+    epochs = get_epoch(choice, choice.last_step)
+    length = f"{growth.epochs[-1]:.0f} epochs" + (f" instead of {epochs:.0f}" if epochs else "")
+    accuracy = "" if choice.accuracy is None else f" instead of {percent(choice.accuracy)}"
     return (
-        f"Play shows another run of the same recipe: {growth.epochs[-1]:.0f} epochs, test accuracy"
-        f" {percent(growth.test_accuracy)}{trained or ''}."
+        f"Play shows a second training of the same recipe: {length}, test accuracy"
+        f" {percent(growth.test_accuracy)}{accuracy}."
     )
 
 
 def read_history(choice: ModelChoice, name: str, step: int) -> ParameterHistory | None:
     """Return a parameter at the moments of the model's recorded training, else at its snapshots; None if missing.
 
-    A recorded training of another run is followed by the shown step of the model itself.
+    A recorded training of another run is followed by the last step of the model itself.
     """
-    growth = find_recorded(choice)
+    growth = find_recorded(choice, step)
     if growth is None or name not in _RECORDED:
         history = read_parameter(choice, name)
         if not history:
@@ -76,7 +86,7 @@ def read_history(choice: ModelChoice, name: str, step: int) -> ParameterHistory 
 
 def list_moments(growth: Growth) -> TrainingMoments:
     """Return the moments of a recorded training."""
-    steps, note = growth.steps.tolist(), "" if growth.is_shipped else "another run"
+    steps, note = growth.steps.tolist(), "" if growth.is_shipped else "a second training of the same recipe"
     return TrainingMoments(steps, growth.epochs.tolist(), len(steps), note)
 
 
@@ -98,6 +108,8 @@ def read_parameter(choice: ModelChoice, name: str) -> list[tuple[int, FloatArray
 def read_tensor(choice: ModelChoice, step: int, name: str) -> FloatArray | None:
     """Return a parameter at a step; None if the file or name is missing."""
     path = catalogue.find_weights_file(choice, step)
+    if path is None and recorded_runs.is_recorded(choice):
+        return recorded_runs.read_table(choice, step, name)
     try:
         return None if path is None else _read_tensor(path, path.stat().st_mtime_ns, step, name)
     except OSError:  # the run is being deleted

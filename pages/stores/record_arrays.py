@@ -7,11 +7,11 @@ import numpy as np
 
 STEP_METRICS = ("loss", "accuracy", "learning_rate", "gradient_norm", "images_per_second")
 EVALUATION_METRICS = ("loss", "accuracy")
-Record = Mapping[str, Any]
+LoadedRecord = Mapping[str, Any]
 
 
 class Records:
-    def __init__(self, records: Iterable[Record] = ()) -> None:
+    def __init__(self, records: Iterable[LoadedRecord] = ()) -> None:
         self.clear()
         for record in records:
             self.add(record)
@@ -20,16 +20,17 @@ class Records:
         self._steps: list[tuple[float, ...]] = []
         self._evaluations: list[tuple[float, ...]] = []
         self.snapshots: dict[int, tuple[float, float]] = {}  # step -> (epoch, seconds)
-        self.events: list[Record] = []
-        self.shuffled: list[Record] = []  # of an experiment's members
-        self.test: Record | None = None
+        self.events: list[LoadedRecord] = []
+        self.shuffled: list[LoadedRecord] = []  # of an experiment's members
+        self.test: LoadedRecord | None = None
+        self.images = 0  # of the newest validation
 
-    def is_rewound(self, records: Iterable[Record]) -> bool:
+    def is_rewound(self, records: Iterable[LoadedRecord]) -> bool:
         """Return True if these records start before the last one: the run resumed from an earlier step."""
         last = self._steps[-1][0] if self._steps else -1.0
         return any(r.get("kind") == "step" and _to_float(r.get("step", 0)) <= last for r in records)
 
-    def add(self, record: Record) -> None:
+    def add(self, record: LoadedRecord) -> None:
         kind = record.get("kind")
         place = tuple(_to_float(record.get(name) or 0.0) for name in ("step", "epoch", "seconds"))
         if not np.isfinite(place).all():  # written by a damaged disk, not by a trainer
@@ -38,6 +39,8 @@ class Records:
             self._steps.append((*place, *(_to_float(record.get(name)) for name in STEP_METRICS)))
         elif kind == "evaluation" and record.get("split") == "validation":
             self._evaluations.append((*place, *(_to_float(record.get(name)) for name in EVALUATION_METRICS)))
+            images = _to_float(record.get("images") or 0.0)
+            self.images = int(images) if 0 < images < np.inf else 0
         elif kind == "evaluation":
             self.test = record
         elif kind == "snapshot":

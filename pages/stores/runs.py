@@ -196,13 +196,15 @@ def describe_wait(user: UserSession, run: Run) -> str:
     return f"waiting for a free slot{queue}{training}"
 
 
-def describe_missing_curve(status: Status) -> str:
-    """Return the text shown in place of a run's curves."""
+def describe_missing_curve(status: Status, has_losses: bool = False) -> str:
+    """Return the text shown in place of a run's curves; `has_losses`: its first steps are recorded."""
     if not status.active:
-        return "No accuracy was recorded."
+        return "The run ended before its first evaluation."
     if status.state == "queued":
         return "Waiting to start…"
-    return "The first accuracies follow within seconds."
+    if status.state == "paused" or has_losses:
+        return "Not evaluated yet."
+    return "The first record is expected within two seconds."
 
 
 def describe_progress(config: RunConfig, status: Status) -> str:

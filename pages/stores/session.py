@@ -20,7 +20,7 @@ from pages.stores.session_cookie import hash_token, read_token
 _KEY = "_visit"  # session key of the UserSession
 _KEEP_S = 12 * 3600.0  # after the last run of a page
 _MOST = 4096  # sessions in memory
-Kind = Literal["runs", "weights", "datasets", "uploads"]
+StoredKind = Literal["runs", "weights", "datasets", "uploads", "recorded"]
 
 
 @dataclass(eq=False)
@@ -35,6 +35,7 @@ class UserSession:
     weights: tuple[str, ...] = ()  # ids of opened weights, newest first
     datasets: tuple[str, ...] = ()  # names of uploaded datasets, newest first
     uploads: tuple[str, ...] = ()  # ids of uploaded images, newest first
+    recorded: tuple[str, ...] = ()  # ids of uploaded recorded runs, newest first
     datasets_marked_at: float = -1e9  # when its datasets were last marked as used
     lost_runs: int = 0  # runs found deleted since a page last reported them
     runs_restored: bool = False  # True once its runs on disk have been searched
@@ -43,7 +44,7 @@ class UserSession:
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def update(
-        self, kind: Kind, add: Iterable[str] = (), remove: Collection[str] = (), most: int | None = None
+        self, kind: StoredKind, add: Iterable[str] = (), remove: Collection[str] = (), most: int | None = None
     ) -> int:
         """Add ids before the others and remove some, without losing what another tab changes; return the difference."""
         with self.lock:

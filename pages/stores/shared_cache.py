@@ -19,7 +19,7 @@ import numpy as np
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from pages.stores import catalogue, own_weights, published_weights, runs, uploads
+from pages.stores import catalogue, own_weights, published_weights, recorded_runs, runs, uploads
 from pages.stores.model_choice import ModelChoice
 from pages.stores.shared_results import ResultCache
 from vitviz.config_fields import Size, format_size
@@ -37,6 +37,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Offset = tuple[float, float]
 UPLOAD = "upload:"
+SMALL_INPUT_PX = 64  # side of a model's input that shows no photo
 
 
 class SharedCache(Generic[P, R]):
@@ -51,12 +52,12 @@ class SharedCache(Generic[P, R]):
         self._counted = [place for place, name in enumerate(parameters) if not name.startswith("_")]
         self._function = function
         self._results: ResultCache[R] = ResultCache(most)
-        self._saying = partial(_show_spinner, spinner) if spinner else nullcontext
+        self._show_progress = partial(_show_spinner, spinner) if spinner else nullcontext
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if kwargs:
             raise TypeError(f"Expected positional arguments, received {', '.join(kwargs)} by name")
-        return self._results.get(self.key(args), lambda: self._function(*args, **kwargs), self._saying)
+        return self._results.get(self.key(args), lambda: self._function(*args, **kwargs), self._show_progress)
 
     def key(self, args: tuple[Any, ...]) -> Hashable:
         counted = tuple(getattr(args[place], "cache_key", args[place]) for place in self._counted)
@@ -110,19 +111,19 @@ class PerImageCache(Generic[P, R]):
         self._image = parameters.index("image") if "image" in parameters else None
         self._kind = f"{function.__module__}.{function.__qualname__}"
         self._function, self._most = function, upload
-        self._everybody = SharedCache(function, most, spinner)
+        self._shared = SharedCache(function, most, spinner)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         held = (arg.image for arg in args if hasattr(arg, "image"))
         image = str(next(held) if self._image is None else args[self._image])
         if not image.startswith(UPLOAD):
-            return self._everybody(*args, **kwargs)
-        cache_key = (self._kind, self._everybody.key(args))
+            return self._shared(*args, **kwargs)
+        cache_key = (self._kind, self._shared.key(args))
         name = image.removeprefix(UPLOAD)
         return uploads.STORE.computed(name, cache_key, self._most, lambda: self._function(*args, **kwargs))
 
     def clear(self) -> None:
-        self._everybody.clear()
+        self._shared.clear()
         uploads.STORE.forget_computed(self._kind)
 
 
@@ -143,13 +144,15 @@ def load_model(choice: ModelChoice, step: int | None = None) -> LoadedModel:
     """Return the model of a choice at a step (None: the last).
 
     Raises:
-        KeyError: if its weights have expired.
+        KeyError: if its weights have expired, or a recorded run stores none.
     """
     if choice.native is not None:
         return _fit_model(choice.native, load_model(choice.native, step), choice.config.image_size)
     if choice.key.startswith(own_weights.KEY):
         return own_weights.get_model(choice.key)  # held by its session, not by a cache that outlives it
     at, path, stamp = _find_file(choice, step)
+    if path is None and recorded_runs.is_recorded(choice):
+        raise KeyError(choice.key)  # never random weights in their place
     return _load_model(choice.key, choice, at, path, stamp)
 
 
@@ -305,13 +308,21 @@ def prepare_image(image: str, preparation: Preparation, offset: Offset) -> Prepa
     return prepare(load_image(image), preparation, offset)
 
 
+def is_small_input(preparation: Preparation) -> bool:
+    """Return True if a model sees too few pixels to show a photo as one."""
+    return max(preparation.image_shape) <= SMALL_INPUT_PX
+
+
 @per_image(shared=24, upload=4)
-def encode_photo(image: str, preparation: Preparation, offset: Offset, seen: bool) -> Photo:
-    """Return the encoded background of maps: the original crop, or (`seen`) the model's input."""
+def encode_photo(image: str, preparation: Preparation, offset: Offset, seen: bool | None) -> Photo:
+    """Return the encoded background of maps: the original crop, or (`seen`) the model's input.
+
+    With None the model's input if it is small: what it saw of a photo is no photo.
+    """
     from vitviz.data.image_preprocessing import seen_crop
     from vitviz.plots import photo
 
-    if seen:
+    if is_small_input(preparation) if seen is None else seen:
         return photo.encode_photo(prepare_image(image, preparation, offset).shown)
     return photo.encode_photo(seen_crop(load_image(image), preparation, offset))
 

@@ -36,7 +36,7 @@ def count_bytes(tree: object) -> int:
     return 0
 
 
-class _Entry(Generic[R]):
+class _CachedResult(Generic[R]):
     """One cached result; its lock is held while it is computed."""
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class ResultCache(Generic[R]):
     def __init__(self, most: int) -> None:
         self._most = most
         self._lock = threading.Lock()
-        self._entries: OrderedDict[Hashable, _Entry[R]] = OrderedDict()
+        self._entries: OrderedDict[Hashable, _CachedResult[R]] = OrderedDict()
         with _caches_lock:
             _caches.add(self)
 
@@ -63,13 +63,13 @@ class ResultCache(Generic[R]):
         self,
         key: Hashable,
         make: Callable[[], R],
-        saying: Callable[[], AbstractContextManager[Any]] = nullcontext,
+        progress: Callable[[], AbstractContextManager[Any]] = nullcontext,
     ) -> R:
-        """Return the result of a key; compute it within `saying()` if it is missing, or wait for it."""
+        """Return the result of a key; compute it within `progress()` if it is missing, or wait for it."""
         with self._lock:
             entry = self._entries.get(key)
             if entry is None:
-                entry = self._entries[key] = _Entry()
+                entry = self._entries[key] = _CachedResult()
                 if len(self._entries) > self._most:
                     self._entries.popitem(last=False)
             else:
@@ -77,7 +77,7 @@ class ResultCache(Generic[R]):
             entry.request = next(_requests)
         if entry.value:
             return entry.value[0]
-        with saying(), entry.lock:
+        with progress(), entry.lock:
             if entry.value:
                 return entry.value[0]
             entry.value.append(make())
@@ -95,13 +95,13 @@ class ResultCache(Generic[R]):
         with self._lock:
             self._entries.clear()
 
-    def list_large(self) -> list[tuple[_Entry[R], ResultCache[R], Hashable]]:
+    def list_large(self) -> list[tuple[_CachedResult[R], ResultCache[R], Hashable]]:
         """Return the entries whose bytes are counted, with this cache and their keys."""
         with self._lock:
             return [(entry, self, key) for key, entry in self._entries.items() if entry.size]
 
 
-def _make_room(newest: _Entry[Any]) -> None:
+def _make_room(newest: _CachedResult[Any]) -> None:
     """Remove the least recently used results of all caches until the others fit."""
     large = [place for results in _list_caches() for place in results.list_large()]
     total = sum(entry.size for entry, _, _ in large)

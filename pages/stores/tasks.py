@@ -20,12 +20,12 @@ MAX_TASKS = 48
 IDLE_LIMIT_S = 60.0
 
 _background = background_jobs.Background()
-_running: set[Task[Any]] = set()
+_running: set[BackgroundTask[Any]] = set()
 _lock = threading.Lock()
-_created: WeakValueDictionary[tuple[Hashable, ...], Task[Any]] = WeakValueDictionary()
+_created: WeakValueDictionary[tuple[Hashable, ...], BackgroundTask[Any]] = WeakValueDictionary()
 
 
-class Task(Generic[R]):
+class BackgroundTask(Generic[R]):
     """A computation in parts: a thread advances it, pages read its result."""
 
     def __init__(self, key: tuple[Hashable, ...], work: Work[R]) -> None:
@@ -64,9 +64,9 @@ class Task(Generic[R]):
         self._ended.wait(seconds)
 
 
-def start_task(key: tuple[Hashable, ...], make: Callable[[], Work[R]]) -> Task[R]:
+def start_task(key: tuple[Hashable, ...], make: Callable[[], Work[R]]) -> BackgroundTask[R]:
     """Return the task with this key, shared by all sessions; create it on first use, and drop idle tasks."""
-    task: Task[R] = _create_task(key, make)
+    task: BackgroundTask[R] = _create_task(key, make)
     task.last_used_s = now_s = time.monotonic()
     with _lock:
         _running.add(task)
@@ -78,8 +78,8 @@ def start_task(key: tuple[Hashable, ...], make: Callable[[], Work[R]]) -> Task[R
 
 
 @shared_cache.shared(max_entries=MAX_TASKS)
-def _create_task(key: tuple[Hashable, ...], _make: Callable[[], Work[Any]]) -> Task[Any]:
-    task = _created[key] = Task(key, _make())
+def _create_task(key: tuple[Hashable, ...], _make: Callable[[], Work[Any]]) -> BackgroundTask[Any]:
+    task = _created[key] = BackgroundTask(key, _make())
     return task
 
 
@@ -89,7 +89,7 @@ def find_result(key: tuple[Hashable, ...]) -> Any | None:
     return None if task is None else task.result
 
 
-def request(tasks: Sequence[Task[Any]]) -> None:
+def request(tasks: Sequence[BackgroundTask[Any]]) -> None:
     """Keep tasks that have not ended running."""
     for task in tasks:
         task.last_used_s = time.monotonic()
@@ -97,7 +97,7 @@ def request(tasks: Sequence[Task[Any]]) -> None:
             _background.request(task)
 
 
-def forget_failed(tasks: Sequence[Task[Any]]) -> bool:
+def forget_failed(tasks: Sequence[BackgroundTask[Any]]) -> bool:
     """Forget the tasks that failed, so that the next request tries again; return True if there were some."""
     failed = [task for task in tasks if task.failed]
     for task in failed:

@@ -66,7 +66,7 @@ R = TypeVar("R")
 
 
 @dataclass
-class _Entry(Generic[T]):
+class _StoredUpload(Generic[T]):
     content: T
     user: str  # token of the user who uploaded it
     released: float | None = None
@@ -79,7 +79,7 @@ class Store(Generic[T]):
 
     per_user: int = IMAGES_PER_USER
     total_bytes: int = IMAGES_BYTES
-    entries: dict[str, _Entry[T]] = field(default_factory=dict)
+    entries: dict[str, _StoredUpload[T]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, content: T, user: str) -> str:
@@ -112,7 +112,7 @@ class Store(Generic[T]):
                 largest = max(holders, key=held.__getitem__, default="")  # of several, whose upload is oldest
                 name = _find_oldest(entries, shown, largest)
                 held[largest] -= entries.pop(name).content.nbytes
-            self.entries = entries | {key: _Entry(content, user)}
+            self.entries = entries | {key: _StoredUpload(content, user)}
 
     def get(self, key: str) -> T | None:
         with self.lock:
@@ -177,7 +177,7 @@ class Store(Generic[T]):
 
 
 def _find_oldest(
-    entries: dict[str, _Entry[Any]], shown: frozenset[str], user: str, why_not: str = _ALL_FULL
+    entries: dict[str, _StoredUpload[Any]], shown: frozenset[str], user: str, why_not: str = _ALL_FULL
 ) -> str:
     """Return the id of a user's oldest upload that is open in no tab.
 
@@ -244,5 +244,5 @@ def mark_active(user: UserSession) -> None:
     """Keep the user's uploads, and remove expired ones."""
     for store in STORES:
         store.sweep()
-        if user.uploads or user.weights:
+        if user.uploads or user.weights or user.recorded:
             store.touch(user.token)

@@ -9,7 +9,7 @@ import { PALETTE } from '../../vitviz/browser/kit/colour_ramp.js';
 import { plural, brief, MINUS } from '../../vitviz/browser/kit/text.js';
 import { Plot } from '../../vitviz/browser/kit/plot.js';
 import { drawAxes, drawNote, drawShape, pen, fill, format, Axis } from './chart_axes.js';
-import { drawColorbar, cellsOf, drawSymbol, drawTrace, each, hatch, barEnds, barHalf } from './chart_marks.js';
+import { drawColorbar, cellsOf, drawSymbol, drawTrace, each, barEnds, barHalf } from './chart_marks.js';
 
 const EDGE_PX = 10;
 const BAR_ROOM_PX = 52; // right of a panel, for the colours of its cells
@@ -83,7 +83,7 @@ function spread(ctx, chart, scaled) {
 
 /** Return the panels of a chart {all, hidden, layout, view, colors}, each with a plot. */
 function arrange(ctx, chart) {
-  ctx.font = `12px ${chart.colors.font}`;
+  ctx.font = `13px ${chart.colors.font}`;
   const scaled = chart.all.filter((trace) => trace.type === 'heatmap' && trace.showscale !== false);
   const isFlat = scaled.some((trace) => trace.colorbar?.orientation === 'h');
   const spans = spread(ctx, chart, scaled);
@@ -265,7 +265,7 @@ export default class Chart {
     const ctx = swatch.size(30, 14);
     const color = each(marker.color, 0) ?? line.color ?? fillcolor;
     if (type === 'bar' || (fillcolor && !line.width)) {
-      ctx.fillStyle = marker.pattern ? hatch(ctx, marker.pattern) : color;
+      ctx.fillStyle = color;
       ctx.fillRect(8, 1, 14, 12);
       return;
     }

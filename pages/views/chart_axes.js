@@ -16,6 +16,7 @@ const DASHES = {
   longdash: [16, 4],
   longdashdot: [16, 3, 2, 3],
 };
+const RAISED = '⁻⁰¹²³⁴⁵⁶⁷⁸⁹';
 const POWERS = [
   [1e12, 'T'],
   [1e9, 'G'],
@@ -35,6 +36,13 @@ export function format(value, spec = '') {
       ? `${Number((value / power).toPrecision(Number(digits ?? 3)))}${sign && NBSP + sign}`
       : value.toLocaleString('en', places);
   return `${plus && value > 0 ? '+' : ''}${text.replace('-', MINUS)}`;
+}
+
+/** Format a tick of a logarithmic axis: '3·10⁻⁶', '0.5' or '20 M'. */
+function formatLogTick(value) {
+  if (value >= 1e-3) return format(value, value >= 1000 ? '.3s' : ',');
+  const [factor, power] = value.toExponential(0).split('e');
+  return `${factor === '1' ? '' : `${factor}·`}10${power.replace(/./g, (sign) => RAISED['-0123456789'.indexOf(sign)])}`;
 }
 
 /** Fill a template's `%{name}` and `%{name[0]:.1f}` with the parts of a point. */
@@ -111,7 +119,7 @@ export class Axis {
       const powers = logTicks(low, high).filter(
         (v) => !dtick || Number.isInteger(Math.round(Math.log10(v) * 1e6) / 1e6),
       );
-      return powers.map((v) => [v, format(v, v >= 1000 ? '.3s' : ',') + ticksuffix]);
+      return powers.map((v) => [v, formatLogTick(v) + ticksuffix]);
     }
     const count = Math.max(2, Math.min(nticks ?? 6, px / 40));
     const steps = Math.floor(high / dtick) - Math.ceil(low / dtick) + 1;
@@ -166,7 +174,11 @@ export function drawAxes({ plot, x, y, left, below }) {
       plot.text(line, x0 - 8, at, { align: 'right' });
     });
   }
-  write(ctx, colors, y.title, x0 - left.room + 9, (y0 + y1) / 2, { align: 'center', turn: -Math.PI / 2 });
+  write(ctx, colors, y.title, x0 - left.room + 9, (y0 + y1) / 2, {
+    style: '13px',
+    align: 'center',
+    turn: -Math.PI / 2,
+  });
   const isAbove = x.layout.side === 'top';
   const first = isAbove ? y0 - below.room + LINE_PX * (below.titles.length + 0.5) : y1 + 12;
   for (const [value, lines] of below.ticks) {

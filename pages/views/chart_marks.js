@@ -1,7 +1,7 @@
 // The marks of a chart, each drawn in a panel's scales: lines, points, error bars, bands, bars, labels, and cells, which
 // are heat maps with their scales, and images.
 
-import { createContext, blit, heat, picture } from '../../vitviz/browser/kit/pixels.js';
+import { blit, heat, picture } from '../../vitviz/browser/kit/pixels.js';
 import { lattice } from '../../vitviz/browser/kit/axes.js';
 import { inkOn, lut, rampImage } from '../../vitviz/browser/kit/colour_ramp.js';
 import { MINUS } from '../../vitviz/browser/kit/text.js';
@@ -220,8 +220,7 @@ function drawTexts(panel, points, trace) {
   panel.plot.font(`${size}px`);
   points.forEach(([x, y], i) => {
     const [up, side] = (each(trace.textposition, i) ?? 'middle center').split(' ');
-    const gap = up === 'middle' ? LABEL_PX : 3;
-    const dx = { left: -gap, right: gap }[side] ?? 0;
+    const dx = { left: -LABEL_PX, right: LABEL_PX }[side] ?? 0;
     const align = { left: 'right', right: 'left' }[side] ?? 'center';
     const away = LABEL_PX + (each(trace.marker?.size, i) ?? 8) / 2;
     const dy = { top: -away, bottom: away }[up] ?? 0;
@@ -255,23 +254,6 @@ function drawScatter(panel, trace, state) {
   return { points, labels: () => mode.includes('text') && drawTexts(panel, points, trace) };
 }
 
-/** Return a pattern of lines or dots on a colour: '/', '\\', '.' or 'x'. */
-export function hatch(ctx, { shape, bgcolor, fgcolor }) {
-  if (!shape) return bgcolor;
-  const pattern = createContext(8, 8);
-  Object.assign(pattern, { fillStyle: bgcolor, strokeStyle: fgcolor, lineWidth: 1.4 });
-  pattern.fillRect(0, 0, 8, 8);
-  pattern.beginPath();
-  for (const shift of [-8, 0, 8]) {
-    if ('/x'.includes(shape)) (pattern.moveTo(shift, 8), pattern.lineTo(shift + 8, 0));
-    if ('\\x'.includes(shape)) (pattern.moveTo(shift, 0), pattern.lineTo(shift + 8, 8));
-  }
-  pattern.stroke();
-  pattern.fillStyle = fgcolor;
-  if (shape === '.') pattern.fillRect(3, 3, 2, 2);
-  return ctx.createPattern(pattern.canvas, 'repeat');
-}
-
 /** Return the low and the high end of every bar; stacked ones begin where those before end. */
 export function barEnds(trace, stacks) {
   const [along, across] = trace.orientation === 'h' ? [trace.x, trace.y] : [trace.y, trace.x];
@@ -298,7 +280,7 @@ function drawBars(panel, trace, state) {
       ? [right(low), right(high), up(places[i] - half), up(places[i] + half)]
       : [right(places[i] - half), right(places[i] + half), up(low), up(high)];
     const box = [Math.min(a, b), Math.min(c, d), Math.abs(b - a), Math.abs(d - c)];
-    ctx.fillStyle = marker.pattern ? hatch(ctx, marker.pattern) : each(marker.color, i);
+    ctx.fillStyle = each(marker.color, i);
     ctx.fillRect(...box);
     if (marker.line?.width) {
       pen(ctx, marker.line);

@@ -6,8 +6,9 @@ from typing import Any
 
 import streamlit as st
 
+from pages.streamlit_fixes.required.view_files import FOLDERS
 from pages.views.event_values import read_events, read_index, read_pin
-from pages.views.register import FOLDERS, register
+from pages.views.register import register
 from vitviz.plots.attention_message import Strip
 from vitviz.plots.blob import pack
 

@@ -36,7 +36,7 @@ export default class Maps {
         return;
       }
       const rank = values.reduce((count, value) => count + (value > values[index]), 1);
-      panel.note.textContent = `${this.shown(values[index], scale[m])} · rank ${rank} of ${patches}`;
+      panel.note.textContent = `patch ${index + 1}: ${this.shown(values[index], scale[m])} · rank ${rank} of ${patches}`;
     });
     if (index >= 0 && event?.type === 'keydown')
       this.say(
@@ -50,12 +50,12 @@ export default class Maps {
     this.panels = Array.from({ length: count }, () => {
       const panel = el(this.box, 'div', { class: 'am-panel' });
       const title = el(panel, 'div', { class: 'am-title' });
-      const line = el(panel, 'div', { class: 'am-line vv-muted' });
       const frame = el(panel, 'div', { class: 'am-frame' });
       const picture = el(frame, 'canvas', { class: 'am-picture', 'aria-hidden': 'true' });
       const cells = el(frame, 'canvas', { class: 'am-cells', 'aria-hidden': 'true' });
       const cross = el(frame, 'div', { class: 'am-mark', hidden: '' });
       const note = el(panel, 'div', { class: 'am-note vv-muted' });
+      const line = el(panel, 'div', { class: 'am-line vv-muted' });
       const grid = gridNavigation(frame, {
         label: 'Map over the image',
         grid: () => this.message.header.grid,
@@ -74,8 +74,10 @@ export default class Maps {
     const [rows, cols] = header.grid;
     const patches = rows * cols;
     this.build(header.titles.length);
-    const four = header.titles.length === 4 && message.width >= 640;
-    this.box.style.setProperty('--am-min', `${header.titles.length > 4 ? 120 : four ? 136 : 168}px`);
+    const count = header.titles.length;
+    const four = count === 4 && message.width >= 640;
+    // Three stand in one row, on a phone too.
+    this.box.style.setProperty('--am-min', `${count > 4 ? 120 : count === 3 ? 100 : four ? 136 : 168}px`);
     this.box.classList.toggle('am-grey', header.grey);
     this.box.classList.toggle('am-smooth', header.smooth);
     const [above, below] = [accentLut(colors.query), accentLut(PALETTE.DIVERGING.light[0])];

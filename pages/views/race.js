@@ -65,10 +65,10 @@ export default class Race {
 
   drawCurves() {
     const { header, colors } = this.message;
-    const ctx = this.curves.size(this.wide, grown(this.wide < 460 ? 300 : 520), grown(1));
+    const ctx = this.curves.size(this.wide, grown(this.wide < 460 ? 300 : (header.high ?? 520)), grown(1));
     const { width, height } = this.curves;
     const titles = header.racers.map(({ title }) => title);
-    const right = width - nameMargin(ctx, colors, titles);
+    const right = width - (this.message.arrays.band ? 14 : nameMargin(ctx, colors, titles));
     const plot = new Plot(ctx, colors, [44, right, 8, height - 40], { x: [0, header.epochs] });
     this.plot = plot;
     plot.axisY(QUARTERS, inPercent, 'accuracy, %');
@@ -79,8 +79,8 @@ export default class Race {
     if (this.message.arrays.band) this.drawBand(this.message.arrays.band);
     const ends = header.racers.map((racer, i) => this.drawRacer(racer, i)).filter(Boolean);
     plot.nameEnds(ends);
-    const style = this.message.arrays.band ? { color: colors.ink } : { paper: true }; // paper would cover the band
-    if (!ends.length) plot.text(header.waiting || HIDDEN, (44 + right) / 2, plot.y(0.625), style);
+    if (this.message.arrays.band) plot.askAt(...this.findBandCentre());
+    else if (!ends.length) plot.text(header.waiting || HIDDEN, (44 + right) / 2, plot.y(0.625), { paper: true });
     if (this.epochs[this.hovered] !== undefined) plot.upright(this.epochs[this.hovered]);
     const values = this.valuesAt(header.epochs).join(', ');
     nameLines(this.curves.node, `Accuracy over epochs: ${values || header.waiting || HIDDEN}`);
@@ -89,6 +89,12 @@ export default class Race {
   /** Draw the range of concealed curves: rows of epochs, lowest and highest accuracy. */
   drawBand({ data, shape: [, n] }) {
     this.plot.band(data.subarray(0, n), data.subarray(n, 2 * n), data.subarray(2 * n));
+  }
+
+  findBandCentre() {
+    const { data, shape } = this.message.arrays.band;
+    const [n, i] = [shape[1], shape[1] >> 1];
+    return [this.plot.x(data[i]), this.plot.y((data[n + i] + data[2 * n + i]) / 2)];
   }
 
   drawRacer({ title, color, seeds = 0 }, i) {
@@ -115,12 +121,13 @@ export default class Race {
     const plot = new Plot(ctx, colors, [8, width - 14, 16, height - 40], { x: [low, high] });
     const title = rows ? rows.axis : 'accuracy, %     ● original     ○ patches shuffled';
     plot.axisX(rows ? plot.x.ticks(4) : QUARTERS, inPercent, title, { grid: true });
-    if (low <= chance && chance <= high) plot.upright(chance, colors.muted, 1, [2, 3]);
     const draw = rows ? this.drawSeeds : this.drawPair;
-    const texts = racers.flatMap(
-      (racer, i) => draw.call(this, plot, racer, 24 + step * (i + 1) - 15, step > LOW_ROW) ?? [],
-    );
-    if (!texts.length && !header.waiting) plot.text(HIDDEN, plot.x1, 8, { align: 'right' });
+    const texts = racers.flatMap((racer, i) => {
+      const y = 24 + step * (i + 1) - 15;
+      const at = plot.x(chance); // beside the dots only: names stand above them
+      if (low <= chance && chance <= high) line(ctx, colors.muted, 1, at, y - 10, at, y + 10, [2, 3]);
+      return draw.call(this, plot, racer, y, step > LOW_ROW) ?? [];
+    });
     const label = rows ? rows.title : 'Accuracy on original images and with shuffled patches';
     this.rows.node.setAttribute('aria-label', `${label}: ${texts.join('; ') || header.waiting || HIDDEN}`);
   }
@@ -145,12 +152,13 @@ export default class Race {
     return told || dots.length ? `${title} ${told}` : null;
   }
 
-  drawPair(plot, { title, measured, color }, y, isHigh) {
+  drawPair(plot, { title, measured, color, intervals }, y, isHigh) {
     const result = measured ? `${percent(measured[0])}, shuffled ${percent(measured[1])}` : '';
     this.nameRow(plot, title, result, y, isHigh);
     if (!measured) return null;
     const [original, shuffled] = measured.map(plot.x);
     line(plot.ctx, plot.colors.line, 4, shuffled, y, original, y);
+    for (const [low, high] of intervals) line(plot.ctx, color, 1.5, plot.x(low), y, plot.x(high), y);
     plot.dot(original, y, 7, color);
     plot.dot(shuffled, y, Math.abs(original - shuffled) < 6 ? 3.5 : 6, color, { ring: true });
     return `${title} ${result}`;
@@ -167,7 +175,9 @@ export default class Race {
       this.tip.hide();
     }
     const stacked = width < 900;
-    this.wide = stacked ? width : Math.round((width - 24) * (rows ? 0.7 : 0.6));
+    const isEmpty = rows && !header.racers.some(({ dots }) => dots.length);
+    this.right.hidden = isEmpty;
+    this.wide = stacked || isEmpty ? width : Math.round((width - 24) * (rows ? 0.7 : 0.6));
     const beside = stacked ? width : width - 24 - this.wide;
     this.left.style.width = `${this.wide}px`;
     this.right.style.width = `${beside}px`;
@@ -175,14 +185,14 @@ export default class Race {
     this.title.textContent = rows ? rows.title : 'Original and with shuffled patches';
     this.note.textContent = rows ? rows.note : describeMeasurement(header);
     this.drawCurves();
-    this.drawRows(beside);
+    if (!isEmpty) this.drawRows(beside);
   }
 }
 
 function describeMeasurement({ images, split, at }) {
   if (!images) return 'measured at every snapshot and at the end';
   const epochs = [...new Set(at.map((epoch) => +epoch.toPrecision(3)))].join(' to ');
-  return `${images.toLocaleString('en')} ${split} images, after ${epochs} epochs`;
+  return `${images.toLocaleString('en')} ${split} images, after ${epochs} epochs; lines: 95 % intervals`;
 }
 
 /** Return as many parts of a text as fit into `room` px, so that no part is cut. */

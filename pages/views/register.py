@@ -9,46 +9,32 @@ Rules: one `bytes` payload, an explicit key, text only through `el`, `tip` and `
 
 Messages contain no code. Streamlit would add a component's JavaScript and CSS to each message; here all views are one
 component with the code base.js, and a message begins with the address of its view. The browser fetches base.js, the
-view and its imports once per session, from Streamlit's route for component files. The address contains a hash of these
-files, so that no cache serves an older view; nothing is copied or built, so a checkout may be read-only. The route
-serves the .js and .css files of `pages` and `vitviz/browser`, and no other file of the checkout.
+view and its imports once per session, from Streamlit's route for component files (`view_files`).
 """
 
-import json
 import re
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal
 
 import streamlit as st
-from streamlit.components.v2.get_bidi_component_manager import get_bidi_component_manager
-from streamlit.components.v2.manifest_scanner import ComponentConfig, ComponentManifest
-from streamlit.web.server.starlette import starlette_routes
 
+from pages.streamlit_fixes.required.view_files import COMPONENT, ROOT, serve_files
+from pages.streamlit_fixes.required.view_heights import load_heights
 from vitviz.plots.blob import name_files, read_files
 
-ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = (ROOT / "pages", ROOT / "vitviz" / "browser")
-_SERVED = re.compile(
-    r"(?:pages|vitviz/browser)/[\w/]+\.(?:js|css)"
-)  # no dot but one: no way out of the folders
-_find_any_file = starlette_routes.build_safe_abspath  # type: ignore[attr-defined]
-_SERVING = threading.Lock()
 Height = int | Literal["stretch", "content"]
 MESSAGES = "_messages"  # session key: messages of the page's views by key, for a file to take along
 _OF_THE_SERVER = (  # views that are useless without it: no downloaded page holds them
     *(f"pages/{name}" for name in ("frame/", "lessons/", "classroom/", "lenses/two_images/second_")),
     *("pages/glossary/term_list", "pages/exercises/tiles"),
 )
-_HEIGHTS = Path(__file__).with_name("heights.json")
 
 
 @dataclass(frozen=True)
-class View:
+class RegisteredView:
     """A registered view, known by the beginning of its messages.
 
     Its result has an attribute per state and per trigger (None without an event).
@@ -71,22 +57,9 @@ class View:
         }
         if not read_files(self.files)[0].startswith(_OF_THE_SERVER):
             get_messages()[key] = self.files + message
-        _serve_files()
+        serve_files()
         initial_height = get_reserved_height(key) if height == "content" else height
         return _create_component()(data=self.files + message, key=key, height=initial_height, **callbacks)
-
-
-def hash_files(*folders: Path) -> str:
-    """Return a hash of all .js and .css files below the folders, names included: 16 hexadecimal digits."""
-    digest = blake2b(digest_size=8)
-    for folder in folders:
-        for file in sorted(path for path in folder.rglob("*") if path.suffix in {".js", ".css"}):
-            digest.update(f"{file.relative_to(folder).as_posix()}\0".encode() + file.read_bytes() + b"\0")
-    return digest.hexdigest()
-
-
-_VERSION = hash_files(*FOLDERS)
-COMPONENT = f"vitviz.{_VERSION}"
 
 
 def encode_address(beside: str, name: str, *styles: str) -> bytes:
@@ -104,9 +77,9 @@ def encode_address(beside: str, name: str, *styles: str) -> bytes:
     return name_files([file.relative_to(ROOT).as_posix() for file in files])
 
 
-def register(beside: str, name: str, *styles: str) -> View:
+def register(beside: str, name: str, *styles: str) -> RegisteredView:
     """Register the view NAME.js beside a file, with the named style sheets, or NAME.css if it exists."""
-    return View(encode_address(beside, name, *styles))
+    return RegisteredView(encode_address(beside, name, *styles))
 
 
 def get_messages() -> dict[str, bytes | Callable[[], bytes]]:
@@ -125,35 +98,6 @@ def get_reserved_height(key: str) -> Height:
         return "content"
     wide, phone = measured
     return (phone if st.context.headers.get("Sec-Ch-Ua-Mobile") == "?1" else wide) or "content"
-
-
-@cache
-def load_heights() -> dict[str, list[int]]:
-    """Load the heights by view key as CSS class: px on a wide screen and on a phone."""
-    heights: dict[str, list[int]] = json.loads(_HEIGHTS.read_text("utf-8"))
-    return heights
-
-
-def _serve_files() -> None:
-    """Let this server's runtime serve the views' files like those of an installed component.
-
-    Every mount checks this, because AppTest creates one runtime per test. Streamlit itself finds the folder only in an
-    installed distribution.
-    """
-    manager = get_bidi_component_manager()
-    with _SERVING:
-        if manager.get_component_asset_root(COMPONENT) is None:
-            # First: the folder below is the whole checkout.
-            starlette_routes.build_safe_abspath = _find_file  # type: ignore[attr-defined]
-            files = ComponentConfig(name=_VERSION, asset_dir=".")
-            manager.register_from_manifest(ComponentManifest("vitviz", _VERSION, [files]), ROOT)
-
-
-def _find_file(component_root: str, relative_url_path: str) -> str | None:
-    if Path(component_root).resolve() == ROOT and not _SERVED.fullmatch(relative_url_path):
-        return None
-    file: str | None = _find_any_file(component_root, relative_url_path)
-    return file
 
 
 @cache
