@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     LightningRecorder: Any
     TrainerRecorder: Any
-    from vitviz.batch import Batch, StoredAttention, inspect
+    from vitviz.batch import Batch, StoredAttention, inspect, list_images
     from vitviz.loading import load
     from vitviz.recorder import Recorder, record
     from vitviz.timm_export import export
@@ -34,6 +34,7 @@ _HOMES = {
     "app": "view",
     "export": "timm_export",
     "inspect": "batch",
+    "list_images": "batch",
     "load": "loading",
     "record": "recorder",
 }
@@ -48,6 +49,7 @@ __all__ = [
     "app",
     "export",
     "inspect",
+    "list_images",
     "load",
     "record",
 ]

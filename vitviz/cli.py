@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import vitviz
 from vitviz.config_fields import Size, join_size
 from vitviz.malloc import keep_freed
+from vitviz.text import plural
 
 if TYPE_CHECKING:
+    from vitviz.batch import Batch
     from vitviz.models.loaded_model import LoadedModel
     from vitviz.view import View
 
@@ -34,6 +36,10 @@ SETTINGS: dict[str, tuple[Callable[[str], Any], str]] = {  # of `vitviz.load`
     "act_layer": (str, "gelu, gelu_tanh, quick_gelu, relu or silu"),
     "rope_type": (str, "none, if the model has no rotary positions"),
     "architecture": (str, "timm's name of the model, if its file does not state it"),
+}
+COMPUTED = {
+    "device": "cpu, cuda, cuda:1 or mps; default: the accelerator, if there is one",
+    "dtype": "float32, bfloat16 or float16; default: float32",
 }
 # Subcommands that are modules of their own, `python -m vitviz.NAME`.
 FORWARDED = {
@@ -78,12 +84,16 @@ def _build_parser() -> argparse.ArgumentParser:
     site.set_defaults(run=_write_site)
     app = commands.add_parser("app", help="open the app on a model or a recorded run")
     app.add_argument("recorded", type=Path, nargs="?", metavar="RUN", help="folder written by vitviz.record")
+    app.add_argument("--port", type=int, default=0, help="of 127.0.0.1; default: any free one")
     app.set_defaults(run=_open_app)
     for command in (attention, distance, tokens, export, app):
         command.add_argument(
             "--model", default="digits_vit", help="name, file or folder; default: %(default)s"
         )
         _add_settings(command)
+    for command in (attention, distance, tokens):
+        for name, words in COMPUTED.items():
+            command.add_argument(f"--{name}", help=words)
     for command in (attention, distance):
         command.add_argument("--json", action="store_true", help="print numbers as JSON")
     for name, module in FORWARDED.items():
@@ -102,12 +112,17 @@ def _add_image_commands(commands: Any) -> list[argparse.ArgumentParser]:
         help="layer, from 0; repeat the option for several; default: all",
     )
     attention.add_argument(
-        "--query", help="cls, dist, reg1 or ROW,COLUMN; default: cls, else the central patch"
+        "--query", help="cls, dist, reg1, ROW,COLUMN or a token's index; default: cls, else the central patch"
     )
     attention.add_argument(
         "--out",
         type=Path,
         help=".png or .html file; for a folder of images, a folder; default: attention.png, or attention/",
+    )
+    attention.add_argument(
+        "--arrays",
+        action="store_true",
+        help="write every layer's attention as uint8 arrays to a new folder, draw nothing",
     )
     attention.set_defaults(run=_draw_attention)
     distance = commands.add_parser("distance", help="measure every head's mean attention distance")
@@ -133,7 +148,7 @@ def _add_settings(command: argparse.ArgumentParser) -> None:
 
 def _load(options: argparse.Namespace) -> "LoadedModel":
     """Return a model with the settings of the command line, and say what was assumed about it."""
-    given = {name: getattr(options, name, None) for name in SETTINGS}
+    given = {name: getattr(options, name, None) for name in (*SETTINGS, *COMPUTED)}
     model = vitviz.load(options.model, **{name: value for name, value in given.items() if value is not None})
     for note in model.notes:
         print(f"vitviz: {note}", file=sys.stderr)
@@ -141,59 +156,60 @@ def _load(options: argparse.Namespace) -> "LoadedModel":
 
 
 def _draw_attention(options: argparse.Namespace) -> int:
-    files, query = _list_images(options.images), _parse_query(options.query)
-    is_folder = options.images.is_dir()
-    target: Path = options.out or Path("attention" if is_folder else "attention.png")
-    if is_folder and target.suffix in (".png", ".html"):
-        raise ValueError(f"for a folder of images, --out must be a folder, received {target}")
-    are_unique = len({file.stem for file in files}) == len(files)
-    model = _load(options)
-    results: list[dict[str, object]] = []
-    for file, view in _inspect_files(model, files, skip_broken=is_folder):
-        out = target / f"{file.stem if are_unique else file.name}.png" if is_folder else target
-        out.parent.mkdir(parents=True, exist_ok=True)
-        view.save(out, options.layer, query)
-        results.append({"image": str(file), "file": str(out)})
-        if model.config.num_classes:
-            name, probability = view.prediction[0]
-            output = getattr(model.config, "class_output", "softmax")
-            results[-1] |= {"prediction": name, "value" if output == "raw" else "probability": probability}
-            if output == "sigmoid":
-                results[-1]["labels"] = view.classes_above(0.5)
-    if options.json:
-        print(json.dumps(results, indent=1))
+    query, is_folder = _parse_query(options.query), options.images.is_dir()
+    target: Path = options.out or Path("attention" if is_folder or options.arrays else "attention.png")
+    if options.arrays and (options.layer or query is not None or options.json):
+        raise ValueError("--arrays writes every layer and query token: leave out --layer, --query and --json")
+    batch = _open_batch(options)
+    if options.arrays:
+        print(f"{target}: attention of {' × '.join(map(str, batch.attention(target).shape))}")
+        return 0
+    if is_folder:
+        files = batch.save(target, options.layer, query)
     else:
-        print(f"{target}: attention of {len(results)} image{'s' * (len(results) != 1)}")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        files = [batch[0].save(target, options.layer, query)]
+    if options.json:
+        rows = zip(batch.sources, files, batch, strict=True)
+        print(json.dumps([_describe_image(*row) for row in rows], indent=1))
+    else:
+        print(f"{target}: attention of {plural(len(batch), 'image')}")
     return 0
+
+
+def _describe_image(image: object, file: Path, view: "View") -> dict[str, object]:
+    result: dict[str, object] = {"image": str(image), "file": str(file)}
+    config = view.model.config
+    if config.num_classes:
+        name, probability = view.prediction[0]
+        output = getattr(config, "class_output", "softmax")
+        result |= {"prediction": name, "value" if output == "raw" else "probability": probability}
+        if output == "sigmoid":
+            result["labels"] = view.classes_above(0.5)
+    return result
 
 
 def _measure_distance(options: argparse.Namespace) -> int:
     import numpy as np
 
-    files, model = _list_images(options.images), _load(options)
-    views = _inspect_files(model, files, skip_broken=options.images.is_dir())
-    distances = np.stack([view.distances() for _, view in views])
+    distances = _open_batch(options).distances()
     mean = distances.mean(axis=0)
     if options.json:
         rows = [[None if np.isnan(px) else float(px) for px in heads] for heads in mean]
         stated = {"images": len(distances), "unit": "px", "layers_and_heads_count_from": 0}
         print(json.dumps(stated | {"distance": rows}, indent=1))
         return 0
-    print(
-        f"Mean attention distance in px over {len(distances)} image{'s' * (len(distances) != 1)}, layer by head,"
-        " both from 0"
-    )
+    count = plural(len(distances), "image")
+    print(f"Mean attention distance in px over {count}, layer by head, both from 0")
     for layer, heads in enumerate(mean):
         print(f"{layer:>5}  {'  '.join('     -' if np.isnan(px) else f'{px:6.2f}' for px in heads)}")
     return 0
 
 
 def _write_tokens(options: argparse.Namespace) -> int:
-    from vitviz.batch import Batch
-
-    files = _list_images(options.images)
-    out = Batch(_load(options), files).tokens(options.layer, out=options.out)
-    print(f"{out}: tokens of {len(files)} image{'s' * (len(files) != 1)}")
+    batch = _open_batch(options)
+    out = batch.tokens(options.layer, out=options.out)
+    print(f"{out}: tokens of {plural(len(batch), 'image')}")
     return 0
 
 
@@ -205,7 +221,8 @@ def _export(options: argparse.Namespace) -> int:
 def _open_app(options: argparse.Namespace) -> int:
     from vitviz.recorded_run import RecordedRun
 
-    vitviz.app(_load(options) if options.recorded is None else RecordedRun(options.recorded).directory)
+    model = _load(options) if options.recorded is None else RecordedRun(options.recorded).directory
+    vitviz.app(model, port=options.port)
     return 0
 
 
@@ -224,53 +241,39 @@ def _write_site(options: argparse.Namespace) -> int:
     return subprocess.run(words, cwd=root, env={**os.environ, "PYTHONPATH": str(root)}).returncode
 
 
-def _list_images(path: Path) -> list[Path]:
-    """Return the images of a folder by name, or the one file.
+def _open_batch(options: argparse.Namespace) -> "Batch":
+    """Return the batch of the one image, or of a folder's images that can be decoded; others are named on stderr.
 
     Raises:
-        ValueError: if there is none.
+        ValueError: if there is no image.
     """
-    from vitviz.batch import list_images
+    from vitviz.batch import Batch, list_images
 
+    path: Path = options.images
     if not path.exists():
         raise ValueError(f"there is no file or folder {path}")
-    return [path] if path.is_file() else list_images(path)
+    if not path.is_dir():
+        return Batch(_load(options), [path])
+    files = list_images(path)
+    batch, skipped = Batch(_load(options), files).readable()
+    for reason in skipped.values():
+        print(f"vitviz: skipped {reason}", file=sys.stderr)
+    return batch
 
 
-def _inspect_files(
-    model: "LoadedModel", files: list[Path], skip_broken: bool
-) -> "Iterator[tuple[Path, View]]":
-    """Inspect every image, with a progress bar for more than one on a terminal.
-
-    Raises:
-        ImageError: if no image can be read; of a folder's others, each is named on stderr.
-    """
-    from tqdm import tqdm
-
-    from vitviz.data.image_decoding import ImageError
-
-    skipped = 0
-    for file in tqdm(files, unit="image", disable=None if len(files) > 1 else True, leave=False):
-        try:
-            view = vitviz.inspect(model, file)
-        except ImageError as error:
-            skipped += 1
-            if not skip_broken or skipped == len(files):
-                raise
-            print(f"vitviz: skipped {file}: {error}", file=sys.stderr)
-        else:
-            yield file, view
-
-
-def _parse_query(text: str | None) -> str | tuple[int, int] | None:
-    """Return a prefix token's name, or (row, column)."""
+def _parse_query(text: str | None) -> str | int | tuple[int, int] | None:
+    """Return a prefix token's name, a token's index, or (row, column), both from 0."""
+    if text is not None and text.isdecimal():
+        return int(text)
     if text is None or "," not in text:
         return text
     row, _, column = text.partition(",")
     try:
         return int(row), int(column)
     except ValueError:
-        raise ValueError(f"expected --query ROW,COLUMN or a prefix token, received {text!r}") from None
+        raise ValueError(
+            f"expected --query ROW,COLUMN, a token's index or a prefix token, received {text!r}"
+        ) from None
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from tqdm import tqdm
 from vitviz import checkpoints
 from vitviz.checkpoint_header import CheckpointError, read_header
 from vitviz.config_fields import Size
+from vitviz.devices import Device, DType, choose_device, choose_dtype, find_device, place_model
 from vitviz.models import published_weights
 from vitviz.models.file_download import NoNetworkError
 from vitviz.models.formats import apply_given, open_model
@@ -47,6 +48,8 @@ def load(
     *,
     labels: Sequence[str] | None = None,
     step: int | None = None,
+    device: Device = None,
+    dtype: DType = None,
     **settings: Any,
 ) -> LoadedModel:
     """Return a model with its image preparation and class names, frozen and in evaluation mode.
@@ -58,12 +61,16 @@ def load(
             downloaded into the hub's own cache; a state dict; or a live module, whose weights are copied.
         labels: class names, one per output; None: those of the files.
         step: of a vitviz checkpoint with several moments of its training; None: the last.
+        device: 'cpu', 'cuda', 'cuda:1' or 'mps', where the model computes; None: where a live module is, else this
+            machine's accelerator, or the CPU if there is none. Results are arrays in fp32 on every device.
+        dtype: 'float32', 'bfloat16' or 'float16', in which the model computes; None: float32.
         settings: by timm's names, over what the files state, for every source: num_heads, img_size (one number, or
             height and width), mean, std, crop_pct, interpolation, global_pool, act_layer; and where the files state
             neither: architecture, a name of timm's, or rope_type='none' if there are no rotary positions.
 
     Raises:
         TypeError: if the source is none of these, or a setting is unknown or fixed by the weights.
+        ValueError: if this machine has no such device, or the dtype is none of the three.
         PretrainedError: if the model cannot be opened, or a live module computes something else, in one sentence.
         CheckpointError: if a vitviz checkpoint is damaged, or has no such step.
 
@@ -78,11 +85,24 @@ def load(
     names = None if labels is None else tuple(labels)
     if unknown := sorted(settings.keys() - set(_SETTINGS)):
         raise TypeError(f"load() takes no setting {unknown[0]!r}; known are: {', '.join(_SETTINGS)}")
+    module = source.model if isinstance(source, LoadedModel) else source
+    if device is None and isinstance(module, nn.Module):
+        device = find_device(module)
+    else:
+        device = choose_device(device)
+    number_format = choose_dtype(dtype)
     settings = {
         name: value.tolist() if isinstance(value, np.ndarray | np.generic | Tensor) else value
         for name, value in settings.items()
     }
-    path = _find_file(source) if isinstance(source, str | os.PathLike) else None
+    return place_model(_open(source, names, step, settings), device, number_format)
+
+
+def _open(
+    source: Any, names: tuple[str, ...] | None, step: int | None, settings: dict[str, Any]
+) -> LoadedModel:
+    """Return the model of a source on the CPU, or a loaded model as it is."""
+    path = _find_file(os.fspath(source)) if isinstance(source, str | os.PathLike) else None
     if path is not None and _is_checkpoint(path):
         return _name_classes(apply_given(checkpoints.open_model(path, step), settings), names)
     if step is not None:

@@ -1,22 +1,20 @@
 """Inspect one image with one model: prediction, attention, relevance, distances, tokens, figures and files."""
 
-import operator
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 from torch import Tensor, nn
 
 from vitviz.analysis.attention import FloatArray, Fusion, fuse_heads, map_of_token
-from vitviz.data.image_decoding import ImageError, convert_image, decode_image
+from vitviz.analysis.explanation_methods import METHODS
 from vitviz.data.image_preprocessing import Prepared, prepare, seen_crop
-from vitviz.models.abilities import Ability, abilities
+from vitviz.models.abilities import abilities, as_vit
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.token_layout import TokenLayout, layout_of_layer
 from vitviz.pin import Pin
@@ -31,6 +29,7 @@ from vitviz.probe.capture import (
 )
 from vitviz.probe.explanation_maps import Recipe, method_maps_of
 from vitviz.probe.explorer_layers import AttentionLayer, capture_layers, capture_pool, describe_scene
+from vitviz.view_inputs import find_index, read_number, require
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -73,6 +72,12 @@ class View:
 
         Raises:
             ValueError: if the model has no classifier head.
+
+        Example:
+            >>> import numpy as np, vitviz
+            >>> view = vitviz.inspect("digits_vit", np.eye(16))
+            >>> len(view.prediction), view.prediction[0][0] in view.model.classes
+            (10, True)
         """
         if not self._is_regression:
             require(abilities(self.model.config).class_head)
@@ -84,32 +89,53 @@ class View:
 
         Raises:
             ValueError: if the model has no classifier head, or predicts values.
+
+        Example:
+            >>> import numpy as np, vitviz
+            >>> view = vitviz.inspect("digits_vit", np.eye(16))
+            >>> view.classes_above(0.0) == [name for name, _ in view.prediction]
+            True
         """
         require(abilities(self.model.config).class_head)
-        least = _read_number("threshold", threshold)
+        least = read_number("threshold", threshold)
         return [name for name, probability in self.prediction if probability > least]
 
     @property
     def _is_regression(self) -> bool:
         return getattr(self.model.config, "class_output", "") == "raw"
 
-    def attention(self, layer: int = -1, head: int | Fusion = "mean", query: Query = None) -> FloatArray:
-        """Return one head's attention weights from a query token to all patches, (rows, cols).
+    def attention(
+        self, layer: int | None = None, head: int | Fusion | None = None, query: Query = None
+    ) -> FloatArray:
+        """Return all attention weights, (layers, heads, tokens, tokens), or with any argument one map, (rows, cols).
 
-        The weights of a query sum to 1 together with those on prefix tokens; outside a Swin's window they are 0.
+        Without an argument, row i of a head holds what token i attends to and sums to 1; `layout` says which tokens
+        they are. A map holds one query's weights on all patches, which sum to 1 together with those on prefix tokens;
+        outside a Swin's window they are 0. A Swin's layers differ in tokens, so it has maps alone.
 
         Args:
-            layer: index of the layer.
-            head: index of the head, or 'mean', 'max' or 'min' over the heads.
+            layer: index of the layer; None: the last.
+            head: index of the head, or 'mean', 'max' or 'min' over the heads; None: the mean.
             query: 'cls', 'dist' or 'reg1'; a patch as (row, col); a token's index; None for [CLS], or the centre;
                 'pool' for the learned query that pools all tokens after the last layer, as in SigLIP.
 
         Raises:
             ValueError: if the model has no attention over patches, or no such layer, head or token.
+
+        Example:
+            >>> import numpy as np, vitviz
+            >>> view = vitviz.inspect("digits_vit", np.zeros((64, 64), np.uint8))
+            >>> view.attention().shape, view.attention(layer=0, head=3).shape, view.layout.prefix
+            ((4, 4, 65, 65), (8, 8), ('cls',))
         """
-        lines, layout = self._weights(layer, query)
-        if isinstance(head, str):
-            line = fuse_heads(lines[:, None], head)[0]
+        if layer is None and head is None and query is None:
+            able = abilities(self.model.config)
+            require(able.attention)
+            require(able.heads_over_all)
+            return np.stack([np.asarray(layer.rows) for layer in self._layers])
+        lines, layout = self._weights(-1 if layer is None else layer, query)
+        if head is None or isinstance(head, str):
+            line = fuse_heads(lines[:, None], head or "mean")[0]
         else:
             line = lines[find_index("head", head, len(lines))]
         return np.asarray(line[layout.num_prefix_tokens :].reshape(layout.grid))
@@ -123,8 +149,16 @@ class View:
 
         Raises:
             ValueError: if rollout has no meaning for this model.
+
+        Example:
+            >>> import numpy as np, vitviz
+            >>> view = vitviz.inspect("digits_vit", np.eye(16))
+            >>> rollout = view.rollout(discard=0.1)
+            >>> rollout.shape, bool((rollout >= 0).all())
+            ((8, 8), True)
         """
-        return self._explain(Recipe(None, fusion, _read_number("discard", discard)), "rollout")
+        require(abilities(self.model.config).rollout)
+        return self._explain(Recipe(None, fusion, read_number("discard", discard)), "rollout")
 
     def relevance(self, target: str | int | None = None) -> FloatArray:
         """Return the gradient-weighted rollout of a class (Chefer et al. 2021), (rows, cols), not negative.
@@ -134,17 +168,61 @@ class View:
 
         Raises:
             ValueError: if there is no such class, or the method has no meaning for this model.
+
+        Example:
+            >>> import numpy as np, vitviz
+            >>> view = vitviz.inspect("digits_vit", np.eye(16))
+            >>> view.relevance("8").shape
+            (8, 8)
         """
-        require(abilities(self.model.config).class_head)
-        return self._explain(Recipe(self._find_class(target), "mean", 0.0), "gradient")
+        return self.explain("gradient", target)
+
+    def explain(
+        self, method: str = "legrad", target: str | int | None = None, from_layer: int = 0
+    ) -> FloatArray:
+        """Return the map of an explanation method, (rows, cols), not negative.
+
+        Args:
+            method: 'raw' (attention of the last layer), 'rollout', 'gradient' (gradient-weighted rollout), 'legrad'
+                (Bousselham et al. 2024), 'attnlrp' (Achtibat et al. 2024) or 'input' (gradient times input).
+            target: a class name or index; None for the predicted class; 'raw' and 'rollout' explain no class.
+            from_layer: the first layer that counts; of 'attnlrp', the layer whose input tokens get the relevance.
+
+        Raises:
+            ValueError: if there is no such method, class or layer, or the method has no meaning for this model.
+
+        Example:
+            >>> import numpy as np, vitviz
+            >>> view = vitviz.inspect("digits_vit", np.eye(16))
+            >>> view.explain("attnlrp", "8", from_layer=2).shape
+            (8, 8)
+        """
+        if method not in METHODS:
+            raise ValueError(f"method must be one of {', '.join(METHODS)}, received {method!r}")
+        able, first = abilities(self.model.config), 0
+        if method != "input":
+            require(able.rollout)
+            first = find_index("from_layer", from_layer, as_vit(self.model.config).depth)
+        if method in ("raw", "rollout"):
+            return self._explain(Recipe(None, "mean", 0.0, first), method)
+        require(able.class_head)
+        return self._explain(Recipe(self._find_class(target), "mean", 0.0, first), method)
 
     def distances(self) -> FloatArray:
         """Return the mean attention distance of every head in pixels of the model's input, (layers, heads).
 
-        NaN fills the rows of a Swin's stages that have fewer heads.
+        Each query's distance to all patches is averaged by its attention weights, then over queries (Dosovitskiy et al.
+        2021, figure 11). NaN fills the rows of a Swin's stages that have fewer heads.
 
         Raises:
             ValueError: if the model has no attention over a grid of patches.
+
+        Example:
+            >>> import numpy as np, vitviz
+            >>> view = vitviz.inspect("digits_vit", np.eye(16))
+            >>> distances = view.distances()
+            >>> distances.shape, bool(distances.max() < 32 * 2**0.5)
+            ((4, 4), True)
         """
         able = abilities(self.model.config)
         require(able.distance)
@@ -161,6 +239,12 @@ class View:
 
         Raises:
             ValueError: if the model has no attention over patches, or no such layer.
+
+        Example:
+            >>> import numpy as np, vitviz
+            >>> view = vitviz.inspect("digits_vit", np.eye(16))
+            >>> view.tokens(layer=0).shape
+            (65, 64)
         """
         require(abilities(self.model.config).attention)
         name = self._layers[find_index("layer", layer, len(self._layers))].name
@@ -172,12 +256,18 @@ class View:
 
         Args:
             name: 'attention' (all heads of a layer), 'distances' (every head against depth), 'prediction',
-                'rollout' or 'relevance'.
+                'relevance', or a method as `explain` takes it.
             layer: of 'attention'.
             query: of 'attention'.
 
         Raises:
             ValueError: if there is no such figure, or the model does not have what it shows.
+
+        Example:
+            >>> import numpy as np, vitviz
+            >>> view = vitviz.inspect("digits_vit", np.eye(16))
+            >>> len(view.figure("attention", layer=0).data)  # one map per head
+            4
         """
         from vitviz.plots import notebook_figures
 
@@ -192,10 +282,12 @@ class View:
         if name == "prediction":
             unit = None if self._is_regression else "probability, %"
             return notebook_figures.prediction_figure(self.prediction[:5], unit).to_plotly()
-        if name in ("rollout", "relevance"):
-            return notebook_figures.maps_figure(getattr(self, name)()[None], [name]).to_plotly()
+        if name == "relevance" or name in METHODS:
+            method = "gradient" if name == "relevance" else name
+            return notebook_figures.maps_figure(self.explain(method)[None], [name]).to_plotly()
         raise ValueError(
-            f"expected the figure attention, distances, prediction, rollout or relevance, received {name!r}"
+            "expected the figure attention, distances, prediction, relevance or a method"
+            f" ({', '.join(METHODS)}), received {name!r}"
         )
 
     def save(self, path: str | Path, layers: list[int] | None = None, query: Query = None) -> Path:
@@ -215,6 +307,12 @@ class View:
             ValueError: if the file has another ending, or as `attention`.
             TypeError: if an argument has another type.
             OSError: if the file cannot be written.
+
+        Example:
+            >>> import tempfile, numpy as np, vitviz
+            >>> view = vitviz.inspect("digits_vit", np.eye(16))
+            >>> view.save(f"{tempfile.mkdtemp()}/heads.png", layers=[0], query=(2, 3)).name
+            'heads.png'
         """
         if not isinstance(path, str | os.PathLike):
             raise TypeError(f"path must be a path, received {type(path).__name__}")
@@ -237,6 +335,12 @@ class View:
 
         Raises:
             ValueError: as `attention`.
+
+        Example:
+            >>> import numpy as np, vitviz
+            >>> view = vitviz.inspect("digits_vit", np.eye(16))
+            >>> type(view.explore()).__name__  # the last line of a notebook's cell draws it
+            'Explorer'
         """
         from vitviz.browser.html import render_html
         from vitviz.browser.notebook_output import MOST_BYTES, Explorer
@@ -286,7 +390,14 @@ class View:
 
     @property
     def layout(self) -> TokenLayout:
-        """The tokens of the first layer."""
+        """The tokens of the first layer.
+
+        Example:
+            >>> import numpy as np, vitviz
+            >>> view = vitviz.inspect("digits_vit", np.eye(16))
+            >>> view.layout.prefix, view.layout.grid, view.layout.num_tokens
+            (('cls',), (8, 8), 65)
+        """
         return self.model.layout(*self.prepared.input.shape[-2:])
 
     @cached_property
@@ -346,7 +457,6 @@ class View:
         )
 
     def _explain(self, recipe: Recipe, name: str) -> FloatArray:
-        require(abilities(self.model.config).rollout)
         return method_maps_of(self.model, self.prepared.input, recipe)[name].reshape(self.layout.grid)
 
     def _draw_sheet(self, layers: list[int] | None, query: Query) -> bytes:
@@ -372,10 +482,14 @@ def inspect_pixels(model: LoadedModel, pixels: NDArray[np.uint8]) -> View:
     return View(model, pixels, prepare(pixels, model.preparation))
 
 
-def app(model: str | Path | nn.Module | LoadedModel = "digits_vit") -> None:
+def app(model: str | Path | nn.Module | LoadedModel = "digits_vit", *, port: int = 0) -> None:
     """Open the app on a model in the browser, and return when the app is stopped.
 
+    Args:
+        port: of 127.0.0.1; 0 is any free one.
+
     Raises:
+        OSError: if the port is taken.
         RuntimeError: if vitviz was installed without its app.
     """
     if not (_ROOT / "app.py").is_file():
@@ -385,83 +499,4 @@ def app(model: str | Path | nn.Module | LoadedModel = "digits_vit") -> None:
         )
     from vitviz.app_server import run_app
 
-    run_app(_ROOT, model)
-
-
-def read_image(image: str | Path | Image.Image | NDArray[Any]) -> NDArray[np.uint8]:
-    """Return a file's, a Pillow image's or an array's pixels, (H, W, 3) uint8, upright.
-
-    Raises:
-        ImageError, OSError, TypeError, ValueError: as `inspect`.
-    """
-    if isinstance(image, str | os.PathLike):
-        return decode_image(Path(image).read_bytes())
-    if isinstance(image, Image.Image):
-        try:
-            return convert_image(image)
-        except OSError as error:  # Pillow reads pixels late
-            raise ImageError(f"This image is truncated or damaged: {error}.") from error
-    array = received = _as_array(image)
-    if array.dtype.kind == "f" and array.size and 0 <= array.min() and array.max() <= 1:
-        array = np.rint(255 * array).astype(np.uint8)
-    if array.dtype != np.uint8 or array.ndim not in (2, 3) or array.ndim == 3 and array.shape[2] != 3:
-        has_range = received.size and received.dtype.kind in "fiu"
-        numbers = f" from {received.min():g} to {received.max():g}" if has_range else ""
-        raise ValueError(
-            "an image must be (H, W) or (H, W, 3), uint8 or floats in [0, 1],"
-            f" received {received.dtype} {received.shape}{numbers}"
-        )
-    return np.repeat(array[..., None], 3, axis=2) if array.ndim == 2 else array
-
-
-def _as_array(image: Any) -> NDArray[Any]:
-    """Return a tensor's, an array's or a nested list's values.
-
-    Raises:
-        TypeError: if it is none of these.
-        ValueError: if a tensor holds no values, or a list's rows differ in length.
-    """
-    if isinstance(image, Tensor):
-        if image.is_meta or image.is_sparse or image.is_quantized:
-            raise ValueError(
-                "an image must be a dense tensor with values, received a meta, sparse or quantised one"
-            )
-        values = image.detach().cpu()
-        return (values.float() if values.is_floating_point() else values).numpy()
-    if not isinstance(image, list | tuple | memoryview) and not hasattr(image, "__array__"):
-        raise TypeError(
-            f"an image must be a path, a Pillow image or an array, received {type(image).__name__}"
-        )
-    try:
-        return np.asarray(image)
-    except ValueError as error:
-        raise ValueError(
-            "an image must be a rectangle of numbers, received rows of different lengths"
-        ) from error
-
-
-def _read_number(name: str, number: object) -> float:
-    if isinstance(number, bool | np.bool_) or not isinstance(number, SupportsFloat):
-        raise TypeError(f"{name} must be a number, received {number!r}")
-    return float(number)
-
-
-def find_index(name: str, index: object, count: int) -> int:
-    """Return an index from 0; a negative one counts from the end.
-
-    Raises:
-        TypeError: if it is no whole number.
-        ValueError: if it is out of range.
-    """
-    if isinstance(index, bool | np.bool_) or not isinstance(index, SupportsIndex):
-        raise TypeError(f"{name} must be a whole number, received {index!r}")
-    index = operator.index(index)
-    if not -count <= index < count:
-        raise ValueError(f"{name} must lie in {-count}..{count - 1}, received {index}")
-    return index % count
-
-
-def require(ability: Ability) -> None:
-    """Raise the reason as a ValueError if a model lacks an ability."""
-    if not ability:
-        raise ValueError(ability.why_not)
+    run_app(_ROOT, model, port)
