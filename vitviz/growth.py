@@ -1,5 +1,6 @@
 """Read what changes in the training of a shipped model: its tables, distances, norms and attention at 32 steps."""
 
+import json
 import math
 import zlib
 from dataclasses import dataclass
@@ -38,6 +39,7 @@ class Growth:
         rows: (S, layers, heads, tokens, tokens) uint8, with `peaks` (S, layers, heads, tokens) its attention.
         further: keys of images with the attention of [CLS] and of the central patch.
         further_rows, further_peaks: (S, images, 2, layers, heads, tokens) uint8, and without the last axis.
+        history: the training's records, thinned; of a training that is not the shipped checkpoint's.
     """
 
     steps: NDArray[np.int64]
@@ -59,6 +61,7 @@ class Growth:
     further: tuple[str, ...]
     further_rows: NDArray[np.uint8]
     further_peaks: FloatArray
+    history: tuple[dict[str, Any], ...] = ()
 
     def attention(self, image: str, token: int) -> FloatArray | None:
         """Return the attention (S, layers, heads, tokens) of a query of an image; None if it is not stored."""
@@ -132,7 +135,9 @@ def _load_growth(path: Path, modified_ns: int) -> Growth:
         for name in ("test_accuracy", "commit", "machine", "is_shipped", "images", "image"):
             values[name] = values[name].item()
         values["rows"] = np.cumsum(values["rows"], axis=0, dtype=np.uint8)
-        return Growth(**values | {"further": tuple(values["further"].tolist())})
+        values["further"] = tuple(values["further"].tolist())
+        values["history"] = tuple(json.loads(values["history"].item())) if "history" in values else ()
+        return Growth(**values)
     except (KeyError, TypeError, ValueError, OSError, EOFError, BadZipFile, zlib.error) as error:
         raise ValueError(f"{path.name} is damaged: {error}") from error
 
@@ -143,6 +148,7 @@ def save_growth(path: Path, growth: Growth) -> None:
     for name in _HALVES:
         values[name] = np.asarray(values[name], np.float16)
     values["further"] = np.array(growth.further)
+    values["history"] = np.array(json.dumps(growth.history))
     # Differences between moments are small numbers, which compress better; uint8 wraps around.
     values["rows"] = np.diff(growth.rows, axis=0, prepend=np.zeros_like(growth.rows[:1]))
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -19,18 +19,23 @@ from torch import Tensor, nn
 from vitviz.analysis.distance import DistanceStream
 from vitviz.analysis.position_similarity import patch_rows
 from vitviz.analysis.sinks import summarise_norms
+from vitviz.checkpoint_header import CheckpointError
+from vitviz.checkpoints import Checkpoint, checkpoint_bytes
 from vitviz.data.image_preprocessing import prepare, seen_crop
+from vitviz.devices import Device, DType, choose_device, choose_dtype, find_device, place_model
 from vitviz.growth import pack_rows
 from vitviz.loading import load, open_shared
 from vitviz.malloc import give_back
 from vitviz.models.abilities import abilities, as_vit
+from vitviz.models.formats.format_detection import UNSAID
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.pin import Pin
 from vitviz.probe.capture import as_array
 from vitviz.recorded_run import MOST_IMAGES, Moment, RecordedConfig, RecordedRun
 from vitviz.training.atomic_files import append_lines, write_whole
 from vitviz.training.run_config import clean_name
-from vitviz.view import read_image
+from vitviz.upload_limits import CHECKPOINT_BYTES
+from vitviz.view_inputs import read_image
 
 RATIO = 1.26  # between the steps of two moments: ten for every factor of ten
 FREE_S, SHARE = 1.0, 0.015  # moments take at most one second and 1.5 % of the training's time
@@ -82,20 +87,23 @@ class Recorder:
         *,
         title: str = "",
         pin: tuple[float, float] = (0.5, 0.5),
+        weights: bool = False,
+        device: Device = None,
+        dtype: DType = None,
         **settings: Any,
     ) -> None:
         self._is_off = _is_other_rank()
         if self._is_off:
             return
-        if not isinstance(model, nn.Module):
-            raise TypeError(f"model must be a torch module, received {type(model).__name__}")
         if isinstance(images, str | os.PathLike) or not 1 <= len(images) <= MOST_IMAGES:
             raise ValueError(f"images must be a list of 1 to {MOST_IMAGES} images")
-        loaded = load(model, **settings)
-        give_back()  # the copies that `load` compared
-        if not (able := abilities(loaded.config).heads_over_all):
-            raise ValueError(f"the attention of this model cannot be recorded: {able.why_not}")
+        self._device = None if device is None else choose_device(device)
+        self._dtype = choose_dtype(dtype)
+        loaded = _open_checked(model, settings)
+        if weights:
+            _check_size(loaded)
         self._module, self._settings, self._classes = model, settings, loaded.classes
+        self._with_weights = weights
         vit = as_vit(loaded.config)
         sources = [read_image(image) for image in images]
         self._inputs = torch.from_numpy(np.stack([prepare(s, loaded.preparation).input for s in sources]))
@@ -135,6 +143,16 @@ class Recorder:
             step: number of the update; a count that begins again, as in a new epoch, is continued.
             loss: a number or a tensor of one value.
             accuracy: as `loss`, in [0, 1].
+
+        Example:
+            >>> import tempfile, numpy as np, vitviz
+            >>> model = vitviz.load("digits_vit").model
+            >>> recorder = vitviz.record(model, [np.eye(16)], tempfile.mkdtemp())
+            >>> for step in range(3):
+            ...     recorder.step(step, loss=2.3 / (1 + step), accuracy=0.5)
+            >>> recorder.close()
+            >>> [record["step"] for record in recorder.run.records()]
+            [0, 1, 2]
         """
         if self._is_off:
             return
@@ -144,7 +162,16 @@ class Recorder:
             self._give_up(error)
 
     def close(self, message: str = "") -> None:
-        """Measure the model a last time and end the recording; a second call does nothing."""
+        """Measure the model a last time and end the recording; a second call does nothing.
+
+        Example:
+            >>> import tempfile, numpy as np, vitviz
+            >>> model = vitviz.load("digits_vit").model
+            >>> recorder = vitviz.record(model, [np.eye(16)], tempfile.mkdtemp())
+            >>> recorder.close("The loss was not finite.")
+            >>> recorder.run.status().state
+            'stopped'
+        """
         if self._is_off:
             return
         try:
@@ -191,9 +218,15 @@ class Recorder:
     def _measure(self, step: int) -> None:
         model = open_shared(self._module, self._classes, self._settings)
         config = self.run.config
-        device = next(model.model.parameters()).device
-        with torch.inference_mode(), torch.autocast(device.type, enabled=False):
-            moment = _measure_moment(model, self._inputs.to(device), config, self._with_whole)
+        if self._with_weights:
+            path = self.run.weights_path(step)
+            path.parent.mkdir(exist_ok=True)
+            write_whole(path, _pack_weights(model, config, step))
+        if self._device is not None or self._dtype is not None:
+            model = place_model(model, self._device or find_device(model.model), self._dtype)
+        first = next(model.model.parameters())
+        with torch.inference_mode(), torch.autocast(first.device.type, enabled=False):
+            moment = _measure_moment(model, self._inputs.to(first), config, self._with_whole)
         self.run.write_moment(step, moment)
         self._measured = step
 
@@ -205,6 +238,9 @@ def record(
     *,
     title: str = "",
     pin: tuple[float, float] = (0.5, 0.5),
+    weights: bool = False,
+    device: Device = None,
+    dtype: DType = None,
     **settings: Any,
 ) -> Recorder:
     """Return a recorder that writes a training of a ViT to a folder, which `vitviz app FOLDER` plays.
@@ -218,11 +254,16 @@ def record(
         out: a new folder.
         title: the run's name; empty: the model's.
         pin: (x, y) in [0, 1], the patch whose attention is stored beside that of [CLS].
+        weights: True stores the weights of every measured step too, in half precision: the app then opens each of
+            these steps as a model.
+        device: where a copy of the weights is measured, as `load` takes it; None: the module itself, without a copy.
+        dtype: of that copy, as `load` takes it; None: the module's.
         settings: as `load` takes them, e.g. labels or mean.
 
     Raises:
         TypeError, PretrainedError: as `load`; nothing is recorded then.
-        ValueError: if the model has no attention over all patches, or there are no images.
+        ValueError: if the model has no attention over all patches, there are no images, the weights to store are more
+            than the app opens, or as `load`.
         FileExistsError: if the folder already holds files.
 
     Example:
@@ -233,7 +274,8 @@ def record(
         >>> recorder.run.steps()
         [0]
     """
-    return Recorder(model, images, out, title=title, pin=pin, **settings)
+    choices: dict[str, Any] = {"weights": weights, "device": device, "dtype": dtype}
+    return Recorder(model, images, out, title=title, pin=pin, **choices, **settings)
 
 
 def _measure_moment(model: LoadedModel, inputs: Tensor, config: RecordedConfig, with_whole: bool) -> Moment:
@@ -271,7 +313,7 @@ def _measure_moment(model: LoadedModel, inputs: Tensor, config: RecordedConfig, 
     return Moment(
         positions=patch_rows(tables["pos_embed"], layout.grid) if "pos_embed" in tables else None,
         embedding=_read_embedding(model, vit) if abilities(vit).embedding else None,
-        distance_px=stream.result().distance_px.mean(axis=0),
+        distance_px=stream.result().distance_px,
         norms=np.stack([summarise_norms(layer, vit.prefix_tokens) for layer in lengths]),
         outputs=np.concatenate(outputs),
         rows=rows,
@@ -284,6 +326,53 @@ def _measure_moment(model: LoadedModel, inputs: Tensor, config: RecordedConfig, 
 def _read_embedding(model: LoadedModel, vit: Any) -> NDArray[Any]:
     weight = as_array(model.vit.get_parameter("patch_embed.proj.weight"))
     return weight.reshape(vit.embed_dim, vit.in_chans, vit.patch_size, vit.patch_size)
+
+
+def _open_checked(model: nn.Module, settings: dict[str, Any]) -> LoadedModel:
+    """Open a copy of a live module that can be recorded.
+
+    Raises:
+        TypeError, PretrainedError: as `load`.
+        ValueError: if it has no attention over all patches.
+    """
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model must be a torch module, received {type(model).__name__}")
+    loaded = load(model, device="cpu", **settings)
+    give_back()  # the copies that `load` compared
+    if not (able := abilities(loaded.config).heads_over_all):
+        raise ValueError(f"the attention of this model cannot be recorded: {able.why_not}")
+    return loaded
+
+
+def _check_size(model: LoadedModel) -> None:
+    """Check that the app opens a step's weights.
+
+    Raises:
+        ValueError: if they are too large.
+    """
+    size = 2 * sum(tensor.numel() for tensor in model.model.state_dict().values())
+    if size > CHECKPOINT_BYTES:
+        raise ValueError(
+            f"the weights of a step have {size / 2**20:,.0f} MB in half precision, more than the"
+            f" {CHECKPOINT_BYTES >> 20} MB that the app opens: record with weights=False"
+        )
+
+
+def _pack_weights(model: LoadedModel, config: RecordedConfig, step: int) -> bytes:
+    """Return the weights as a checkpoint of one step, in half precision where they fit.
+
+    Raises:
+        CheckpointError: if one is not finite.
+    """
+    card = {"title": config.name, "trained_on": UNSAID}
+    snapshots = {step: model.model.state_dict()}
+    checkpoint = Checkpoint(
+        config.model, config.preparation, None, model.classes, snapshots=snapshots, card=card
+    )
+    try:
+        return checkpoint_bytes(checkpoint, half=True)
+    except CheckpointError:  # a weight beyond the range of half precision
+        return checkpoint_bytes(checkpoint)
 
 
 def _to_number(value: Any) -> float | None:
