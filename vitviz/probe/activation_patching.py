@@ -1,11 +1,9 @@
-"""Put activations of one image into the run on another, and return the class probabilities."""
+"""Put activations of one image into the run on another, and return the logits."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.record import Replacement
@@ -28,7 +26,7 @@ def patch_heads(
         donor, receiver: (C, H, W), prepared.
 
     Returns:
-        (layers, most heads, classes) probabilities; NaN where a Swin's layer has fewer heads.
+        (layers, most heads, classes) logits; NaN where a Swin's layer has fewer heads.
 
     Raises:
         TypeError: if the model has no heads; `vitviz.models.abilities` says so beforehand (`attention`).
@@ -62,7 +60,7 @@ def patch_tokens(
         layer: index of `vitviz.probe.layers.list_layers`; 0 is the embedding.
 
     Returns:
-        (tokens, classes) probabilities; prefix tokens first, then the grid in reading order.
+        (tokens, classes) logits; prefix tokens first, then the grid in reading order.
     """
     name = list_layers(model.config)[layer].record
     values = torch.from_numpy(capture(model.model, donor[None], record=(name,))[name])
@@ -77,11 +75,8 @@ def patch_tokens(
     return out
 
 
-def _run_replaced(
-    model: LoadedModel, image: FloatArray, name: str, replacement: Replacement
-) -> NDArray[np.floating[Any]]:
-    """Return the class probabilities (B, classes) of as many copies of an image as `replacement.where` has rows."""
+def _run_replaced(model: LoadedModel, image: FloatArray, name: str, replacement: Replacement) -> FloatArray:
+    """Return the logits (B, classes) of as many copies of an image as `replacement.where` has rows."""
     count = len(replacement.where)
     copies = np.broadcast_to(image, (count, *image.shape))
-    run = capture(model.model, copies, record=False, batch_size=count, replaced={name: replacement})
-    return model.probabilities(run.logits)
+    return capture(model.model, copies, record=False, batch_size=count, replaced={name: replacement}).logits

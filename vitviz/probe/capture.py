@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from vitviz.analysis.distance import AttentionDistances, DistanceStream, window_distances_px
 from vitviz.config import SwinConfig
+from vitviz.devices import make_input
 from vitviz.models.token_layout import TokenLayout
 
 FloatArray = NDArray[np.float32]
@@ -55,10 +56,8 @@ STREAMED = 16  # images at once whose attention is looked at and let go
 
 
 def _batches(model: nn.Module, images: FloatArray, batch_size: int) -> Iterable[Tensor]:
-    device = next(model.parameters()).device
     for start in range(0, len(images), batch_size):
-        # A copy: torch must not share memory with an array that a cache may have frozen.
-        yield torch.tensor(images[start : start + batch_size], dtype=torch.float32, device=device)
+        yield make_input(model, images[start : start + batch_size])
 
 
 def one_thread() -> AbstractContextManager[object]:

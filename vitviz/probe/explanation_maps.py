@@ -12,9 +12,12 @@ from torch import Tensor, nn
 from vitviz.analysis import faithfulness
 from vitviz.analysis.attention import Fusion
 from vitviz.analysis.explanation_methods import method_maps
+from vitviz.devices import make_input
 from vitviz.models.abilities import abilities
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.token_layout import heads_by_layer
+from vitviz.models.vit import VisionTransformer
+from vitviz.probe.attention_lrp import attention_relevance
 from vitviz.probe.capture import FloatArray, as_array, capture, limit_threads
 
 MOST_STEPS = 16  # of a curve; one for each patch where there are fewer
@@ -23,11 +26,15 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Recipe:
-    """Parameters of the maps besides model and image; `target` is None for a model without classes."""
+    """Parameters of the maps besides model and image.
+
+    `target` is None for a model without classes; `from_layer`, from 0, is the first layer of methods that use several.
+    """
 
     target: int | None
     fusion: Fusion
     discard: float
+    from_layer: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +47,7 @@ class OrderCurve:
 
 
 def method_maps_of(model: LoadedModel, image: FloatArray, recipe: Recipe) -> dict[str, NDArray[np.float64]]:
-    """Return the maps of one prepared image, from one forward and one backward pass.
+    """Return the maps of one prepared image, from one forward and one backward pass, and one of each for AttnLRP.
 
     Args:
         image: (C, H, W).
@@ -60,34 +67,45 @@ def _compute_maps(model: LoadedModel, image: FloatArray, recipe: Recipe) -> dict
         pixels = gradient_times_input(model.model, image[None], np.array([recipe.target]))
         return {"input": np.clip(sum_by_patch(pixels, layout.patch_px)[0].astype(np.float64), 0, None)}
     attn = capture(model.model, image[None], record=("blocks.*.attn",)).attention()[:, 0]
-    relevance = sums = None
+    of_class: dict[str, FloatArray] = {}
     if recipe.target is not None:
-        class_maps = class_relevance(model.model, image[None], np.array([recipe.target]))
-        relevance, sums = class_maps.tokens[0], sum_by_patch(class_maps.pixels, layout.patch_px)[0]
+        target = np.array([recipe.target])
+        class_maps = class_relevance(model.vit, image[None], target, recipe.from_layer)
+        of_class = {
+            "relevance": class_maps.tokens[0],
+            "sensitivity": class_maps.sensitivity[0],
+            "token_relevance": attention_relevance(model.vit, image[None], target, recipe.from_layer)[0],
+            "input_sums": sum_by_patch(class_maps.pixels, layout.patch_px)[0],
+        }
     return method_maps(
         attn,
         layout.prefix,
         model.vit.config.readout,
         fusion=recipe.fusion,
         discard=recipe.discard,
-        relevance=relevance,
-        input_sums=sums,
+        from_layer=recipe.from_layer,
+        **of_class,
     )
 
 
 def order_curve(
-    model: LoadedModel, image: FloatArray, relevance: NDArray[np.float64], target: int
+    model: LoadedModel,
+    image: FloatArray,
+    relevance: NDArray[np.float64],
+    target: int,
+    fill: str = "colour",
 ) -> OrderCurve:
     """Compute deletion and insertion of one map (Petsiuk et al. 2018), in one batched pass.
 
     Args:
         image: (C, H, W), prepared.
         relevance: (patches,); the highest is blanked, or shown, first.
+        fill: a name of `vitviz.analysis.faithfulness.FILLS`.
     """
     layout = model.layout(*image.shape[-2:])
     plan = faithfulness.create_schedule(relevance, min(MOST_STEPS, layout.num_patches))
     shown = np.concatenate([plan.deletion, plan.insertion])
-    blanked = faithfulness.blank_patches(image, shown, layout.grid)
+    blanked = faithfulness.blank_patches(image, shown, layout.grid, fill)
     chances = model.probabilities(capture(model.model, blanked, record=False).logits)[:, target]
     return OrderCurve(plan.fraction, *chances.reshape(2, -1))
 
@@ -136,11 +154,12 @@ def predict_ablated(
 class Relevance:
     """The attention and gradients of one backward pass, for each image and its class.
 
-    `tokens` (B, query, key) is R of the gradient-weighted rollout; `pixels` (B, C, H, W) is gradient x input;
-    `logits` (B, classes) are those of the pass.
+    `tokens` (B, query, key) is R of the gradient-weighted rollout; `sensitivity` (B, keys) is LeGrad before its scale;
+    `pixels` (B, C, H, W) is gradient x input; `logits` (B, classes) are those of the pass.
     """
 
     tokens: FloatArray
+    sensitivity: FloatArray
     pixels: FloatArray
     logits: FloatArray
 
@@ -169,8 +188,7 @@ def _scores(
     model: nn.Module, images: FloatArray, classes: IntArray, names: tuple[str, ...]
 ) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
     """Return (input with gradient, class scores, record); call it with gradients enabled."""
-    device = next(model.parameters()).device
-    x = torch.tensor(images, dtype=torch.float32, device=device).requires_grad_()
+    x = make_input(model, images).requires_grad_()
     logits, record = model(x, record=names)
     return x, logits, record
 
@@ -188,27 +206,43 @@ def gradient_times_input(model: nn.Module, images: FloatArray, classes: IntArray
     return np.asarray(as_array(of_input * x.detach()), dtype=np.float32)
 
 
-def class_relevance(model: nn.Module, images: FloatArray, classes: IntArray) -> Relevance:
-    """Return gradient-weighted rollout and gradient x input of one class per image, in one backward pass.
+def class_relevance(
+    model: nn.Module, images: FloatArray, classes: IntArray, from_layer: int = 0
+) -> Relevance:
+    """Return gradient-weighted rollout, LeGrad and gradient x input of one class per image, in one backward pass.
 
+    LeGrad's gradients are those of each layer's own score; each needs the backward pass of that layer alone.
     The model stays frozen: the gradient starts at the input, and reaches the attention on its way.
 
     Args:
         images: (B, C, H, W), prepared.
         classes: (B,), index of the class whose score is explained.
+        from_layer: from 0, the first layer whose attention counts.
 
     Raises:
         ValueError: if the model records no block's attention.
     """
     with torch.enable_grad():
-        x, scores, record = _scores(model, images, classes, ("blocks.*.attn",))
-        names = sorted(record, key=lambda name: int(name.split(".")[1]))
+        x, scores, record = _scores(model, images, classes, ("blocks.*.attn", "blocks.?", "blocks.??"))
+        names = sorted(
+            (name for name in record if name.endswith(".attn")), key=lambda name: int(name.split(".")[1])
+        )[from_layer:]
         if not names:
             raise ValueError("the model records no 'blocks.*.attn'; gradient-weighted rollout needs it")
+        assert isinstance(model, VisionTransformer)
         attention = [record[name] for name in names]
+        own = [
+            _own_score(model.readout(model.norm(record[name.removesuffix(".attn")])), classes)
+            for name in names
+        ]
+        sensitivity = [
+            torch.autograd.grad(score, [attn], retain_graph=True)[0].clamp(min=0).mean(dim=(1, 2))
+            for score, attn in zip(own, attention, strict=True)
+        ]
         *gradients, of_input = torch.autograd.grad(_own_score(scores, classes), [*attention, x])
     return Relevance(
         tokens=as_array(gradient_rollout([a.detach() for a in attention], gradients)),
+        sensitivity=as_array(torch.stack(sensitivity).mean(dim=0)),
         pixels=as_array(of_input * x.detach()),
         logits=as_array(scores),
     )

@@ -9,7 +9,7 @@ from vitviz.analysis.attention import WindowRows, rows_of_windows, scaled
 from vitviz.config import SwinConfig
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.token_layout import TokenLayout, heads_by_layer, layout_of_layer, stage_of
-from vitviz.plots.attention_message import Head, Scene
+from vitviz.plots.attention_message import ExplorerTexts, Head
 from vitviz.probe.capture import Capture, capture
 from vitviz.probe.layers import list_layers
 
@@ -54,7 +54,9 @@ def read_windows(config: SwinConfig, records: Capture) -> list[tuple[str, Window
     return [(n, rows_of_windows(records[f"{n}.attn"][0], records[f"{n}.window_index"])) for n in names]
 
 
-def describe_scene(model: LoadedModel, layout: TokenLayout, layer: int, head: Head, group: str) -> Scene:
+def describe_scene(
+    model: LoadedModel, layout: TokenLayout, layer: int, head: Head, group: str
+) -> ExplorerTexts:
     """Return the explorer's texts and selection for a layer, counted from 1."""
     name, before, count = str(layer), 0, len(heads_by_layer(model.config))
     if isinstance(model.config, SwinConfig):
@@ -63,13 +65,13 @@ def describe_scene(model: LoadedModel, layout: TokenLayout, layer: int, head: He
         layout = layout_of_layer(model.config, layout, layer)
         masked = block.plan(layout.grid).mask is not None
         name = f"{layer} (stage {place.stage + 1}, block {place.block + 1})"
-        product = "cos(q, k) / τ" if block.attn.cosine else scaled("q·k", block.attn.scale)
+        product = "cos(q, k) / τ" if model.config.cosine else scaled("q·k", block.attn.scale)
         scores = f"{product} + B{' + mask' * masked}"
         before, count = place.before, model.config.depths[place.stage]
     else:
         scores = scaled("q·k", model.vit.block(layer - 1).attn.scale)
     layers = tuple(range(before + 1, before + count + 1))
-    return Scene(
+    return ExplorerTexts(
         group=group,
         title=model.title,
         grid=layout.grid,

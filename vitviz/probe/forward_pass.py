@@ -193,12 +193,12 @@ def _build_vit_readout(model: LoadedModel, records: Capture, tokens: Tokens) -> 
     if not config.num_classes:
         return parts
     by_token = {name: records[f"logits_{name}"][0] if config.two_heads else None for name in ("cls", "dist")}
-    able, lens = abilities(config).logit_lens, None
-    if able:
+    lens = None
+    if abilities(config).logit_lens:
         weights = readout_weights(vit)
         lens = lens_of_readout(stream(records, config.depth), weights, config.readout, tokens.prefix)
     scores = _read_scores(model, records)
-    classes = ClassScores(*scores, by_token["cls"], by_token["dist"], lens, able.why_not)
+    classes = ClassScores(*scores, by_token["cls"], by_token["dist"], lens)
     heads = [head for head in (vit.head, vit.head_dist) if isinstance(head, nn.Linear)]
     return [*parts, *_build_head_parts(names, vectors, classes, heads)]
 
@@ -259,7 +259,7 @@ def _trace_swin(model: LoadedModel, values: FloatArray) -> Journey:
     vector = flat_after.mean(axis=0)
     parts.append(Part("pool", shape, (width,), "C", None, PooledVector(vector, "mean")))
     if config.num_classes:
-        classes = ClassScores(*_read_scores(model, records), why_no_lens=abilities(config).logit_lens.why_not)
+        classes = ClassScores(*_read_scores(model, records))
         head = swin.head.fc
         assert isinstance(head, nn.Linear)
         parts += _build_head_parts(("mean",), vector[None], classes, [head])
@@ -326,10 +326,7 @@ def _trace_cnn(model: LoadedModel, values: FloatArray) -> Journey:
     parts.append(
         Part("pool", parts[-1].shape_out, features.shape, "channels", None, PooledVector(features, how))
     )
-    why = abilities(model.config).logit_lens.why_not
-    parts += _build_head_parts(
-        (how,), features[None], ClassScores(*_read_scores(model, records), why_no_lens=why), [net.head]
-    )
+    parts += _build_head_parts((how,), features[None], ClassScores(*_read_scores(model, records)), [net.head])
     dims = {"P": None, "C": net.config.in_chans, "N": None, "T": None, "D": len(features)}
     return Journey(tuple(parts), how, sequence, {**dims, "heads": None, "depth": sum(net.config.blocks)})
 
@@ -357,7 +354,7 @@ def _trace_other(model: LoadedModel, values: FloatArray) -> Journey:
     records = capture(model.model, values[None], ("logits",))
     able = abilities(model.config)
     why = able.embedding.why_not or able.blocks.why_not
-    classes = ClassScores(*_read_scores(model, records), why_no_lens=able.logit_lens.why_not or why)
+    classes = ClassScores(*_read_scores(model, records))
     count = len(classes.logits)
     parts = (_build_image_part(values), Part("classes", values.shape, (count,), "classes", None, classes))
     side = values.shape[-1]

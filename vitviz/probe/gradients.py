@@ -35,10 +35,10 @@ def measure_gradient_norms(model: VisionTransformer, inputs: Tensor, labels: Ten
     return np.sqrt([sum(next(squares) for _ in part) for part in parts])
 
 
-def gradient_maps(
+def image_gradient_maps(
     model: nn.Module, images: NDArray[np.float32], names: Sequence[str]
 ) -> dict[str, tuple[NDArray[np.float64], tuple[int, int]]]:
-    """Return |d (central output of a layer) / d pixel|, summed over channels and averaged over images.
+    """Return |d (central output of a layer) / d pixel|, summed over channels, image by image.
 
     The output is weighted by random signs over its channels, so that gradients of opposite channels do not
     cancel (Luo et al. 2016, Understanding the effective receptive field).
@@ -49,19 +49,8 @@ def gradient_maps(
         images: (B, C, H, W), prepared.
 
     Returns:
-        name -> ((H, W) scaled to sum to 1, (rows, cols) of the layer's map).
+        name -> ((B, H, W), (rows, cols) of the layer's map).
     """
-    out = {}
-    for name, (maps, grid) in image_gradient_maps(model, images, names).items():
-        total = maps.mean(axis=0)
-        out[name] = total / max(float(total.sum()), 1e-300), grid
-    return out
-
-
-def image_gradient_maps(
-    model: nn.Module, images: NDArray[np.float32], names: Sequence[str]
-) -> dict[str, tuple[NDArray[np.float64], tuple[int, int]]]:
-    """Return the maps of `gradient_maps` image by image, (B, H, W), not scaled."""
     x = torch.tensor(images, dtype=torch.float32, requires_grad=True)
     channels_last = list_layers(cast(ModelConfig, model.config))[0].form == "grid"
     with torch.enable_grad():

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -104,28 +105,30 @@ def measure_maps(model: LoadedModel, images: ImageSet) -> Work:
     return summarise_images(images.source, dict(values))
 
 
-def measure_faithfulness(model: LoadedModel, images: ImageSet) -> Work:
+def measure_faithfulness(model: LoadedModel, images: ImageSet, fill: str = "colour") -> Work:
     """Measure insertion minus deletion of every method and of a random order, and the maps of random weights.
 
-    The draws are the methods' rank correlations with the maps of random weights for the same class.
+    The draws are the methods' rank correlations with the maps of random weights for the same class. They do not
+    depend on the fill, so only that of one colour has them.
     """
+    draws_count = RANDOM_DRAWS if fill == "colour" else 0
     values: dict[str, list[float]] = defaultdict(list)
     orders = faithfulness.random_orders(model.layout(*images.inputs.shape[-2:]).num_patches, len(images))
     explained: list[tuple[int, Maps]] = []
-    total = len(images) * (1 + RANDOM_DRAWS / 10)
+    total = len(images) * (1 + draws_count / 10)
     for done, (image, order) in enumerate(zip(images.inputs, orders, strict=True), start=1):
         target = _predict(model, image)
         assert target is not None  # the lens needs a classifier head
         explained.append((target, _explain(model, image, target)))
         for name, relevance in {**explained[-1][1], RANDOM: order}.items():
-            curve = order_curve(model, image, np.asarray(relevance, np.float64), target)
+            curve = order_curve(model, image, np.asarray(relevance, np.float64), target, fill)
             insertion, deletion = (
                 faithfulness.area(curve.fraction, side) for side in (curve.insertion, curve.deletion)
             )
             values[f"{GAP}{name}"].append(insertion - deletion)
         yield done / total
     methods, draws = [*explained[0][1]], []
-    for draw in range(RANDOM_DRAWS):
+    for draw in range(draws_count):
         untrained = draw_untrained(model, draw)
         correlations = [
             [rank_correlation(maps[name], drawn[name]) for name in methods]
@@ -134,7 +137,7 @@ def measure_faithfulness(model: LoadedModel, images: ImageSet) -> Work:
         ]
         draws.append([*np.mean(correlations, axis=0), np.nan])
         yield (len(images) * (1 + (draw + 1) / 10)) / total
-    return summarise_images(images.source, dict(values), np.array(draws, np.float64))
+    return summarise_images(images.source, dict(values), np.array(draws, np.float64) if draws else None)
 
 
 def measure_patching(model: LoadedModel, images: ImageSet) -> Work:
@@ -150,7 +153,8 @@ def measure_patching(model: LoadedModel, images: ImageSet) -> Work:
         donor = find_next(classes, receiver, same=False)
         if donor is not None:
             before = model.probabilities(capture(model.model, image[None], record=False).logits)[0]
-            after = patch_heads(model, images.inputs[donor], image)[..., classes[donor]]
+            logits = patch_heads(model, images.inputs[donor], image)
+            after = model.probabilities(logits)[..., classes[donor]]
             rows.append(100 * (after[np.isfinite(after)] - before[classes[donor]]))
         yield (receiver + 1) / len(images)
     if not rows:
@@ -196,6 +200,8 @@ MEASURES: dict[str, Callable[[LoadedModel, ImageSet], Work]] = {
     "effective_tokens": measure_effective_tokens,
     "maps": measure_maps,
     "faithfulness": measure_faithfulness,
+    "faithfulness_patch": partial(measure_faithfulness, fill="patch"),
+    "faithfulness_blur": partial(measure_faithfulness, fill="blur"),
     "patching": measure_patching,
     "matches": measure_matches,
 }

@@ -13,6 +13,7 @@ from torch import nn
 
 from vitviz.analysis.block import BlockForm, add_branch_outputs
 from vitviz.config import CNNConfig, ModelConfig, SwinConfig, ViTConfig
+from vitviz.devices import make_input
 from vitviz.models.layers import Block, LayerScale
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.vit import VisionTransformer
@@ -29,7 +30,7 @@ BATCH = 256
 
 
 @dataclass(frozen=True)
-class Layer:
+class RecordedLayer:
     """A layer: its name in the record, and its title."""
 
     record: str
@@ -37,8 +38,8 @@ class Layer:
     form: Form  # of what it records
 
     @property
-    def said(self) -> str:
-        """Title within a sentence: 'layer 6', 'the embedding'."""
+    def phrase(self) -> str:
+        """Return the title as a sentence names it: 'layer 6', 'the embedding'."""
         return self.title if self.title[-1].isdigit() else f"the {self.title}"
 
     def write_call(self) -> str:
@@ -78,7 +79,7 @@ class LayerOutput:
 
 
 @singledispatch
-def list_layers(config: ModelConfig) -> tuple[Layer, ...]:
+def list_layers(config: ModelConfig) -> tuple[RecordedLayer, ...]:
     """Return the layers of a ViT, a Swin or a CNN from the first map to the last block.
 
     Raises:
@@ -88,28 +89,28 @@ def list_layers(config: ModelConfig) -> tuple[Layer, ...]:
 
 
 @list_layers.register
-def _(config: ViTConfig) -> tuple[Layer, ...]:
-    blocks = [Layer(f"blocks.{i}", f"layer {i + 1}", "tokens") for i in range(config.depth)]
-    return Layer("embedded", "embedding", "tokens"), *blocks
+def _(config: ViTConfig) -> tuple[RecordedLayer, ...]:
+    blocks = [RecordedLayer(f"blocks.{i}", f"layer {i + 1}", "tokens") for i in range(config.depth)]
+    return RecordedLayer("embedded", "embedding", "tokens"), *blocks
 
 
 @list_layers.register
-def _(config: SwinConfig) -> tuple[Layer, ...]:
-    return Layer("patch_embed", "embedding", "grid"), *_staged(config.depths, "grid")
+def _(config: SwinConfig) -> tuple[RecordedLayer, ...]:
+    return RecordedLayer("patch_embed", "embedding", "grid"), *_staged(config.depths, "grid")
 
 
 @list_layers.register
-def _(config: CNNConfig) -> tuple[Layer, ...]:
-    return Layer("stem", "stem", "map"), *_staged(config.blocks, "map")
+def _(config: CNNConfig) -> tuple[RecordedLayer, ...]:
+    return RecordedLayer("stem", "stem", "map"), *_staged(config.blocks, "map")
 
 
-def _staged(counts: tuple[int, ...], form: Form) -> list[Layer]:
+def _staged(counts: tuple[int, ...], form: Form) -> list[RecordedLayer]:
     """Return the layers of all stages, with stage and block in their titles."""
     stages = []
     for stage, count in enumerate(counts):
         for block in range(count):
             title = f"stage {stage + 1}" + (f", block {block + 1}" if count > 1 else "")
-            stages.append(Layer(f"layers.{stage}.blocks.{block}", title, form))
+            stages.append(RecordedLayer(f"layers.{stage}.blocks.{block}", title, form))
     return stages
 
 
@@ -128,9 +129,8 @@ def stream_layer_outputs(
 ) -> Iterator[list[LayerOutput]]:
     """Yield every layer's output for images (B, C, H, W), batch by batch."""
     names = tuple(layer.record for layer in list_layers(model.config))
-    device = next(model.model.parameters()).device
     for start in range(0, len(images), batch_size):
-        x = torch.tensor(images[start : start + batch_size], dtype=torch.float32, device=device)
+        x = make_input(model.model, images[start : start + batch_size])
         with torch.inference_mode():
             _, record = model.model(x, record=names)
         arrays = {name: as_array(record[name]) for name in names}
@@ -197,14 +197,20 @@ def extract_features(model: nn.Module, inputs: NDArray[np.float32]) -> NDArray[n
         model: with a linear `head`; of a DeiT what its first head reads.
         inputs: (N, C, S, S), prepared for it.
     """
+    body = strip_head(model)
+    parts = [body(torch.from_numpy(inputs[at : at + BATCH])) for at in range(0, len(inputs), BATCH)]
+    features: NDArray[np.float32] = torch.cat(parts).float().numpy()
+    return features
+
+
+def strip_head(model: nn.Module) -> nn.Module:
+    """Return a copy, for inference, whose outputs are the features that the model's head reads."""
     body = copy.copy(model)
     body._modules = {**model._modules, "head": _headless(model.get_submodule("head"))}
     if "head_dist" in body._modules:
         body._modules["head_dist"] = None
     body.training = False
-    parts = [body(torch.from_numpy(inputs[at : at + BATCH])) for at in range(0, len(inputs), BATCH)]
-    features: NDArray[np.float32] = torch.cat(parts).float().numpy()
-    return features
+    return body
 
 
 @torch.inference_mode()

@@ -13,9 +13,9 @@ from vitviz.analysis.logits import (
     Gather,
     Heads,
     Linear,
-    Mlp,
+    MlpVectors,
+    PathStep,
     ReadoutWeights,
-    Step,
     attribute_logit,
     read_features,
 )
@@ -59,7 +59,7 @@ def attribute(model: LoadedModel, records: Capture, target: int) -> Attribution:
 
 
 def _attribute_vit(model: VisionTransformer, records: Capture, target: int) -> Attribution:
-    steps: list[Step] = []
+    steps: list[PathStep] = []
     for index in range(model.config.depth):
         steps += _read_block(model.block(index), records, f"blocks.{index}")
     if isinstance(model.norm, nn.LayerNorm):
@@ -68,7 +68,7 @@ def _attribute_vit(model: VisionTransformer, records: Capture, target: int) -> A
     return attribute_logit(covector, steps, records["embedded"][0], bias)
 
 
-def _read_block(block: Block, records: Capture, name: str) -> list[Step]:
+def _read_block(block: Block, records: Capture, name: str) -> list[PathStep]:
     """Return a ViT block's steps; post-norm has a LayerNorm after each sum."""
     first, second = gains(block)
     outputs = records[f"{name}.heads"][0]
@@ -78,7 +78,7 @@ def _read_block(block: Block, records: Capture, name: str) -> list[Step]:
     if isinstance(block.attn.proj, nn.Linear):
         projection, bias = as_array(block.attn.proj.weight), as_array(block.attn.proj.bias)
     heads = Heads(by_head, projection * np.reshape(first, (-1, 1)), bias * first)
-    mlp = Mlp(records[f"{name}.mlp_out"][0] * second)
+    mlp = MlpVectors(records[f"{name}.mlp_out"][0] * second)
     if block.norm_place == "pre":
         return [heads, mlp]
     attended = records[f"{name}.input"][0] + records[f"{name}.attn_out"][0] * first
@@ -116,7 +116,7 @@ def _read_head(model: VisionTransformer, normed: FloatArray, target: int) -> tup
 
 
 def _attribute_swin(model: SwinTransformer, records: Capture, target: int) -> Attribution:
-    steps: list[Step] = []
+    steps: list[PathStep] = []
     for stage in range(len(model.config.depths)):
         if stage:
             steps += _read_merging(model, records[f"layers.{stage - 1}"][0], stage)
@@ -130,7 +130,7 @@ def _attribute_swin(model: SwinTransformer, records: Capture, target: int) -> At
     return attribute_logit(covector, [*steps, _fix(model.norm, last)], embedded, float(head.bias[target]))
 
 
-def _read_merging(model: SwinTransformer, grid: FloatArray, stage: int) -> list[Step]:
+def _read_merging(model: SwinTransformer, grid: FloatArray, stage: int) -> list[PathStep]:
     """Return the steps of the patch merging of a stage's input (rows, cols, C)."""
     merging: Any = model.layers[stage].downsample
     rows, cols = grid.shape[:2]
@@ -147,7 +147,7 @@ def _read_merging(model: SwinTransformer, grid: FloatArray, stage: int) -> list[
     ]
 
 
-def _read_swin_block(model: SwinTransformer, records: Capture, stage: int, index: int) -> list[Step]:
+def _read_swin_block(model: SwinTransformer, records: Capture, stage: int, index: int) -> list[PathStep]:
     """Return a Swin block's steps, the heads' outputs taken from the windows back to the grid."""
     name, block = f"layers.{stage}.blocks.{index}", model.block(stage, index)
     inside = records[f"{name}.attn"][0] @ records[f"{name}.v"][0]  # (windows, heads, slots, d)
@@ -155,7 +155,7 @@ def _read_swin_block(model: SwinTransformer, records: Capture, stage: int, index
     slots, patches = inside.transpose(1, 0, 2, 3), records[f"{name}.window_index"]
     outputs = np.zeros((slots.shape[0], len(mlp), slots.shape[-1]), np.float32)
     outputs[:, patches[patches >= 0]] = slots[:, patches >= 0]
-    return [Heads(outputs, as_array(block.attn.proj.weight), as_array(block.attn.proj.bias)), Mlp(mlp)]
+    return [Heads(outputs, as_array(block.attn.proj.weight), as_array(block.attn.proj.bias)), MlpVectors(mlp)]
 
 
 def _flatten(grid: FloatArray) -> FloatArray:

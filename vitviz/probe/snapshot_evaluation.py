@@ -29,11 +29,11 @@ class HeldOut:
 
     inputs: NDArray[np.float32]  # (n, C, S, S)
     labels: NDArray[np.integer[Any]]  # (n,)
-    pictures: NDArray[np.uint8]  # (n, H, W, 3)
+    images: NDArray[np.uint8]  # (n, H, W, 3)
 
 
 @dataclass(frozen=True, eq=False)
-class Predictions:
+class SnapshotPredictions:
     """A model's predictions on the validation images."""
 
     held_out: HeldOut
@@ -57,36 +57,38 @@ class LearnedTables:
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class SnapshotFrame:
     """One snapshot's results that do not depend on the selected image; None where the model has none."""
 
     classes: tuple[str, ...]
-    judged: Predictions | None
+    judged: SnapshotPredictions | None
     inside: LearnedTables | None
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class SnapshotPrediction:
     """A model's prediction for one image."""
 
     probabilities: FloatArray  # (classes,)
     row: FloatArray | None  # (rows, cols): where its readout looks in the last layer, mean of the heads
 
 
-def frame(subject: LoadedModel, held_out: HeldOut | None) -> Frame:
+def frame(subject: LoadedModel, held_out: HeldOut | None) -> SnapshotFrame:
     """Evaluate a model on held-out images (None if unavailable), and measure its learned tables."""
     judged = None if held_out is None else judge(subject, held_out)
     seen = abilities(subject.config).heads_over_all
-    return Frame(subject.classes, judged, _read_tables(subject, held_out) if seen else None)
+    return SnapshotFrame(subject.classes, judged, _read_tables(subject, held_out) if seen else None)
 
 
-def judge(subject: LoadedModel, held_out: HeldOut) -> Predictions:
+def judge(subject: LoadedModel, held_out: HeldOut) -> SnapshotPredictions:
     """Classify held-out images."""
     logits = capture(subject.model, held_out.inputs, record=("logits",), batch_size=64).logits
     return summarise_predictions(subject.probabilities(logits), held_out, subject.classes)
 
 
-def summarise_predictions(given: FloatArray, held_out: HeldOut, classes: tuple[str, ...]) -> Predictions:
+def summarise_predictions(
+    given: FloatArray, held_out: HeldOut, classes: tuple[str, ...]
+) -> SnapshotPredictions:
     """Summarise the probabilities (n, classes) of held-out images."""
     labels = held_out.labels
     worst = mistakes.most_wrong(given, labels, WORST)
@@ -94,7 +96,9 @@ def summarise_predictions(given: FloatArray, held_out: HeldOut, classes: tuple[s
     guesses = given.argmax(axis=1)
     counts = mistakes.confusion_counts(labels, guesses, len(classes))
     true = given[np.arange(len(labels)), labels]
-    return Predictions(held_out, guesses, true, counts, np.ascontiguousarray(held_out.pictures[worst]), words)
+    return SnapshotPredictions(
+        held_out, guesses, true, counts, np.ascontiguousarray(held_out.images[worst]), words
+    )
 
 
 def _read_tables(subject: LoadedModel, held_out: HeldOut | None) -> LearnedTables:
@@ -155,13 +159,13 @@ def attention(subject: LoadedModel, seen: Prepared, pin: Pin) -> FloatArray | No
     return rows.reshape(*rows.shape[:2], *layout.grid)
 
 
-def answer(subject: LoadedModel, seen: Prepared) -> Answer:
+def answer(subject: LoadedModel, seen: Prepared) -> SnapshotPrediction:
     """Return a model's prediction for an image, with the attention of its readout."""
     if not abilities(subject.config).heads_over_all:
         records = capture(subject.model, seen.input[None], record=("logits",))
-        return Answer(subject.probabilities(records.logits)[0], None)
+        return SnapshotPrediction(subject.probabilities(records.logits)[0], None)
     config, layout = as_vit(subject.config), subject.layout(*seen.input.shape[-2:])
     last = f"blocks.{config.depth - 1}.attn"
     records = capture(subject.model, seen.input[None], record=(last,))
     row = readout_row(records[last].mean(axis=1), layout.prefix, config.readout)[0]
-    return Answer(subject.probabilities(records.logits)[0], row.reshape(layout.grid))
+    return SnapshotPrediction(subject.probabilities(records.logits)[0], row.reshape(layout.grid))
