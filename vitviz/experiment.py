@@ -21,11 +21,11 @@ from vitviz.experiments import (
     distillation,
     faces,
     gradients,
+    hyperparameters,
     image_sets,
     lecture_results,
-    lecture_training,
-    one_change,
     position_errors,
+    readouts,
     robustness,
     transfer,
     transfer_plan,
@@ -40,8 +40,8 @@ EXPERIMENTS: dict[str, Callable[[], Experiment]] = {
 }
 EXPERIMENTS["early_stopping_cifar10"] = data_size_training.early_stopping
 EXPERIMENTS["patch_size_cifar10"] = data_size_training.patch_sizes
-EXPERIMENTS[lecture_results.NAME] = lecture_training.lecture_experiment
-EXPERIMENTS[position_errors.NAME] = lecture_training.position_experiment
+EXPERIMENTS[lecture_results.NAME] = lecture_results.experiment
+EXPERIMENTS[position_errors.NAME] = position_errors.experiment
 EXPERIMENTS[conv_attention.NAME] = conv_attention.experiment
 EXPERIMENTS[robustness.NAME] = robustness.experiment
 EXPERIMENTS |= {
@@ -54,9 +54,10 @@ EXPERIMENTS |= {
     "exchanged_tokens": changed_models.exchanged_tokens,
 }
 EXPERIMENTS[gradients.NAME] = gradients.experiment
+EXPERIMENTS["readouts_digits"] = readouts.experiment
 EXPERIMENTS[image_sets.NAME] = image_sets.experiment
-EXPERIMENTS["one_knob_digits"] = partial(one_change.one_knob, "digits")
-EXPERIMENTS |= {f"one_slip_{dataset}": partial(one_change.one_slip, dataset) for dataset in bugs.SEEDS}
+EXPERIMENTS["one_knob_digits"] = partial(hyperparameters.experiment, "digits")
+EXPERIMENTS |= {f"one_slip_{dataset}": partial(bugs.experiment, dataset) for dataset in bugs.SEEDS}
 EXPERIMENTS |= {name: partial(transfer.experiment, plan) for name, plan in transfer_plan.PLANS.items()}
 EXPERIMENTS[tuning_methods.NAME] = tuning_methods.experiment
 PROJECT = Path(__file__).resolve().parents[1]

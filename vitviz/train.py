@@ -13,6 +13,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from vitviz.checkpoints import save_checkpoint
+from vitviz.devices import choose_training_device
 from vitviz.malloc import keep_freed
 from vitviz.training.checkpoint_export import assemble, with_card
 from vitviz.training.loop import Trainer
@@ -72,11 +73,16 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--out", type=Path, required=True, help="path of the checkpoint")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--run", type=Path, help="run directory; an existing one is resumed")
-    parser.add_argument("--device", default="auto", help="cpu, cuda or auto")
+    parser.add_argument("--device", help="cpu, cuda, cuda:1 or mps; default: cuda if there is one, else cpu")
     parser.add_argument("--epochs", type=float, help="number of epochs; default: the preset's")
     parser.add_argument("--threads", type=int, help="threads that split each batch; default: 1")
     parser.add_argument("--snapshots", type=int, help="maximum number of snapshots in the checkpoint")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    try:
+        options.device = str(choose_training_device(options.device))
+    except ValueError as error:
+        parser.error(str(error))
+    return options
 
 
 def _command(options: argparse.Namespace) -> str:

@@ -63,8 +63,8 @@ def shift(images: Tensor, reach_px: int, generator: torch.Generator) -> Tensor:
     padded = torch.nn.functional.pad(images, (reach_px,) * 4)
     offsets = torch.randint(0, 2 * reach_px + 1, (2, batch), generator=generator).to(images.device)
     windows = padded.unfold(2, height, 1).unfold(3, width, 1)  # (B, C, 2r+1, 2r+1, H, W), a view
-    picture = torch.arange(batch, device=images.device)
-    return windows[picture, :, offsets[0], offsets[1]]
+    image = torch.arange(batch, device=images.device)
+    return windows[image, :, offsets[0], offsets[1]]
 
 
 def erase(images: Tensor, side_px: int, fill: Tensor, generator: torch.Generator) -> Tensor:

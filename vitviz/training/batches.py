@@ -114,8 +114,8 @@ def make_normaliser(
     preparation: Preparation, dtype: torch.dtype, device: torch.device
 ) -> tuple[Callable[[Tensor], Tensor], Tensor]:
     """Return (uint8 images -> model input) and the uint8 colour (C,) that it maps to about zero."""
-    mean = torch.tensor(preparation.mean, device=device)[:, None, None]
-    std = torch.tensor(preparation.std, device=device)[:, None, None]
+    mean = torch.tensor(preparation.mean).to(device)[:, None, None]
+    std = torch.tensor(preparation.std).to(device)[:, None, None]
     gain, offset = 1 / (preparation.pixel_range * std), -mean / std
 
     def normalise(images: Tensor) -> Tensor:

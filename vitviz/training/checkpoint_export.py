@@ -11,6 +11,7 @@ from torch import Tensor
 from vitviz.analysis.mistakes import confusion_counts
 from vitviz.checkpoints import Checkpoint, load_checkpoint
 from vitviz.data.datasets import DATASETS, load_dataset
+from vitviz.devices import choose_device
 from vitviz.models.parameter_count import parameters
 from vitviz.text import plural
 from vitviz.training.batches import prepare_test_images
@@ -26,7 +27,7 @@ CIFAR_NOTE = "a JPEG re-encoding of CIFAR-10, so accuracies differ slightly from
 
 
 @dataclass(frozen=True)
-class Measured:
+class TestResult:
     """A model's result on a test set; confusion[true][predicted] counts images."""
 
     accuracy: float
@@ -35,18 +36,18 @@ class Measured:
     confusion: list[list[int]]
 
 
-def measure(checkpoint: Checkpoint, dataset: str, device: str = "cpu") -> Measured:
+def measure(checkpoint: Checkpoint, dataset: str, device: str = "cpu") -> TestResult:
     """Run the checkpoint's last step over a dataset's test images, in fp32."""
     state = checkpoint.snapshots[max(checkpoint.snapshots)]
-    pictures = prepare_test_images(load_dataset(dataset), checkpoint.preparation)
-    preparation, where = checkpoint.preparation, torch.device(device)
-    logits = predict_exactly(checkpoint.config, state, preparation, pictures, where)
+    images = prepare_test_images(load_dataset(dataset), checkpoint.preparation)
+    preparation, where = checkpoint.preparation, choose_device(device)
+    logits = predict_exactly(checkpoint.config, state, preparation, images, where)
     guesses, classes = logits.argmax(dim=1), len(checkpoint.classes)
-    return Measured(
-        (guesses == pictures.labels).double().mean().item(),
-        F.cross_entropy(logits, pictures.labels).item(),
-        len(pictures),
-        confusion_counts(pictures.labels.numpy(), guesses.numpy(), classes).tolist(),
+    return TestResult(
+        (guesses == images.labels).double().mean().item(),
+        F.cross_entropy(logits, images.labels).item(),
+        len(images),
+        confusion_counts(images.labels.numpy(), guesses.numpy(), classes).tolist(),
     )
 
 

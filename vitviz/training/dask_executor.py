@@ -13,7 +13,7 @@ from typing import Any
 
 from vitviz.training import run_lock
 from vitviz.training.executor import Executor, ExecutorError, mark_dead
-from vitviz.training.queue_order import Order
+from vitviz.training.queue_order import QueuedTraining
 from vitviz.training.run_directory import Run, RunError
 from vitviz.training.trainer_process import TrainerProcess
 
@@ -35,7 +35,7 @@ class DaskExecutor(Executor):
         super().__init__(root)
         self.address = address
         self._client: Any = None
-        self._tasks: dict[Path, tuple[Order, Any]] = {}
+        self._tasks: dict[Path, tuple[QueuedTraining, Any]] = {}
         self._counted = (0, float("-inf"))
         self._counting = self._silent = False
 
@@ -108,15 +108,15 @@ class DaskExecutor(Executor):
             if slots and not self._closed.is_set():
                 self._dispatch()
 
-    def _busy(self) -> dict[Path, Order]:
+    def _busy(self) -> dict[Path, QueuedTraining]:
         return {directory: order for directory, (order, _) in self._tasks.items()}
 
-    def _launch(self, order: Order) -> None:
+    def _launch(self, order: QueuedTraining) -> None:
         task = self._client.submit(train_on_worker, order, pure=False, retries=0)
         self._tasks[order.directory] = (order, task)
         task.add_done_callback(lambda done: self._finish_task(order, done))
 
-    def _kill(self, order: Order) -> None:
+    def _kill(self, order: QueuedTraining) -> None:
         self._client.run(kill_on_worker, str(order.directory), wait=False)
 
     def _forget(self, directory: Path) -> None:
@@ -126,7 +126,7 @@ class DaskExecutor(Executor):
         if order is not None:
             run_lock.release(directory, order.token)
 
-    def _finish_task(self, order: Order, done: Any) -> None:
+    def _finish_task(self, order: QueuedTraining, done: Any) -> None:
         """Handle the end of a task, in a thread of Dask."""
         with self._lock:
             if self._busy().get(order.directory) is not order:
@@ -143,7 +143,7 @@ class DaskExecutor(Executor):
             self._dispatch()
 
 
-def train_on_worker(order: Order) -> str | None:
+def train_on_worker(order: QueuedTraining) -> str | None:
     """Train a run in a separate process on a cluster machine; returns an error, or None."""
     directory = str(order.directory)
     try:

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from vitviz.config import TrainConfig
-from vitviz.models.fast_layers import dice
+from vitviz.models.fast_layers import use_generator
 from vitviz.training.augmentation import Mixture
 from vitviz.training.distillation_loss import distillation_loss
 from vitviz.training.weights import Weights
@@ -59,10 +59,10 @@ class ThreadPool:
             torch.manual_seed(seed)  # a device's dropout takes no generator
 
         def train_part(part: tuple[int, Tensor, Mixture]) -> tuple[Tensor, Tensor, float]:
-            index, pictures, wanted = part
-            with dice(torch.Generator().manual_seed(seed + index)):
-                logits, mean = self._loss(pictures, wanted)
-            loss = mean * (len(pictures) / len(inputs))
+            index, images, wanted = part
+            with use_generator(torch.Generator().manual_seed(seed + index)):
+                logits, mean = self._loss(images, wanted)
+            loss = mean * (len(images) / len(inputs))
             gradient = self._weights.gradient_of(loss)
             return logits.detach(), gradient, loss.item()
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from vitviz.training import run_lock
 from vitviz.training.atomic_files import write_status
-from vitviz.training.queue_order import Order, in_turn, why_full
+from vitviz.training.queue_order import QueuedTraining, in_turn, why_full
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run, RunError
 from vitviz.training.trainer_process import TrainerProcess
@@ -44,7 +44,7 @@ class Executor(ABC):
         with contextlib.suppress(OSError):  # starting a run reports the error
             self.root.mkdir(parents=True, exist_ok=True)
         self._lock = threading.RLock()
-        self._queue: list[Order] = []
+        self._queue: list[QueuedTraining] = []
         self._closed = threading.Event()
         self._beating = False
 
@@ -96,7 +96,7 @@ class Executor(ABC):
                 raise ExecutorError("this run waits no longer")
             run.touch_lease()
             write_state(run, "queued", "")
-            self._queue.append(Order(run.directory, owner, run.control_end(), address, token, first))
+            self._queue.append(QueuedTraining(run.directory, owner, run.control_end(), address, token, first))
             self._start_heartbeat()
             self._dispatch()
 
@@ -214,7 +214,7 @@ class Executor(ABC):
                     self._queue.remove(order)
                     self._launch(order)
 
-    def _kill_if_still_on(self, order: Order) -> None:
+    def _kill_if_still_on(self, order: QueuedTraining) -> None:
         with self._lock:
             if self._busy().get(order.directory) is order:
                 self._kill(order)
@@ -228,15 +228,15 @@ class Executor(ABC):
         return 1
 
     @abstractmethod
-    def _busy(self) -> dict[Path, Order]:
+    def _busy(self) -> dict[Path, QueuedTraining]:
         """Return the running orders by directory."""
 
     @abstractmethod
-    def _launch(self, order: Order) -> None:
+    def _launch(self, order: QueuedTraining) -> None:
         """Start training; a slot is free."""
 
     @abstractmethod
-    def _kill(self, order: Order) -> None:
+    def _kill(self, order: QueuedTraining) -> None:
         """Kill a trainer that ignores the stop command."""
 
 
@@ -245,7 +245,7 @@ class _Worker:
     process: TrainerProcess
     follower: threading.Thread = field(default_factory=threading.Thread)  # reads its replies
     ready: bool = False
-    order: Order | None = None  # being trained
+    order: QueuedTraining | None = None  # being trained
 
 
 class LocalExecutor(Executor):
@@ -302,7 +302,7 @@ class LocalExecutor(Executor):
         held = any(map(run_lock.is_held, run_lock.list_locked(self.root)))
         return 1 if held else self.slots
 
-    def _busy(self) -> dict[Path, Order]:
+    def _busy(self) -> dict[Path, QueuedTraining]:
         return {w.order.directory: w.order for w in self._workers if w.order is not None}
 
     def _dispatch(self) -> None:
@@ -310,12 +310,12 @@ class LocalExecutor(Executor):
         if self._warm:
             self.warm_up()
 
-    def _launch(self, order: Order) -> None:
+    def _launch(self, order: QueuedTraining) -> None:
         worker = next((w for w in self._workers if w.order is None), None) or self._spawn()
         worker.order = order
         worker.process.send_order(order)
 
-    def _kill(self, order: Order) -> None:
+    def _kill(self, order: QueuedTraining) -> None:
         for worker in self._workers:
             if worker.order is order:
                 worker.process.kill()
@@ -375,7 +375,7 @@ def write_state(run: Run, state: str, message: str) -> None:
     write_status(run.directory / "status.json", asdict(status))
 
 
-def mark_dead(order: Order, cause: str) -> None:
+def mark_dead(order: QueuedTraining, cause: str) -> None:
     """Write the final status of a run whose trainer died."""
     if not run_lock.is_claimed_by(order.directory, order.token):  # released, or locked by another server
         return

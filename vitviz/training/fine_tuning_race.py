@@ -14,7 +14,7 @@ Body = Literal["all", "head"]
 
 
 @dataclass(frozen=True)
-class Source:
+class BackboneSource:
     """The weights that a run begins with: what they are called, their digest, and the model that they are of."""
 
     title: str
@@ -24,19 +24,19 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Task:
+class TargetTask:
     """The target dataset and its number of training images; `validation_fraction` is held out."""
 
     dataset: str
     classes: int
-    pictures: int
+    images: int
     a_class: int | None = None  # so many images of each class; None: all
     validation_fraction: float = 0.1
     drawn: bool = False  # drawn digits: a backbone of digits then centres them as it did before
 
 
 @dataclass(frozen=True)
-class Method:
+class TuningMethod:
     """The fine-tuning recipe of the backbone, and the recipe from scratch.
 
     The lecture's rates for published weights are 1e-5 for the backbone and 1e-3 for the head; small backbones that have
@@ -60,7 +60,7 @@ class Method:
 
 
 def recipes(
-    source: Source, model: ModelConfig, task: Task, method: Method, seed: int
+    source: BackboneSource, model: ModelConfig, task: TargetTask, method: TuningMethod, seed: int
 ) -> dict[str, TrainConfig]:
     """Return the recipes of the fine-tuned and the scratch model for one seed; their initial weights differ.
 
@@ -71,12 +71,12 @@ def recipes(
         body_names,  # it needs torch, and a lesson's question only the names above
     )
 
-    batch = min(method.batch_size, task.pictures)
+    batch = min(method.batch_size, task.images)
     scratch = TrainConfig(
         dataset=task.dataset,
         a_class=task.a_class,
         validation_fraction=task.validation_fraction,
-        epochs=method.updates * batch / task.pictures,
+        epochs=method.updates * batch / task.images,
         batch_size=batch,
         learning_rate=method.scratch_learning_rate,
         flip=method.flip,
@@ -97,7 +97,7 @@ def recipes(
     return {TUNED: tuned, SCRATCH: scratch}
 
 
-def race(source: Source, task: Task, method: Method) -> RunConfig:
+def race(source: BackboneSource, task: TargetTask, method: TuningMethod) -> RunConfig:
     """Return a run of a fine-tuned and a scratch model for every seed.
 
     Raises:

@@ -19,7 +19,7 @@ READY = 'digits_live~="ViT";digits_swin~="Swin"~epochs=12;digits_cnn~="CNN"~epoc
 
 
 @dataclass(frozen=True)
-class Entry:
+class LineupEntry:
     """One model of a line-up, with the preset that it is based on."""
 
     recipe: str
@@ -28,14 +28,14 @@ class Entry:
     train: TrainConfig
 
 
-def encode(entries: Sequence[Entry]) -> str:
+def encode(entries: Sequence[LineupEntry]) -> str:
     """Return the line-up as text, such as 'digits_live~="ViT"~depth=3;digits_cnn~="CNN"';
     only changed fields are written.
     """
     return _BETWEEN.join(_encoded(entry) for entry in entries)
 
 
-def decode(text: str) -> tuple[Entry, ...]:
+def decode(text: str) -> tuple[LineupEntry, ...]:
     """Return the line-up that `encode` wrote.
 
     Raises:
@@ -47,7 +47,7 @@ def decode(text: str) -> tuple[Entry, ...]:
     return tuple(_decoded(part) for part in parts)
 
 
-def run_config(entries: Sequence[Entry], preparation: Preparation) -> RunConfig:
+def run_config(entries: Sequence[LineupEntry], preparation: Preparation) -> RunConfig:
     """Return a run that trains all models; shared settings are taken from the first.
 
     Raises:
@@ -70,16 +70,16 @@ def is_lineup(config: RunConfig) -> bool:
     return bool(config.members) and (config.preset or "").partition(":")[0] == PRESET
 
 
-def entries_of(config: RunConfig, otherwise: str) -> tuple[Entry, ...]:
+def entries_of(config: RunConfig, otherwise: str) -> tuple[LineupEntry, ...]:
     """Return the line-up of a run; `otherwise` replaces an unknown preset."""
     recipe = (config.preset or "").partition(":")[2]
     recipe = recipe if recipe in TRAINING_PRESETS else otherwise
     return tuple(
-        Entry(recipe, member.title, member.model, config.recipe(member)) for member in config.members
+        LineupEntry(recipe, member.title, member.model, config.recipe(member)) for member in config.members
     )
 
 
-def _encoded(entry: Entry) -> str:
+def _encoded(entry: LineupEntry) -> str:
     preset = TRAINING_PRESETS[entry.recipe]
     fields = {"": entry.title}
     model = to_dict(entry.model)
@@ -101,7 +101,7 @@ def _diff_fields(current: dict[str, Any], base: dict[str, Any]) -> dict[str, Any
     return {name: field for name, field in current.items() if field != base[name]}
 
 
-def _decoded(text: str) -> Entry:
+def _decoded(text: str) -> LineupEntry:
     recipe, *parts = text.split(_PART)
     if recipe not in TRAINING_PRESETS:
         raise ValueError(f"expected the name of a training preset, received {recipe[:40]!r}")
@@ -123,4 +123,4 @@ def _decoded(text: str) -> Entry:
         raise ValueError(f"the fields of {recipe} do not describe a model")
     if recipe_of.start_from is not None:
         raise ValueError("the models of a line-up must start from random weights; remove start_from")
-    return Entry(recipe, title, model, recipe_of)
+    return LineupEntry(recipe, title, model, recipe_of)

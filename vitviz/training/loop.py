@@ -19,10 +19,10 @@ from vitviz.config import CNNConfig, ModelConfig, Preparation, TrainConfig
 from vitviz.models.backbone_transfer import create_initialised_model
 from vitviz.models.cnn import ConvNet
 from vitviz.models.zoo import create_model
-from vitviz.text import percent, plural
 from vitviz.training.augmentation import augment, mix
 from vitviz.training.batches import PreparedImages, TrainingData, make_normaliser
 from vitviz.training.data_parallel import ThreadPool
+from vitviz.training.early_stopping import StoppingRule
 from vitviz.training.optimizers import load_optimizer_tensors, make_optimizers, optimizer_tensors
 from vitviz.training.records import Ended, Evaluation, Event, Snapshot, StepRecord
 from vitviz.training.schedule import learning_rate_factor, snapshot_marks
@@ -75,7 +75,7 @@ class Trainer:
         self.optimizers = make_optimizers(self.weights, config)
         self.thread_pool = ThreadPool(self.weights, config, self.device, teacher)
         self.normalise, self.fill = make_normaliser(splits.preparation, self.dtype, self.device)
-        self.pictures = splits.train.to(self.device)
+        self.train_images = splits.train.to(self.device)
         self.step = 0
         self.seconds = 0.0
         self.learning_rate, self.weight_decay = config.learning_rate, config.weight_decay
@@ -98,7 +98,7 @@ class Trainer:
     @property
     def epoch(self) -> float:
         """Number of passes over the training images so far."""
-        return self.step * self.config.batch_size / len(self.pictures)
+        return self.step * self.config.batch_size / len(self.train_images)
 
     @property
     def progress(self) -> float:
@@ -144,9 +144,11 @@ class Trainer:
             self.weights.model.eval()
         chosen = self._batch()
         flipped = self._alternately_flipped(chosen) if self.config.alternate_flip else None
-        images = self.pictures.images.index_select(0, chosen)
+        images = self.train_images.images.index_select(0, chosen)
         images = augment(images, self.config, self.fill, generator, flipped)
-        inputs, targets = mix(self.normalise(images), self.pictures.labels[chosen], self.config, generator)
+        inputs, targets = mix(
+            self.normalise(images), self.train_images.labels[chosen], self.config, generator
+        )
         # What is dropped is a function of the update too.
         logits, loss, parts = self.thread_pool.learn(inputs, targets, _seed(self.config.seed, -1 - self.step))
         norm = self.weights.collect_gradient(parts)
@@ -165,7 +167,7 @@ class Trainer:
 
     def _batch(self) -> Tensor:
         """Return the indices of the next images, from the concatenated shuffled orders of the epochs."""
-        count, batch = len(self.pictures), self.config.batch_size
+        count, batch = len(self.train_images), self.config.batch_size
         first = self.step * batch
         parts = []
         while batch:
@@ -179,7 +181,7 @@ class Trainer:
 
     def _alternately_flipped(self, chosen: Tensor) -> Tensor:
         """Return which images (B,) of the next batch are flipped: a random half in even epochs, the others in odd."""
-        count = len(self.pictures)
+        count = len(self.train_images)
         generator = torch.Generator().manual_seed(_seed(self.config.seed + 2, 0))
         first = torch.rand(count, generator=generator) < 0.5
         seen = self.step * self.config.batch_size + torch.arange(len(chosen))
@@ -235,18 +237,18 @@ class Trainer:
             limit: at most so many images.
             exact: fp32 and with the confusion matrix, as the saved weights will be used.
         """
-        pictures = self.splits.validation if split == "validation" else self.splits.test
-        pictures = PreparedImages(pictures.images[:limit], pictures.labels[:limit])
-        return _evaluation(self, split, self.logits(pictures, exact), pictures.labels, exact)
+        images = self.splits.validation if split == "validation" else self.splits.test
+        images = PreparedImages(images.images[:limit], images.labels[:limit])
+        return _evaluation(self, split, self.logits(images, exact), images.labels, exact)
 
-    def logits(self, pictures: PreparedImages, exact: bool = False) -> Tensor:
+    def logits(self, images: PreparedImages, exact: bool = False) -> Tensor:
         """Return logits (N, classes) in the training precision; `exact`: fp32, as the saved weights will be used."""
         each = self.thread_pool.map_parts
         if exact:
             state, preparation = self.weights.state(), self.splits.preparation
-            return predict_exactly(self.model_config, state, preparation, pictures, self.device, each)
+            return predict_exactly(self.model_config, state, preparation, images, self.device, each)
         with self.weights.use_for_evaluation() as shown:
-            return predict(shown, pictures, self.normalise, self.device, each)
+            return predict(shown, images, self.normalise, self.device, each)
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Return (tensors, JSON values) for a bit-identical resume by `load_state`."""
@@ -332,24 +334,24 @@ def make_update(trainer: Trainer) -> list[Event]:
 
 
 def predict(
-    model: nn.Module, pictures: PreparedImages, normalise: Any, device: torch.device, each: Each = map
+    model: nn.Module, images: PreparedImages, normalise: Any, device: torch.device, each: Each = map
 ) -> Tensor:
     """fp32 logits (N, classes) of images, in batches, without gradients; `each` maps a function over the batches."""
 
     @torch.inference_mode()
     def logits(start: int) -> Tensor:
-        batch = pictures.images[start : start + EVALUATION_BATCH]
+        batch = images.images[start : start + EVALUATION_BATCH]
         shown: Tensor = model(normalise(batch.to(device)))
         return shown.float().cpu()
 
-    return torch.cat(list(each(logits, range(0, len(pictures), EVALUATION_BATCH))))
+    return torch.cat(list(each(logits, range(0, len(images), EVALUATION_BATCH))))
 
 
 def predict_exactly(
     config: ModelConfig,
     state: Mapping[str, Tensor],
     preparation: Preparation,
-    pictures: PreparedImages,
+    images: PreparedImages,
     device: torch.device,
     each: Each = map,
 ) -> Tensor:
@@ -357,7 +359,7 @@ def predict_exactly(
     model = create_model(config)
     model.load_state_dict(state)
     normalise, _ = make_normaliser(preparation, torch.float32, device)
-    return predict(model.to(device).eval(), pictures, normalise, device, each)
+    return predict(model.to(device).eval(), images, normalise, device, each)
 
 
 def _evaluation(trainer: Trainer, split: str, logits: Tensor, labels: Tensor, exact: bool) -> Evaluation:
@@ -413,11 +415,6 @@ def _check(
         raise ValueError("start_from and initial weights must be given together, received only one of them")
 
 
-def choose_device() -> str:
-    """Return 'cuda' if available, else 'cpu'."""
-    return "cuda" if torch.cuda.is_available() else "cpu"
-
-
 def bf16_is_fast(device: torch.device) -> bool:
     """Return True if bf16 matrix products have hardware: any CUDA device here, or a CPU with AVX-512 bf16 or AMX."""
     if device.type == "cuda":
@@ -426,30 +423,3 @@ def bf16_is_fast(device: torch.device) -> bool:
         getattr(torch.cpu, name, None) for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
     )
     return device.type == "cpu" and any(check is not None and check() for check in checks)
-
-
-class StoppingRule:
-    """Early stopping by a target accuracy or by patience.
-
-    Args:
-        config: its `stop_accuracy` and `patience` are used.
-    """
-
-    def __init__(self, config: TrainConfig) -> None:
-        self._target, self._patience = config.stop_accuracy, config.patience
-        self.best: tuple[float, float] = (-1.0, 0.0)  # accuracy, and the epoch in which it was first reached
-
-    def check(self, evaluation: Evaluation) -> str:
-        """Return why the run ends after this validation; empty if it continues."""
-        accuracy, epoch = evaluation.accuracy, evaluation.epoch
-        if accuracy > self.best[0]:
-            self.best = (accuracy, epoch)
-        if self._target is not None and accuracy >= self._target:
-            images = plural(evaluation.images, "validation image")
-            return f"Stopped at the target accuracy: {percent(accuracy)} on {images} (target {percent(self._target)})"
-        if self._patience is not None and epoch - self.best[1] >= self._patience:
-            return (
-                f"Stopped without improvement for {self._patience:g} {'epoch' if self._patience == 1 else 'epochs'}:"
-                f" best validation accuracy {percent(self.best[0])} in epoch {self.best[1]:.1f}"
-            )
-        return ""

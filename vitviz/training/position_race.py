@@ -21,7 +21,7 @@ _SMALL = ViTConfig(image_size=32, patch_size=8, embed_dim=64, depth=2, num_heads
 
 
 @dataclass(frozen=True)
-class Race:
+class PositionRace:
     """The settings that six models on one dataset share; each member sets its own position embedding."""
 
     model: ViTConfig
@@ -29,18 +29,18 @@ class Race:
     train: TrainConfig
 
 
-RACES: dict[str, Race] = {
-    "shapes": Race(
+RACES: dict[str, PositionRace] = {
+    "shapes": PositionRace(
         replace(_SMALL, num_classes=4),
         RGB_32,
         TrainConfig(dataset="shapes", epochs=3, batch_size=64, validation_fraction=0.04, snapshots=12),
     ),
-    "digits": Race(
+    "digits": PositionRace(
         replace(_SMALL, in_chans=1),
         GREY_32,
         TrainConfig(dataset="digits", epochs=30, batch_size=64, snapshots=12),
     ),
-    "mnist": Race(
+    "mnist": PositionRace(
         replace(_SMALL, image_size=28, patch_size=7, in_chans=1),
         GREY_28,
         TrainConfig(dataset="mnist", epochs=2, learning_rate=2e-3, validation_fraction=0.04, snapshots=12),

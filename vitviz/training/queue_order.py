@@ -13,7 +13,7 @@ QUEUED_IN_ALL = 120
 
 
 @dataclass(frozen=True, eq=False)
-class Order:
+class QueuedTraining:
     """A queued or running training."""
 
     directory: Path
@@ -24,7 +24,7 @@ class Order:
     first: bool = False  # before all others, for a teacher's run
 
 
-def in_turn(waiting: Sequence[Order], busy: Iterable[Order]) -> list[Order]:
+def in_turn(waiting: Sequence[QueuedTraining], busy: Iterable[QueuedTraining]) -> list[QueuedTraining]:
     """Return the orders in turn: one per session, then each session's second; within a round, one per address.
 
     Running trainings count as their session's first. Orders with `first` precede all others.
@@ -42,7 +42,7 @@ def in_turn(waiting: Sequence[Order], busy: Iterable[Order]) -> list[Order]:
     return [waiting[arrival] for *_, arrival in sorted(ranked)]
 
 
-def why_full(waiting: Sequence[Order], owner: str, address: str) -> str | None:
+def why_full(waiting: Sequence[QueuedTraining], owner: str, address: str) -> str | None:
     """Return why no more runs can be queued, or None."""
     own_count = sum(order.owner == owner for order in waiting)
     if own_count >= QUEUED_PER_OWNER:

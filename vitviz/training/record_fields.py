@@ -19,10 +19,10 @@ class FieldError(ValueError):
     """An invalid value; the message has the expected and the received one."""
 
 
-Check = Callable[[str, Any], Any]
+FieldCheck = Callable[[str, Any], Any]
 
 
-def number(low: float = -_LARGE, high: float = _LARGE) -> Check:
+def number(low: float = -_LARGE, high: float = _LARGE) -> FieldCheck:
     """Return a finite number between two bounds, as a float."""
 
     def check(name: str, field: Any) -> float:
@@ -40,7 +40,7 @@ def integer(name: str, field: Any) -> int:
     raise FieldError(f"{name} must be a whole number from 0 to {MAX_STEP:,}, received {shorten_value(field)}")
 
 
-def text(*allowed: str) -> Check:
+def text(*allowed: str) -> FieldCheck:
     """Return one of these words, or where none is given any short text."""
 
     def check(name: str, field: Any) -> str:
@@ -64,7 +64,7 @@ def _confusion(name: str, table: Any) -> list[list[int]]:
 
 
 _SHARE, _PLACE = number(0, 1), number(0, _LARGE)
-_REQUIRED: dict[str, dict[str, Check]] = {
+_REQUIRED: dict[str, dict[str, FieldCheck]] = {
     "step": {
         "step": integer,
         "epoch": _PLACE,
@@ -98,7 +98,7 @@ _REQUIRED: dict[str, dict[str, Check]] = {
     },
     "event": {"step": integer, "event": text()},
 }
-_OPTIONAL: dict[str, dict[str, Check]] = {
+_OPTIONAL: dict[str, dict[str, FieldCheck]] = {
     "evaluation": {"confusion": _confusion},
     "event": {
         "time": number(0),

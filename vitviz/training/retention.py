@@ -56,12 +56,12 @@ class Stored:
     under_way: bool
 
 
-def survey(root: str | Path, time_s: float) -> list[Stored]:
+def list_stored_runs(root: str | Path, time_s: float) -> list[Stored]:
     """Return all runs of a folder, except those deleted meanwhile."""
     stored = []
     for run in list_runs(root):
         with suppress(RunError, OSError):
-            stored.append(_stored(run, time_s))
+            stored.append(_describe_run(run, time_s))
     return stored
 
 
@@ -89,11 +89,11 @@ def remove(root: str | Path, ids: Iterable[str], time_s: float) -> list[str]:
     for run_id in ids:
         place, aside = Path(root) / run_id, Path(root) / f"{DELETED}{run_id}"
         try:
-            if _stored(Run(place), time_s).under_way:
+            if _describe_run(Run(place), time_s).under_way:
                 continue
             os.utime(place, (time_s, time_s))  # or another server takes the renamed folder for a leftover
             place.rename(aside)  # another server cannot rename it any more
-            if _stored(Run(aside), time_s).under_way:  # resumed between the check and the rename
+            if _describe_run(Run(aside), time_s).under_way:  # resumed between the check and the rename
                 aside.rename(place)
                 continue
         except (RunError, OSError):
@@ -114,7 +114,9 @@ def sweep(root: str | Path, limits: Limits | None = None, time_s: float | None =
         time_s = time.time()
         if not _clock.even_for(WATCHED_S, time_s):
             return []
-    removed = remove(root, plan(survey(root, time_s), limits or Limits.from_environment(), time_s), time_s)
+    removed = remove(
+        root, plan(list_stored_runs(root, time_s), limits or Limits.from_environment(), time_s), time_s
+    )
     for left in (path for start in (DRAFT, DELETED) for path in Path(root).glob(f"{start}*")):
         with suppress(OSError):
             if time_s - left.stat().st_mtime > LEFT_S:
@@ -122,7 +124,7 @@ def sweep(root: str | Path, limits: Limits | None = None, time_s: float | None =
     return removed
 
 
-def _stored(run: Run, time_s: float) -> Stored:
+def _describe_run(run: Run, time_s: float) -> Stored:
     status = run.status()
     times = [status.heartbeat, (run.directory / "config.json").stat().st_mtime]
     for name in ("lease.json", "seen.json"):

@@ -8,7 +8,7 @@ from typing import Any
 
 from vitviz.config import ModelConfig, Preparation, TrainConfig, from_dict, to_dict
 from vitviz.config_models import averages_batches
-from vitviz.training.run_limits import check_run
+from vitviz.training.run_size import check_run
 
 MOST_MEMBERS = 8
 MEMBER_NAME = r"[a-z0-9][a-z0-9_]{0,31}"

@@ -17,15 +17,15 @@ from typing import Any
 import torch
 
 from vitviz.data.dataset import DatasetError
+from vitviz.devices import choose_training_device
 from vitviz.text import is_disk_full, reason
 from vitviz.training import run_lock
 from vitviz.training.atomic_files import read_lines, write_status
-from vitviz.training.loop import choose_device
 from vitviz.training.model_trainer import Listener, ModelTrainer
 from vitviz.training.records import Event, StepRecord
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run, RunError, Status
-from vitviz.training.run_limits import MAX_TRAINING_S
+from vitviz.training.run_size import MAX_TRAINING_S
 from vitviz.training.session_models import (
     combine_status,
     list_teachers,
@@ -50,7 +50,7 @@ class Session:
     """Trains a run until it ends, is stopped, or its lease expires.
 
     Args:
-        device: 'auto', or a torch device.
+        device: a torch device; None: CUDA's, or the CPU if there is none.
         listen: called with every event.
         control_at: commands before this byte are ignored; None: all current ones.
         token: of the lock that a server created for this process; None: locks the run itself.
@@ -59,7 +59,7 @@ class Session:
     def __init__(
         self,
         run: Run,
-        device: str = "auto",
+        device: str | None = None,
         listen: Listener | None = None,
         control_at: int | None = None,
         token: str | None = None,
@@ -67,7 +67,7 @@ class Session:
         self.run = run
         self._token = token or run_lock.new_token()
         self.config: RunConfig = run.config()
-        self.device = choose_device() if device == "auto" else device
+        self.device = str(choose_training_device(device))
         self._listen = listen
         self._control = run.directory / "control.jsonl"
         self._control_at = run.control_end() if control_at is None else control_at

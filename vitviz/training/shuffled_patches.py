@@ -31,7 +31,7 @@ def patch_px(config: ModelConfig) -> int | None:
     return getattr(config, "patch_size", None)
 
 
-def shuffle_patches(pictures: PreparedImages, side_px: int) -> PreparedImages:
+def shuffle_patches(images: PreparedImages, side_px: int) -> PreparedImages:
     """Return every image with its own random order of patches; the pixels inside a patch stay where they are.
 
     Args:
@@ -41,16 +41,16 @@ def shuffle_patches(pictures: PreparedImages, side_px: int) -> PreparedImages:
     Raises:
         ValueError: if the patches do not fit.
     """
-    count, channels, height, width = pictures.images.shape
+    count, channels, height, width = images.images.shape
     rows, cols = height // side_px, width // side_px
     if (rows * side_px, cols * side_px) != (height, width):
         raise ValueError(f"patches of {side_px} px do not fit images of {height} x {width} px")
-    cut = pictures.images.reshape(count, channels, rows, side_px, cols, side_px).permute(0, 2, 4, 1, 3, 5)
+    cut = images.images.reshape(count, channels, rows, side_px, cols, side_px).permute(0, 2, 4, 1, 3, 5)
     cut = cut.reshape(count, rows * cols, channels, side_px, side_px)
     generator = torch.Generator().manual_seed(SEED)
     order = torch.rand(count, rows * cols, generator=generator).argsort(dim=1)
     mixed = cut[torch.arange(count)[:, None], order].view(count, rows, cols, channels, side_px, side_px)
-    return PreparedImages(mixed.permute(0, 3, 1, 4, 2, 5).reshape(pictures.images.shape), pictures.labels)
+    return PreparedImages(mixed.permute(0, 3, 1, 4, 2, 5).reshape(images.images.shape), images.labels)
 
 
 class ShuffleTest:

@@ -14,7 +14,7 @@ from typing import Any
 
 from vitviz.text import cut
 from vitviz.training.atomic_files import write_whole
-from vitviz.training.queue_order import Order
+from vitviz.training.queue_order import QueuedTraining
 
 LOG = "trainer.log"  # in the directory of a run whose trainer died
 KEPT_LINES = 100
@@ -52,7 +52,7 @@ class TrainerProcess:
     def pid(self) -> int:
         return self._process.pid
 
-    def send_order(self, order: Order) -> None:
+    def send_order(self, order: QueuedTraining) -> None:
         """Send a run to train."""
         message = {"run": str(order.directory), "control_at": order.control_at, "claim": order.token}
         with contextlib.suppress(BrokenPipeError, OSError):  # the reader of its replies notices its death

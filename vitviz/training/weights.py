@@ -11,6 +11,8 @@ from itertools import groupby
 import torch
 from torch import Tensor, nn
 
+from vitviz.training.fast_attention import use_fast_attention
+
 _UNDECAYED = ("pos_embed", "cls_token", "dist_token", "reg_token", "relative_position_bias")
 
 
@@ -99,6 +101,8 @@ class Weights:
             self._slices = self._split(self.master)
         else:
             self.model.to(self.dtype)
+            if self.master.device.type == "cpu":
+                use_fast_attention(self.model)
             for module in self.model.modules():
                 if isinstance(module, nn.BatchNorm2d):
                     module.float()

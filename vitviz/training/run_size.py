@@ -52,13 +52,13 @@ def check_run(parts: Sequence[tuple[ModelConfig, TrainConfig]]) -> None:
 
 def _check_length(model: ModelConfig, train: TrainConfig) -> None:
     if train.epochs is not None:
-        pictures = _PICTURES.get(train.dataset, _MOST_PICTURES) * train.train_fraction
+        images = _PICTURES.get(train.dataset, _MOST_PICTURES) * train.train_fraction
         if train.a_class is not None:
-            pictures = min(pictures, train.a_class * model.num_classes)
-        steps = ceil(train.epochs * pictures / train.batch_size)
+            images = min(images, train.a_class * model.num_classes)
+        steps = ceil(train.epochs * images / train.batch_size)
         if steps > MAX_STEPS:
             raise ValueError(
-                f"{train.epochs:g} epochs of up to {pictures:,.0f} images in batches of {train.batch_size} are"
+                f"{train.epochs:g} epochs of up to {images:,.0f} images in batches of {train.batch_size} are"
                 f" {steps:,} updates; the limit is {MAX_STEPS:,}: choose fewer epochs or larger batches"
             )
     elif train.seconds is not None and train.seconds > MAX_TRAINING_S:
