@@ -20,7 +20,7 @@ from vitviz.data.dataset_cache import data_file, read_dataset, write_dataset
 from vitviz.locks import locked
 from vitviz.torchvision_fix import import_torchvision
 
-Progress = Callable[[float, str], None]  # (share done in [0, 1], what is being done)
+ShareProgress = Callable[[float, str], None]  # (share done in [0, 1], what is being done)
 TIMEOUT_S = 20.0  # per connection and read
 CHUNK_BYTES = 1 << 16
 
@@ -32,7 +32,7 @@ class _Archive:
     md5: str
 
 
-def download_dataset(name: str, progress: Progress | None = None) -> Dataset:
+def download_dataset(name: str, progress: ShareProgress | None = None) -> Dataset:
     """Download a dataset, verify it, and store it as an .npz file.
 
     If several processes share the folder, one downloads and the others wait.
@@ -63,7 +63,7 @@ def download_dataset(name: str, progress: Progress | None = None) -> Dataset:
         ) from error
 
 
-def _download(name: str, target: Path, report: Progress) -> Dataset:
+def _download(name: str, target: Path, report: ShareProgress) -> Dataset:
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         source = _source(name)
         _fetch_all(_archives(source, Path(folder)), report)
@@ -96,7 +96,7 @@ def _archives(source: Any, folder: Path) -> list[_Archive]:
     return [_Archive((source.url,), folder / source.filename, source.tgz_md5)]
 
 
-def _fetch_all(archives: list[_Archive], report: Progress) -> None:
+def _fetch_all(archives: list[_Archive], report: ShareProgress) -> None:
     for number, archive in enumerate(archives):
         archive.path.parent.mkdir(parents=True, exist_ok=True)
         failures: list[Exception] = []
@@ -112,7 +112,7 @@ def _fetch_all(archives: list[_Archive], report: Progress) -> None:
             raise failures[0]
 
 
-def _fetch(url: str, archive: _Archive, report: Progress, number: int, count: int) -> None:
+def _fetch(url: str, archive: _Archive, report: ShareProgress, number: int, count: int) -> None:
     request = urllib.request.Request(url, headers={"User-Agent": "vitviz"})
     digest = hashlib.md5(usedforsecurity=False)
     with urllib.request.urlopen(request, timeout=TIMEOUT_S) as response, archive.path.open("wb") as file:
@@ -155,7 +155,7 @@ def _labels(targets: Any) -> Labels:
 
 
 @contextmanager
-def _reporting(progress: Progress | None, name: str) -> Iterator[Progress]:
+def _reporting(progress: ShareProgress | None, name: str) -> Iterator[ShareProgress]:
     if progress is not None:
         yield progress
         return

@@ -29,7 +29,7 @@ _TEST = {"test", "testing", "val", "valid", "validation"}
 _JUNK = {"__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini"}
 
 
-Progress = Callable[[int, int], None]
+CountProgress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class UploadedImages:
 
 
 @dataclass(frozen=True)
-class _Entry:
+class _ZipEntry:
     path: PurePosixPath
     read: Callable[[], bytes]
 
@@ -65,7 +65,7 @@ class _Entry:
 @dataclass(frozen=True)
 class _Labelled:
     label: str
-    entry: _Entry
+    entry: _ZipEntry
     test: bool | None = None  # of a set that is split already: whether it is a test image
 
     @property
@@ -76,7 +76,7 @@ class _Labelled:
 class _Clock:
     """Reports progress, and raises DatasetError when the upload's time limit is exceeded."""
 
-    def __init__(self, budget: PictureBudget, progress: Progress | None) -> None:
+    def __init__(self, budget: PictureBudget, progress: CountProgress | None) -> None:
         self.budget, self._progress, self._started = budget, progress, time.monotonic()
 
     def tick(self, done: int, total: int) -> None:
@@ -95,7 +95,7 @@ def load_zip(
     image_size: int = 32,
     *,
     budget: PictureBudget | None = None,
-    progress: Progress | None = None,
+    progress: CountProgress | None = None,
 ) -> UploadedImages:
     """Return the labelled images in a zip archive, read in memory; archives inside it are not opened.
 
@@ -121,7 +121,7 @@ def load_zip(
     return _collect(_zip_entries(archive, skipped), skipped, image_size, clock)
 
 
-def _zip_entries(archive: BoundedZip, skipped: list[Skipped]) -> list[_Entry]:
+def _zip_entries(archive: BoundedZip, skipped: list[Skipped]) -> list[_ZipEntry]:
     entries = []
     for info in archive.files:
         if len(info.filename) > limits.PATH_LENGTH:
@@ -138,17 +138,19 @@ def _zip_entries(archive: BoundedZip, skipped: list[Skipped]) -> list[_Entry]:
         if path.is_absolute() or ".." in path.parts or ":" in path.parts[0]:
             skipped.append(Skipped(info.filename, "its name points outside the archive"))
         else:
-            entries.append(_Entry(path, lambda info=info: archive.read(info, limits.IMAGE_BYTES + 1)))  # type: ignore[misc]
+            entries.append(_ZipEntry(path, lambda info=info: archive.read(info, limits.IMAGE_BYTES + 1)))  # type: ignore[misc]
     return entries
 
 
-def _collect(entries: list[_Entry], skipped: list[Skipped], image_size: int, clock: _Clock) -> UploadedImages:
+def _collect(
+    entries: list[_ZipEntry], skipped: list[Skipped], image_size: int, clock: _Clock
+) -> UploadedImages:
     labelled = _within_budget(_select_files(entries, skipped, image_size), image_size, skipped, clock)
-    pictures = _decode_all(labelled, image_size, skipped, clock)
-    return UploadedImages(_split(pictures, skipped), tuple(skipped))
+    images = _decode_all(labelled, image_size, skipped, clock)
+    return UploadedImages(_split(images, skipped), tuple(skipped))
 
 
-def _select_files(entries: list[_Entry], skipped: list[Skipped], image_size: int) -> list[_Labelled]:
+def _select_files(entries: list[_ZipEntry], skipped: list[Skipped], image_size: int) -> list[_Labelled]:
     """Return the files in class folders, up to the largest number of images."""
     if not 8 <= image_size <= limits.DATASET_IMAGE_PX:
         raise DatasetError(
@@ -165,7 +167,7 @@ def _select_files(entries: list[_Entry], skipped: list[Skipped], image_size: int
     return [file for i, file in enumerate(labelled) if i in chosen]
 
 
-def _labelled(entries: list[_Entry], skipped: list[Skipped]) -> list[_Labelled]:
+def _labelled(entries: list[_ZipEntry], skipped: list[Skipped]) -> list[_Labelled]:
     """Return the class and file for every file in a class folder; a folder around all of them is passed through."""
     depth = 0
     while True:
@@ -200,7 +202,7 @@ def _labelled(entries: list[_Entry], skipped: list[Skipped]) -> list[_Labelled]:
     return labelled
 
 
-def _split_already(inside: list[_Entry], depth: int) -> list[_Labelled]:
+def _split_already(inside: list[_ZipEntry], depth: int) -> list[_Labelled]:
     """Return the files of a folder 'train' and a folder 'test' that hold one folder per class each."""
     splits = {entry.path.parts[depth] for entry in inside}
     kinds = [split.lower() in _TEST for split in sorted(splits)]

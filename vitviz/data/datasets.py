@@ -218,10 +218,8 @@ def _digits_file() -> Path:
 def _enlarge(small: Images) -> Images:
     size = (DIGITS_PX, DIGITS_PX)
     enlarged = [
-        Image.frombytes("L", picture.shape, picture.tobytes())
-        .resize(size, Image.Resampling.BICUBIC)
-        .tobytes()
-        for picture in small
+        Image.frombytes("L", image.shape, image.tobytes()).resize(size, Image.Resampling.BICUBIC).tobytes()
+        for image in small
     ]
     return np.frombuffer(b"".join(enlarged), np.uint8).reshape(-1, *size, 1)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from vitviz.analysis.image_changes import Uint8, shuffle
-from vitviz.analysis.image_parts import LEAST_PX, Part, Parts, assemble, cut_part, misplace_parts
+from vitviz.analysis.image_parts import LEAST_PX, ImagePart, PlacedParts, assemble, cut_part, misplace_parts
 from vitviz.data.dataset import Dataset, DatasetError
 from vitviz.data.samples import pictures_folder
 
@@ -55,9 +55,9 @@ def arranged(faces: Uint8, arrangement: str) -> Uint8:
     return np.stack([put(np.repeat(face, 3, axis=2), seed)[..., :1] for seed, face in enumerate(faces)])
 
 
-Box = tuple[int, int, int, int]  # left, top, right, bottom, in px of the sample
+FaceBox = tuple[int, int, int, int]  # left, top, right, bottom, in px of the sample
 # Neighbours in this order do not change places: `put_wrong` goes half of the list on.
-FACES: dict[str, dict[str, Box]] = {
+FACES: dict[str, dict[str, FaceBox]] = {
     "cat": {
         "left eye": (132, 80, 216, 154),
         "right eye": (288, 104, 350, 170),
@@ -67,7 +67,7 @@ FACES: dict[str, dict[str, Box]] = {
 }
 
 
-def parts_of(sample: str, box: tuple[float, float, float, float], size: int) -> dict[str, Part]:
+def parts_of(sample: str, box: tuple[float, float, float, float], size: int) -> dict[str, ImagePart]:
     """Return the parts of a sample's face that a model sees, by name; none of a sample that has no face here.
 
     Args:
@@ -87,7 +87,7 @@ def parts_of(sample: str, box: tuple[float, float, float, float], size: int) -> 
     return parts
 
 
-def from_the_middle(size: int) -> Parts:
+def from_the_middle(size: int) -> PlacedParts:
     """Return four squares around the middle of an image: where nobody knows better."""
     side = size // 4
     near, far = size // 2 - side, size // 2

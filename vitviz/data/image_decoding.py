@@ -81,11 +81,11 @@ def decode_image(encoded: bytes) -> NDArray[np.uint8]:
         ImageError: empty, too large, not an image, or damaged. All but 'damaged' is said before any pixel
         is decoded.
     """
-    with _opened(encoded) as (name, picture):
+    with _opened(encoded) as (name, image):
         try:
-            if name == "JPEG" and picture.width * picture.height > limits.IMAGE_PIXELS:
-                _draft(picture)
-            return convert_image(picture)
+            if name == "JPEG" and image.width * image.height > limits.IMAGE_PIXELS:
+                _draft(image)
+            return convert_image(image)
         except MemoryError as error:
             raise ImageError(f"Decoding this {name} needs too much memory: make it smaller first.") from error
         except Exception as error:  # as in `_opened`
@@ -94,11 +94,11 @@ def decode_image(encoded: bytes) -> NDArray[np.uint8]:
             ) from error
 
 
-def convert_image(picture: Image.Image) -> NDArray[np.uint8]:
+def convert_image(image: Image.Image) -> NDArray[np.uint8]:
     """Return a Pillow image upright, as `decode_image` returns its file: (H, W, 3) uint8, the caller's own."""
-    picture.load()
-    turn = _UPRIGHT.get(_orientation(picture))  # after load(): Pillow has turned a TIFF by then
-    colour = _rgb(picture)
+    image.load()
+    turn = _UPRIGHT.get(_orientation(image))  # after load(): Pillow has turned a TIFF by then
+    colour = _rgb(image)
     return np.array(colour if turn is None else colour.transpose(turn))
 
 
@@ -108,8 +108,8 @@ def picture_pixels(encoded: bytes) -> int:
     Raises:
         ImageError: as `decode_image`, but for damage after the header.
     """
-    with _opened(encoded) as (_, picture):
-        return picture.width * picture.height
+    with _opened(encoded) as (_, image):
+        return image.width * image.height
 
 
 def picture_size(encoded: bytes) -> tuple[int, int]:
@@ -118,9 +118,9 @@ def picture_size(encoded: bytes) -> tuple[int, int]:
     Raises:
         ImageError: as `decode_image`, but for damage after the header.
     """
-    with _opened(encoded) as (_, picture):
-        turned = _orientation(picture) in (5, 6, 7, 8)  # EXIF's four that lie on their side
-        return picture.size if turned else (picture.height, picture.width)
+    with _opened(encoded) as (_, image):
+        turned = _orientation(image) in (5, 6, 7, 8)  # EXIF's four that lie on their side
+        return image.size if turned else (image.height, image.width)
 
 
 def shrink_image(image: NDArray[np.uint8], most_pixels: int) -> NDArray[np.uint8]:
@@ -132,27 +132,27 @@ def shrink_image(image: NDArray[np.uint8], most_pixels: int) -> NDArray[np.uint8
     return np.asarray(Image.fromarray(image).resize((width, height), Image.Resampling.LANCZOS))
 
 
-def in_colour(picture: NDArray[np.uint8]) -> bool:
+def in_colour(image: NDArray[np.uint8]) -> bool:
     """Return True if an image (H, W, 3) has colour: more than 1 % of its pixels, of a grid of at most 256 x 256.
 
     A pixel has colour if its channels differ by more than 16 of 255: JPEGs of grey photos and scanned paper are not
     exactly grey.
     """
-    height, width = picture.shape[:2]
-    few = picture[:: max(1, height // 256), :: max(1, width // 256)]
+    height, width = image.shape[:2]
+    few = image[:: max(1, height // 256), :: max(1, width // 256)]
     apart = few.max(axis=2).astype(np.int16) - few.min(axis=2)
     return bool((apart > 16).mean() > 0.01)
 
 
-def some_in_colour(pictures: NDArray[np.uint8]) -> bool:
+def some_in_colour(images: NDArray[np.uint8]) -> bool:
     """Return True if one of a set's first 24 images has colour; (N, H, W, 3)."""
-    return any(in_colour(picture) for picture in pictures[:24])
+    return any(in_colour(image) for image in images[:24])
 
 
 @contextmanager
 def _opened(encoded: bytes) -> Iterator[tuple[str, ImageFile.ImageFile]]:
     """Yield (kind, image before decoding) of a file with a valid header, and hold the decoder's lock."""
-    check_bytes(encoded)
+    check_file_size(len(encoded))
     name, plugin = _recognise(encoded)
     try:
         check_structure(name, encoded)
@@ -165,23 +165,23 @@ def _opened(encoded: bytes) -> Iterator[tuple[str, ImageFile.ImageFile]]:
     with _decoding, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Pillow warns of harmless bugs in a file's metadata
         try:
-            picture = plugin(io.BytesIO(encoded))
+            image = plugin(io.BytesIO(encoded))
         except Exception as error:  # for hostile bytes Pillow's plugins raise nearly any kind of error
             raise ImageError(
                 f"This file looks like {_with_article(name)} but cannot be decoded ({_reason(error)})."
             ) from error
         try:
-            _check_size(name, picture.size)
+            _check_size(name, image.size)
             if name == "JPEG":
-                _check_passes(encoded, picture)
-            yield name, picture
+                _check_passes(encoded, image)
+            yield name, image
         finally:
-            picture.close()
+            image.close()
 
 
-def check_bytes(encoded: bytes) -> None:
-    """Raise ImageError for a file that is empty or larger than `IMAGE_BYTES`."""
-    if not (size := len(encoded)):
+def check_file_size(size: int) -> None:
+    """Raise ImageError for a file of so many bytes that is empty or larger than `IMAGE_BYTES`."""
+    if not size:
         raise ImageError("This file is empty (0 bytes).")
     if size > limits.IMAGE_BYTES:
         raise ImageError(f"This file has {size / 2**20:.1f} MB; the limit is {limits.IMAGE_BYTES >> 20} MB.")
@@ -237,15 +237,15 @@ def _check_size(name: str, size: tuple[int, int]) -> None:
         )
 
 
-def _check_passes(encoded: bytes, picture: ImageFile.ImageFile) -> None:
+def _check_passes(encoded: bytes, image: ImageFile.ImageFile) -> None:
     """Limit the pixels and passes of a progressive JPEG, which is always decoded at full size."""
-    pixels, scans = picture.width * picture.height, encoded.count(b"\xff\xda")
-    one_pass = not picture.info.get("progressive") and _first_scan_layers(encoded) == getattr(
-        picture, "layers", 0
+    pixels, scans = image.width * image.height, encoded.count(b"\xff\xda")
+    one_pass = not image.info.get("progressive") and _first_scan_layers(encoded) == getattr(
+        image, "layers", 0
     )
     if pixels > limits.IMAGE_PIXELS and not one_pass:
         raise ImageError(
-            f"This JPEG has {picture.width} × {picture.height} pixels, {pixels / 1e6:,.0f} megapixels, and is"
+            f"This JPEG has {image.width} × {image.height} pixels, {pixels / 1e6:,.0f} megapixels, and is"
             f" progressive; the limit for progressive JPEGs is {limits.IMAGE_PIXELS >> 20} megapixels. Make it"
             " smaller first."
         )
@@ -271,32 +271,32 @@ def _first_scan_layers(encoded: bytes) -> int:
     return 0
 
 
-def _draft(picture: ImageFile.ImageFile) -> None:
-    shrink = math.sqrt(DRAFT_PIXELS / (picture.width * picture.height))
-    picture.draft(picture.mode, (max(1, int(picture.width * shrink)), max(1, int(picture.height * shrink))))
+def _draft(image: ImageFile.ImageFile) -> None:
+    shrink = math.sqrt(DRAFT_PIXELS / (image.width * image.height))
+    image.draft(image.mode, (max(1, int(image.width * shrink)), max(1, int(image.height * shrink))))
 
 
-def _orientation(picture: Image.Image) -> int:
+def _orientation(image: Image.Image) -> int:
     try:
-        return int(picture.getexif().get(_ORIENTATION_TAG, 1))
+        return int(image.getexif().get(_ORIENTATION_TAG, 1))
     except Exception:  # a broken EXIF block must not cost the image
         return 1
 
 
-def _rgb(picture: Image.Image) -> Image.Image:
-    if picture.mode in ("I", "F") or picture.mode.startswith("I;16"):
-        return Image.fromarray(_to_8_bits(np.asarray(picture), picture.mode)).convert("RGB")
-    if "transparency" in picture.info or picture.mode in ("RGBA", "LA", "PA", "La", "RGBa"):
-        colour = picture if picture.mode == "RGBA" else picture.convert("RGBA")
+def _rgb(image: Image.Image) -> Image.Image:
+    if image.mode in ("I", "F") or image.mode.startswith("I;16"):
+        return Image.fromarray(_to_8_bits(np.asarray(image), image.mode)).convert("RGB")
+    if "transparency" in image.info or image.mode in ("RGBA", "LA", "PA", "La", "RGBa"):
+        colour = image if image.mode == "RGBA" else image.convert("RGBA")
         ground = Image.new("RGB", colour.size, "black" if _nearly_white(colour) else "white")
         ground.paste(colour, mask=colour)  # `alpha_composite` would hold two more copies
         return ground
-    return picture.convert("RGB")
+    return image.convert("RGB")
 
 
-def _nearly_white(picture: Image.Image) -> bool:
+def _nearly_white(image: Image.Image) -> bool:
     """Return True if an RGBA image has visible pixels and 99 % of them are nearly white."""
-    few = picture.resize((min(picture.width, 512), min(picture.height, 512)), Image.Resampling.NEAREST)
+    few = image.resize((min(image.width, 512), min(image.height, 512)), Image.Resampling.NEAREST)
     red, green, blue, alpha = few.split()
     darkest = ImageChops.darker(ImageChops.darker(red, green), blue)
     counts = darkest.histogram(mask=alpha.point(lambda level: 255 * (level >= 128)))

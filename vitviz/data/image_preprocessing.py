@@ -163,7 +163,7 @@ def prepare_batch(images: Uint8, preparation: Preparation) -> Float32:
     whole = preparation.crop_fraction == 1.0 or preparation.digit
     if images.shape[1:3] != shape or not whole:
         colour = np.broadcast_to(images, (*images.shape[:3], 3))
-        inputs = [prepare(picture, preparation).input for picture in colour]
+        inputs = [prepare(image, preparation).input for image in colour]
         return np.stack(inputs) if inputs else np.empty((0, preparation.in_chans, *shape), np.float32)
     if images.shape[3] == 3 and preparation.in_chans == 1:
         images = luminance(images)[..., None]

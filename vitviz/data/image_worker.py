@@ -22,7 +22,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.data.image_decoding import ImageError, check_bytes, decode_image, picture_size, shrink_image
+from vitviz.data.image_decoding import ImageError, check_file_size, decode_image, picture_size, shrink_image
 from vitviz.locks import FairLock
 from vitviz.upload_limits import IMAGE_BYTES
 
@@ -149,7 +149,7 @@ class ImageWorkers:
 
     def decode(self, encoded: bytes, most_pixels: int | None = None) -> DecodedImage:
         """Return the image in a file, decoded by a worker; see `decode_in_worker`."""
-        check_bytes(encoded)  # before it waits, and before 20 MB and more pass a pipe
+        check_file_size(len(encoded))  # before it waits, and before 20 MB and more pass a pipe
         with self._guard:
             user = _user.get()
             turns_of_user = (

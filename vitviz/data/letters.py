@@ -28,15 +28,15 @@ _STROKES: dict[str, tuple[Stroke, ...]] = {
 
 def draw_letter(letter: str, rng: np.random.Generator) -> Images:
     """Return one letter of `LETTERS`, (32, 32, 3) uint8, white on black."""
-    picture = Image.new("L", (_DRAWN_PX, _DRAWN_PX), 0)
-    pen = ImageDraw.Draw(picture)
+    image = Image.new("L", (_DRAWN_PX, _DRAWN_PX), 0)
+    pen = ImageDraw.Draw(image)
     width, move = int(rng.integers(5, 11)), rng.uniform(-0.1, 0.1, 2)
     bend = _bend(rng)
     for stroke in _STROKES[letter]:
         ends = np.array(stroke) - 0.5 + rng.normal(0, _WOBBLE, (len(stroke), 2))
         at = (ends @ bend.T + 0.5 + move) * _DRAWN_PX
         pen.line([(float(x), float(y)) for x, y in at], fill=255, width=width, joint="curve")
-    grey = np.array(picture.resize((SIDE_PX, SIDE_PX), Image.Resampling.BICUBIC))
+    grey = np.array(image.resize((SIDE_PX, SIDE_PX), Image.Resampling.BICUBIC))
     return np.repeat(grey[..., None], 3, axis=2)
 
 

@@ -22,7 +22,7 @@ SOURCES = ("cat", "astronaut", "coffee", "motorcycle", "rocket", "retina", "gala
 CROP_PX = 224  # what most ImageNet models read; smaller models prepare it as they do any photograph
 WINDOWS = ((1.0, 1), (2 / 3, 2), (1 / 2, 3), (2 / 5, 4))  # (share of the shorter side, windows a side)
 COUNT = len(SOURCES) * sum(per_side**2 for _, per_side in WINDOWS)
-Box = tuple[int, int, int]  # left, top, side, in px of the photograph
+SquareBox = tuple[int, int, int]  # left, top, side, in px of the photograph
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def photos_dataset() -> Dataset:
         DatasetError: if scikit-image's photographs are not on this machine.
     """
     try:
-        pictures = {name: load_sample(name) for name in SOURCES}
+        images = {name: load_sample(name) for name in SOURCES}
         titles = {name: sample(name).title for name in SOURCES}
     except ImageError as error:
         raise DatasetError(f"'photos' needs scikit-image's photographs: {error}") from error
@@ -100,8 +100,8 @@ def photos_dataset() -> Dataset:
     for share, per_side in WINDOWS:
         for place in range(per_side**2):
             for name in SOURCES:
-                height, width = pictures[name].shape[:2]
-                crops.append(_cut(pictures[name], window(height, width, share, per_side, place)))
+                height, width = images[name].shape[:2]
+                crops.append(_cut(images[name], window(height, width, share, per_side, place)))
                 names.append(titles[name])
     nothing = np.empty((0, CROP_PX, CROP_PX, 3), np.uint8)
     return Dataset(
@@ -115,7 +115,7 @@ def photos_dataset() -> Dataset:
     )
 
 
-def window(height: int, width: int, share: float, per_side: int, place: int) -> Box:
+def window(height: int, width: int, share: float, per_side: int, place: int) -> SquareBox:
     """Return the `place`-th of per_side x per_side windows, in reading order; a single one lies in the middle.
 
     Args:
@@ -134,7 +134,7 @@ def _middle(_: int, room: int) -> int:
     return room // 2
 
 
-def _cut(picture: Images, box: Box) -> Images:
+def _cut(image: Images, box: SquareBox) -> Images:
     left, top, side = box
-    cropped = Image.fromarray(picture[top : top + side, left : left + side])
+    cropped = Image.fromarray(image[top : top + side, left : left + side])
     return np.array(cropped.resize((CROP_PX, CROP_PX), Image.Resampling.BICUBIC))

@@ -60,13 +60,13 @@ def hide_secret_name(name: str) -> str:
     return "your own images" if is_uploaded(name) else name
 
 
-def store_images(pictures: "UploadedImages", title: str, runs_folder: Path, owner: str = "") -> UploadedNote:
+def store_images(images: "UploadedImages", title: str, runs_folder: Path, owner: str = "") -> UploadedNote:
     """Store an uploaded dataset under an unguessable name; anyone who knows the name can see the images.
 
     Raises:
         DatasetError: if there is no room for it, or it cannot be written.
     """
-    dataset = pictures.dataset
+    dataset = images.dataset
     name = f"{PREFIX}{secrets.token_urlsafe(16)}"
     with suppress(OSError):  # an unwritable folder is reported below
         sweep(runs_folder)
@@ -80,8 +80,8 @@ def store_images(pictures: "UploadedImages", title: str, runs_folder: Path, owne
         classes=dataset.classes,
         train_counts=_counts(dataset.labels_of("train"), len(dataset.classes)),
         test_counts=_counts(dataset.labels_of("test"), len(dataset.classes)),
-        left_out=len(pictures.skipped),
-        reasons=tuple(f"{skipped.name}: {skipped.reason}" for skipped in pictures.skipped[:MOST_NAMED]),
+        left_out=len(images.skipped),
+        reasons=tuple(f"{skipped.name}: {skipped.reason}" for skipped in images.skipped[:MOST_NAMED]),
         owner=owner,
     )
     arrays, note_file = _files(name, runs_folder)

@@ -3,19 +3,20 @@
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from vitviz.config import ModelConfig, SwinConfig, TrainConfig, ViTConfig
+from vitviz.experiments.experiment import Cell, Experiment, TrainingSetup, describe_recipe, train_cell
 from vitviz.experiments.hyperparameters import BASES
-from vitviz.training.position_race import Race
+from vitviz.training.position_race import PositionRace
 from vitviz.training.run_config import Member, RunConfig
 
 PRESET = "one_slip"  # prefix of RunConfig.preset, as in "one_slip:scale"; stored runs contain it
 FIXED = "mended"
 DROPOUT = 0.1  # the bug of a missing model.train() needs dropout to have an effect
-# The digits have a ninth of the shapes' training images and a fifth of their test images: more seeds.
-SEEDS = {"digits": tuple(range(10)), "shapes": (0, 1, 2)}
+SEEDS = dict.fromkeys(("digits", "shapes"), tuple(range(10)))
 LIVE_SEEDS = (0, 1, 2)
 # Six Swins trained for the stored epochs take 95 to 150 s; the difference on shapes shows after 40 % of them.
 LIVE_SHARE = {"vit": 1.0, "swin": 0.4}  # of the stored epochs
@@ -92,6 +93,25 @@ def configure_with_bug(dataset: str, name: str) -> tuple[ModelConfig, TrainConfi
     return replace(model, **changed), replace(train, **bug.train)
 
 
+def experiment(dataset: str) -> Experiment:
+    """Return every bug and the fixed model of its family, over seeds."""
+    families = {family: [name for name in BUGS if BUGS[name].family == family] for family in ("vit", "swin")}
+    kinds = [(family, name) for family, names in families.items() for name in (FIXED, *names)]
+    cells: list[Cell] = [
+        {"slip": name, "family": family, "seed": seed} for family, name in kinds for seed in SEEDS[dataset]
+    ]
+
+    def configure(cell: Cell) -> TrainingSetup:
+        fixed = cell["slip"] == FIXED
+        configs = (
+            configure_fixed(dataset, cell["family"]) if fixed else configure_with_bug(dataset, cell["slip"])
+        )
+        return TrainingSetup(*configs, BASES[dataset].preparation)
+
+    title, settings = "One bug at a time", describe_recipe(BASES[dataset].train)
+    return Experiment(f"one_slip_{dataset}", title, cells, partial(train_cell, configure), settings)
+
+
 def build_run_config(dataset: str, name: str) -> RunConfig:
     """Return a run that trains the fixed model and the one with the bug, with three seeds each.
 
@@ -110,6 +130,6 @@ def build_run_config(dataset: str, name: str) -> RunConfig:
         )
         for seed in LIVE_SEEDS
     )
-    base: Race = BASES[dataset]
+    base: PositionRace = BASES[dataset]
     title = f"One bug: {BUGS[name].title}"
     return RunConfig(right, base.preparation, train, title, f"{PRESET}:{name}", members=members)

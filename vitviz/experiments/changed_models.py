@@ -20,8 +20,8 @@ from vitviz.data.image_preprocessing import prepare_batch
 from vitviz.experiments.experiment import Cell, Experiment
 from vitviz.experiments.result_file import CHECKPOINTS, pack_correct
 from vitviz.models.loaded_model import LoadedModel
-from vitviz.models.record import Replacement
 from vitviz.models.zoo import create_model
+from vitviz.probe.changed_tokens import exchange_tokens
 
 IMAGES, BATCH = 2000, 100  # the first of the test set
 MODELS = {  # by family
@@ -34,7 +34,7 @@ MODELS = {  # by family
 BITS = (32, 8, 4, 3, 2)
 SIZES = (32, 40, 48, 64)
 LAYERS = 6  # of cifar10_vit
-Change = Callable[[LoadedModel, Cell, NDArray[np.uint8]], Tensor]  # -> logits
+ModelChange = Callable[[LoadedModel, Cell, NDArray[np.uint8]], Tensor]  # -> logits
 
 
 def weight_bits(images: int = IMAGES) -> Experiment:
@@ -52,7 +52,7 @@ def swin_sizes(images: int = IMAGES) -> Experiment:
 
 
 def exchanged_tokens(images: int = IMAGES) -> Experiment:
-    """Return the accuracy of the ViT if tokens of the next test image take the place of an image's own."""
+    """Return the accuracy of the ViT if tokens of the previous test image take the place of an image's own."""
     cells = [
         {"model": "ViT", "tokens": tokens, "layer": layer}
         for layer in range(1, LAYERS + 1)
@@ -61,7 +61,7 @@ def exchanged_tokens(images: int = IMAGES) -> Experiment:
     return _define("exchanged_tokens", "Tokens of another image", cells, _classify_exchanged, images)
 
 
-def _define(name: str, title: str, cells: Sequence[Cell], classify: Change, images: int) -> Experiment:
+def _define(name: str, title: str, cells: Sequence[Cell], classify: ModelChange, images: int) -> Experiment:
     files = [CHECKPOINTS / f"{MODELS[family]}.safetensors" for family in {cell["model"]: 0 for cell in cells}]
     settings = {
         "data": "cifar10",
@@ -72,7 +72,7 @@ def _define(name: str, title: str, cells: Sequence[Cell], classify: Change, imag
 
 
 @torch.no_grad()
-def _measure(classify: Change, images: int, cell: Cell, folder: Path) -> dict[str, Any]:
+def _measure(classify: ModelChange, images: int, cell: Cell, folder: Path) -> dict[str, Any]:
     loaded = open_model(CHECKPOINTS / f"{MODELS[cell['model']]}.safetensors")
     dataset = load_dataset("cifar10")
     logits = classify(loaded, cell, dataset.test_images[:images])
@@ -129,12 +129,4 @@ def _classify_larger(loaded: LoadedModel, cell: Cell, images: NDArray[np.uint8])
 
 
 def _classify_exchanged(loaded: LoadedModel, cell: Cell, images: NDArray[np.uint8]) -> Tensor:
-    batches = torch.split(_prepare(loaded, images), BATCH)
-    if cell["tokens"] == "none":
-        return torch.cat([loaded.model(x) for x in batches])
-    name = f"blocks.{cell['layer'] - 2}" if cell["layer"] > 1 else "embedded"
-    others = torch.cat([loaded.model(x, record=(name,))[1][name] for x in batches]).roll(1, dims=0)
-    is_cls = torch.arange(others.shape[1])[:, None] == 0
-    where = is_cls if cell["tokens"] == "cls" else ~is_cls
-    pairs = zip(batches, torch.split(others, BATCH), strict=True)
-    return torch.cat([loaded.model(x, replaced={name: Replacement(other, where)}) for x, other in pairs])
+    return exchange_tokens(loaded.vit, _prepare(loaded, images), cell["layer"], cell["tokens"], BATCH)

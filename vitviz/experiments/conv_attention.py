@@ -2,11 +2,9 @@
 
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 from vitviz.config import CNNConfig, ConvAttentionConfig, ModelConfig, TrainConfig, ViTConfig
-from vitviz.experiments.experiment import Cell, Experiment
+from vitviz.experiments.experiment import Cell, Experiment, TrainingSetup, describe_recipe, train_cell
 from vitviz.models import parameter_count
 from vitviz.models.presets import GREY_28
 
@@ -46,31 +44,23 @@ TRAIN = TrainConfig(
     precision="fp32",
     threads=1,
 )
-RECIPE = ("dataset", "train_fraction", "epochs", "batch_size", "learning_rate")  # told with the result
 
 
 def experiment() -> Experiment:
-    """Seven small nets on one epoch of half of MNIST at 14 px, three seeds of weights and order."""
+    """Return seven small models on one epoch of half of MNIST at 14 px, over seeds."""
     cells: list[Cell] = [{"model": model, "seed": seed} for seed in SEEDS for model in MODELS]
+    counts = {name: parameter_count.parameters(model) for name, model in MODELS.items()}
+    adds = {name: parameter_count.multiply_adds(model, SIDE_PX) for name, model in MODELS.items()}
     settings = {
         "side_px": SIDE_PX,
-        **{name: getattr(TRAIN, name) for name in RECIPE},
-        "parameters": {
-            name: sum(parameter_count.parameters(model).values()) for name, model in MODELS.items()
-        },
-        "multiply_adds": {
-            name: sum(parameter_count.multiply_adds(model, SIDE_PX).values())
-            for name, model in MODELS.items()
-        },
-        "seeds": "of weights and order; the pictures are the same ones",
-        "curve": "[updates, core-seconds, accuracy on the validation pictures]",
+        "train_fraction": TRAIN.train_fraction,
+        **describe_recipe(TRAIN),
+        "parameters": {name: sum(parts.values()) for name, parts in counts.items()},
+        "multiply_adds": {name: sum(parts.values()) for name, parts in adds.items()},
     }
-    return Experiment(NAME, "Attention over convolutions", cells, partial(measure, TRAIN), settings)
+    return Experiment(NAME, "Attention over convolutions", cells, partial(train_cell, configure), settings)
 
 
-def measure(train: TrainConfig, cell: Cell, folder: Path) -> dict[str, Any]:
-    """Train one of `MODELS` with the experiment's recipe, or a test's on a smaller set."""
-    from vitviz.experiments.single_run import prepare_data, trained
-
-    splits = prepare_data(PREPARATION, train)
-    return trained(MODELS[cell["model"]], replace(train, seed=cell["seed"]), splits).row
+def configure(cell: Cell) -> TrainingSetup:
+    """Return what a cell trains."""
+    return TrainingSetup(MODELS[cell["model"]], TRAIN, PREPARATION)

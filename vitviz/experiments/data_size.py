@@ -9,7 +9,7 @@ from vitviz.training.run_config import Member, RunConfig
 
 TITLES = {"cnn": "CNN", "hybrid": "Hybrid", "swin": "Swin", "vit": "ViT", "deit": "DeiT"}
 RACERS = ("cnn", "hybrid", "swin", "vit")  # what races live: the DeiT would wait for its teacher
-SEEDS = (0, 1, 2)
+SEEDS, MORE_SEEDS = tuple(range(3)), {"digits": tuple(range(5))}  # more with augmented images
 PRESET = "data_race"  # the race's name in a RunConfig
 
 
@@ -19,7 +19,7 @@ EVEN_UP_TO = 1_000
 
 
 @dataclass(frozen=True)
-class Grid:
+class StudyGrid:
     """The five models, recipes and training sizes of one dataset.
 
     Attributes:
@@ -35,19 +35,19 @@ class Grid:
     updates: int
     held_out: int
 
-    def trained_on(self, pictures: int, seed: int = 0, augmented: bool = True) -> TrainConfig:
+    def trained_on(self, images: int, seed: int = 0, augmented: bool = True) -> TrainConfig:
         """Return the recipe of one cell; a batch never contains an image twice."""
-        batch = min(self.train.batch_size, pictures)
+        batch = min(self.train.batch_size, images)
         plain: dict[str, Any] = {} if augmented else {"flip": False, "shift_px": 0}
         share: dict[str, Any] = (
-            {"a_class": pictures // next(iter(self.models.values())).num_classes}
-            if pictures <= EVEN_UP_TO
-            else {"train_fraction": pictures / self.sizes[-1]}
+            {"a_class": images // next(iter(self.models.values())).num_classes}
+            if images <= EVEN_UP_TO
+            else {"train_fraction": images / self.sizes[-1]}
         )
         return replace(
             self.train,
             batch_size=batch,
-            epochs=self.updates * batch / pictures,
+            epochs=self.updates * batch / images,
             seed=seed,
             **share,
             **plain,
@@ -80,11 +80,11 @@ def _grey(image_size: int, patch_size: int) -> dict[str, ModelConfig]:
     }
 
 
-GRIDS: dict[str, Grid] = {
-    "digits": Grid(
+GRIDS: dict[str, StudyGrid] = {
+    "digits": StudyGrid(
         _grey(32, 8), GREY_32, replace(_RECIPE, shift_px=3), (50, 100, 200, 400, 800, 1295), 400, 143
     ),
-    "cifar10": Grid(
+    "cifar10": StudyGrid(
         {"cnn": _CNN, "hybrid": _HYBRID, "swin": _SWIN, "vit": _VIT, "deit": replace(_VIT, distilled=True)},
         RGB_32,
         replace(_RECIPE, dataset="cifar10", validation_fraction=0.04, flip=True, shift_px=4),
@@ -92,7 +92,7 @@ GRIDS: dict[str, Grid] = {
         2_000,
         2_000,
     ),
-    "mnist": Grid(
+    "mnist": StudyGrid(
         _grey(28, 7),
         GREY_28,
         replace(_RECIPE, dataset="mnist", validation_fraction=0.04, shift_px=2),
@@ -119,16 +119,16 @@ EARLY_STOPPING = replace(
 PATCH_SIZES = replace(EARLY_STOPPING, models={"patch_8": replace(_VIT, patch_size=8)})
 
 
-def race(dataset: str, pictures: int, seed: int = 0, augmented: bool = True) -> RunConfig:
+def race(dataset: str, images: int, seed: int = 0, augmented: bool = True) -> RunConfig:
     """Return one size of a grid as a run that trains its models in turn.
 
     Raises:
         ValueError: if the grid has no such set or size.
     """
-    if dataset not in GRIDS or pictures not in GRIDS[dataset].sizes:
-        raise ValueError(f"there is no grid of {dataset!r} with {pictures} images")
+    if dataset not in GRIDS or images not in GRIDS[dataset].sizes:
+        raise ValueError(f"there is no grid of {dataset!r} with {images} images")
     grid = GRIDS[dataset]
     members = tuple(Member(name, TITLES[name], grid.models[name]) for name in RACERS)
-    train = grid.trained_on(pictures, seed, augmented)
-    name = f"How much data? {pictures:,} images"
+    train = grid.trained_on(images, seed, augmented)
+    name = f"How much data? {images:,} images"
     return RunConfig(members[0].model, grid.preparation, train, name, PRESET, members=members)

@@ -1,6 +1,6 @@
 """The cells of 'How much data?': trained one by one, a DeiT with the CNN that saw the very same images."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,9 +11,10 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from vitviz.analysis.attention import softmax
-from vitviz.experiments.data_size import EARLY_STOPPING, GRIDS, PATCH_SIZES, SEEDS, Grid
+from vitviz.experiments.data_size import EARLY_STOPPING, GRIDS, MORE_SEEDS, PATCH_SIZES, SEEDS, StudyGrid
 from vitviz.experiments.experiment import Cell, Experiment
 from vitviz.experiments.single_run import PATIENCE, Trained, prepare_data, train_until_best, trained
+from vitviz.models import parameter_count
 from vitviz.models.zoo import create_model
 from vitviz.training.batches import TrainingData
 
@@ -21,34 +22,30 @@ Train = Callable[..., Trained]  # `trained` or `train_until_best`
 
 
 def experiment(dataset: str) -> Experiment:
-    """Return the grid of one set: models, sizes and seeds, with the images augmented and as they are."""
+    """Return the grid of one dataset: models, sizes and seeds, with the images augmented and as they are."""
     grid = GRIDS[dataset]
-    cells: list[Cell] = [
-        {"model": model, "pictures": pictures, "augmented": augmented, "seed": seed}
-        for augmented, seeds in ((True, SEEDS), (False, SEEDS))
-        for seed in seeds
-        for pictures in grid.sizes
-        for model in grid.models
-    ]
     settings = {
         "dataset": dataset,
         "updates": grid.updates,
         "batch_size": grid.train.batch_size,
         "learning_rate": grid.train.learning_rate,
         "parameters": {
-            name: sum(p.numel() for p in create_model(model).parameters())
-            for name, model in grid.models.items()
+            name: sum(parameter_count.parameters(model).values()) for name, model in grid.models.items()
         },
-        "seeds": "of weights, order and augmentation; the pictures are the same ones",
-        "curve": "[updates, core-seconds, accuracy on the validation pictures]",
     }
-    return Experiment(
-        f"data_size_{dataset}",
-        f"How much data? ({dataset})",
-        cells,
-        partial(measure, grid, trained),
-        settings,
-    )
+    cells = list_cells(grid, True, MORE_SEEDS.get(dataset, SEEDS)) + list_cells(grid, False, SEEDS)
+    title = f"How much data? ({dataset})"
+    return Experiment(f"data_size_{dataset}", title, cells, partial(measure, grid, trained), settings)
+
+
+def list_cells(grid: StudyGrid, augmented: bool, seeds: Sequence[int]) -> list[Cell]:
+    """Return every model at every size."""
+    return [
+        {"model": model, "pictures": images, "augmented": augmented, "seed": seed}
+        for seed in seeds
+        for images in grid.sizes
+        for model in grid.models
+    ]
 
 
 def early_stopping() -> Experiment:
@@ -62,12 +59,7 @@ def patch_sizes() -> Experiment:
     return _stop_early("patch_size_cifar10", "Patch size and number of images (cifar10)", PATCH_SIZES)
 
 
-def _stop_early(name: str, title: str, grid: Grid) -> Experiment:
-    cells: list[Cell] = [
-        {"model": model, "pictures": pictures, "augmented": True, "seed": 0}
-        for pictures in grid.sizes
-        for model in grid.models
-    ]
+def _stop_early(name: str, title: str, grid: StudyGrid) -> Experiment:
     settings = {
         "dataset": "cifar10",
         "most_updates": grid.updates,
@@ -77,14 +69,12 @@ def _stop_early(name: str, title: str, grid: Grid) -> Experiment:
         "learning_rate": grid.train.learning_rate,
         "schedule": grid.train.schedule,
         "ema_decay": grid.train.ema_decay,
-        "weights": "the averaged weights of the best validation accuracy; 'test' is theirs",
-        "seeds": "of weights, order and augmentation; the training images are the same ones",
-        "curve": "[updates, core-seconds, accuracy on the validation pictures]",
     }
+    cells = list_cells(grid, True, (0,))
     return Experiment(name, title, cells, partial(measure, grid, train_until_best), settings)
 
 
-def measure(grid: Grid, train_model: Train, cell: Cell, folder: Path) -> dict[str, Any]:
+def measure(grid: StudyGrid, train_model: Train, cell: Cell, folder: Path) -> dict[str, Any]:
     """Train one cell of one set's grid."""
     train = grid.trained_on(cell["pictures"], cell["seed"], cell["augmented"])
     splits = prepare_data(grid.preparation, train)
@@ -98,7 +88,7 @@ def measure(grid: Grid, train_model: Train, cell: Cell, folder: Path) -> dict[st
     return fit.row | (measure_heads(fit, splits) if teacher is not None and fit.test_logits else {})
 
 
-def teacher_for(grid: Grid, cell: Cell, splits: TrainingData, folder: Path) -> nn.Module:
+def teacher_for(grid: StudyGrid, cell: Cell, splits: TrainingData, folder: Path) -> nn.Module:
     """Return the CNN trained on a student's images; trained now if `folder` has none.
 
     Args:

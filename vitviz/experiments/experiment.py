@@ -4,16 +4,17 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from vitviz.config import ModelConfig, Preparation, TrainConfig
 from vitviz.experiments.result_file import Made, Result, Row
 from vitviz.training.atomic_files import append_lines, read_lines
 
 Cell = dict[str, Any]  # plain JSON values that name one measurement
-Measure = Callable[[Cell, Path], dict[str, Any]]
+MeasureCell = Callable[[Cell, Path], dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Experiment:
     name: str
     title: str
     cells: Sequence[Cell]
-    measure: Measure
+    measure: MeasureCell
     settings: Row = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -39,6 +40,39 @@ class Experiment:
             raise ValueError(
                 f"{self.name} needs cells that differ, received {len(keys)} of {len({*keys})} kinds"
             )
+
+
+@dataclass(frozen=True)
+class TrainingSetup:
+    """Hold what one cell trains: a model, its recipe but for the seed, its images, and weights to start from."""
+
+    model: ModelConfig
+    train: TrainConfig
+    preparation: Preparation
+    start: Any = None
+
+
+def describe_recipe(train: TrainConfig) -> dict[str, Any]:
+    """Return the settings of an experiment whose trainings share a recipe."""
+    return {name: getattr(train, name) for name in ("dataset", "epochs", "batch_size", "learning_rate")}
+
+
+def train_cell(
+    configure: Callable[[Cell], TrainingSetup], cell: Cell, folder: Path, epochs: float | None = None
+) -> dict[str, Any]:
+    """Train one cell.
+
+    Args:
+        epochs: None: the recipe's; a test's are fewer.
+    """
+    from vitviz.experiments.single_run import prepare_data, trained
+    from vitviz.models import parameter_count
+
+    setup = configure(cell)
+    train = replace(setup.train, seed=cell["seed"], epochs=epochs or setup.train.epochs)
+    splits = prepare_data(setup.preparation, replace(train, batch_size=1, seed=0))
+    size = sum(parameter_count.parameters(setup.model).values())
+    return {"parameters": size} | trained(setup.model, train, splits, start=setup.start).row
 
 
 def run(experiment: Experiment, folder: Path, cells: Sequence[Cell] | None = None) -> Iterator[Row]:

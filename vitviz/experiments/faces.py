@@ -57,18 +57,13 @@ def experiment(train: TrainConfig = TRAIN) -> Experiment:
     """Return three small nets, five seeds of weights and order; none of them ever sees a face put together wrong."""
     cells: list[Cell] = [{"model": model, "seed": seed} for seed in SEEDS for model in MODELS]
     settings = {
-        "epochs": train.epochs,
-        "batch_size": train.batch_size,
-        "learning_rate": train.learning_rate,
+        **{name: getattr(train, name) for name in ("epochs", "batch_size", "learning_rate")},
         "parameters": {
             name: sum(parameter_count.parameters(model).values()) for name, model in MODELS.items()
         },
-        "seeds": "of weights, order and augmentation; the pictures are the same ones",
-        "faces": "how many of the test pictures are called a face",
     }
-    return Experiment(
-        NAME, "Is a face whose parts lie wrong still a face?", cells, partial(measure, train), settings
-    )
+    title = "Is a face whose parts lie wrong still a face?"
+    return Experiment(NAME, title, cells, partial(measure, train), settings)
 
 
 def measure(train: TrainConfig, cell: Cell, folder: Path) -> dict[str, Any]:
@@ -92,12 +87,12 @@ def called_faces(model: "nn.Module", dataset: Dataset) -> dict[str, Any]:
     labels = dataset.labels_of("test")
     faces, backgrounds = (dataset.test_images[labels == CLASSES.index(name)] for name in ("face", BACKGROUND))
     sets = {name: arranged(faces, name) for name in ARRANGEMENTS} | {BACKGROUND: backgrounds}
-    return {"faces": {name: _count(model, pictures) for name, pictures in sets.items()}, "of": len(faces)}
+    return {"faces": {name: _count(model, images) for name, images in sets.items()}, "of": len(faces)}
 
 
-def _count(model: "nn.Module", pictures: np.ndarray) -> int:
+def _count(model: "nn.Module", images: np.ndarray) -> int:
     import torch
 
     with torch.inference_mode():
-        logits = model(torch.from_numpy(prepare_batch(pictures, PREPARATION)))
+        logits = model(torch.from_numpy(prepare_batch(images, PREPARATION)))
     return int((logits.argmax(dim=1) == CLASSES.index("face")).sum())

@@ -52,7 +52,6 @@ def experiment() -> Experiment:
         "batch_size": TRAIN.batch_size,
         "learning_rate": TRAIN.learning_rate,
         "marks": list(MARKS),
-        "norms": "[mark][block]: L2 norm of the loss's gradient by the block's parameters, on the same pictures",
     }
     return Experiment(NAME, "The gradient's norm by block", cells, partial(measure, TRAIN, MARKS), settings)
 

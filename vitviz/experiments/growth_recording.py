@@ -24,6 +24,7 @@ from vitviz.models.abilities import as_vit
 from vitviz.probe.capture import as_array, attention_distances, capture
 from vitviz.probe.snapshot_evaluation import measure_norms
 from vitviz.training.batches import SPLIT_SEED
+from vitviz.training.checkpoint_export import history
 from vitviz.training.presets import TRAINING_PRESETS
 from vitviz.training.provenance import commit, processor
 from vitviz.training.run_config import RunConfig
@@ -129,13 +130,14 @@ def measure(run: Run, shipped: Path) -> Growth:
     records, _ = run.records()
     test = next(record for record in reversed(records) if record.get("split") == "test")
     epochs = {record["step"]: record["epoch"] for record in records if record["kind"] == "snapshot"}
+    is_shipped = _has_same_weights(run.snapshot_path(), shipped)
     return Growth(
         steps=np.array([steps[i] for i in chosen]),
         epochs=np.array([epochs[steps[i]] for i in chosen]),
         test_accuracy=float(test["accuracy"]),
         commit=config.commit,
         machine=processor(),
-        is_shipped=_has_same_weights(run.snapshot_path(), shipped),
+        is_shipped=is_shipped,
         positions=tables[0][chosen],
         embedding=tables[1][chosen],
         distance_px=means[chosen],
@@ -149,6 +151,7 @@ def measure(run: Run, shipped: Path) -> Growth:
         further=inputs.names[1:],
         further_rows=further_codes,
         further_peaks=further_peaks,
+        history=() if is_shipped else tuple(history(run)),
     )
 
 

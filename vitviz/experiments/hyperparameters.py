@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from vitviz.config import SETTINGS, ModelConfig, TrainConfig
 from vitviz.config_fields import OFF, Setting
-from vitviz.training.position_race import RACES, Race
+from vitviz.experiments.experiment import Cell, Experiment, TrainingSetup, describe_recipe, train_cell
+from vitviz.training.position_race import RACES, PositionRace
 from vitviz.training.run_config import Member, RunConfig
 
 MOST_VALUES = 7
@@ -14,7 +16,7 @@ Value = bool | int | float | str | tuple[int, ...] | tuple[str, ...] | None
 
 
 _TRAIN = TrainConfig(learning_rate=2e-3, batch_size=64, weight_decay=0.05, snapshots=4)
-BASES: dict[str, Race] = {  # what stays fixed while one hyperparameter changes
+BASES: dict[str, PositionRace] = {  # what stays fixed while one hyperparameter changes
     "digits": replace(RACES["digits"], train=replace(_TRAIN, epochs=15)),
     "shapes": replace(
         RACES["shapes"],
@@ -65,23 +67,23 @@ class Hyperparameter:
         """Return a value's label."""
         return self.setting.format(value)
 
-    def base(self, base: Race) -> Value:
+    def base(self, base: PositionRace) -> Value:
         """Return the value of the base."""
         base_value: Value = getattr(base.model if self.part == "model" else base.train, self.name)
         return base_value
 
-    def offered(self, base: Race) -> tuple[Value, ...]:
+    def offered(self, base: PositionRace) -> tuple[Value, ...]:
         """Return the values that are valid for this base: a patch of 8 px does not divide an image of 28 px."""
         return tuple(candidate for candidate in self.values if self._fits(base, candidate))
 
-    def _fits(self, base: Race, candidate: Value) -> bool:
+    def _fits(self, base: PositionRace, candidate: Value) -> bool:
         try:
             self.with_value(base, candidate)
         except ValueError:
             return False
         return True
 
-    def with_value(self, base: Race, value: Value) -> tuple[ModelConfig, TrainConfig]:
+    def with_value(self, base: PositionRace, value: Value) -> tuple[ModelConfig, TrainConfig]:
         """Return the base's model and recipe with this field set to a value.
 
         Raises:
@@ -123,6 +125,7 @@ def check_values(values: Sequence[Value]) -> tuple[Value, ...]:
 
 PRESET = "one_knob"  # prefix of RunConfig.preset, as in "one_knob:depth"; stored runs contain it
 SEEDS = tuple(range(10))
+BASE = "base"  # the cell in which no hyperparameter is changed
 STORED = (  # varied in the stored experiment
     "num_heads depth patch_size embed_dim readout positions norm residual dropout drop_path activation"
     " attention_scale warmup_fraction learning_rate batch_size optimizer"
@@ -179,6 +182,30 @@ def _describe(name: str) -> Hyperparameter:
 
 
 HYPERPARAMETERS = {name: _describe(name) for name in SUBJECT_OF}
+
+
+def experiment(dataset: str) -> Experiment:
+    """Return the base and every stored hyperparameter at each other value, over seeds."""
+    base = BASES[dataset]
+    changes: list[tuple[str, Value]] = [(BASE, None)]
+    changes += [
+        (knob.name, candidate)
+        for knob in HYPERPARAMETERS.values()
+        if knob.stored
+        for candidate in knob.offered(base)
+        if candidate != knob.base(base)
+    ]
+    cells: list[Cell] = [
+        {"knob": name, "value": value, "seed": seed} for name, value in changes for seed in SEEDS
+    ]
+
+    def configure(cell: Cell) -> TrainingSetup:
+        if cell["knob"] == BASE:
+            return TrainingSetup(base.model, base.train, base.preparation)
+        return TrainingSetup(*HYPERPARAMETERS[cell["knob"]].with_value(base, cell["value"]), base.preparation)
+
+    title, settings = "One hyperparameter at a time", describe_recipe(base.train)
+    return Experiment(f"one_knob_{dataset}", title, cells, partial(train_cell, configure), settings)
 
 
 def build_run_config(

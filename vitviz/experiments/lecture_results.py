@@ -1,7 +1,9 @@
 """Store the curves printed in the lectures, and name the recipes trained for comparison."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from functools import partial
 
+from vitviz.experiments.experiment import Cell, Experiment, TrainingSetup, train_cell
 from vitviz.training.presets import TRAINING_PRESETS
 from vitviz.training.run_config import RunConfig
 
@@ -43,15 +45,21 @@ PRINTED = {  # by preset
     "recipe_d": PrintedLine("lecture D", "accuracy", tuple(round(value / 100, 4) for value in _D)),
 }
 
-
 NAME = "lecture_results"
 SEEDS = (0, 1, 2)
-TRAINED = (
-    "mnist_90",
-    "mnist_fast",
-    "cifar10_fast",
-    "recipe_e",
-)  # the recipe that takes a minute, and replacements
+TRAINED = ("mnist_90", "mnist_fast", "cifar10_fast", "recipe_e")  # replacements, and the recipe of a minute
+
+
+def experiment() -> Experiment:
+    """Return the recipes behind the lecture's printed accuracies, over seeds."""
+    cells: list[Cell] = [{"preset": name, "seed": seed} for seed in SEEDS for name in TRAINED]
+    return Experiment(NAME, "The lecture's accuracies", cells, partial(train_cell, configure))
+
+
+def configure(cell: Cell) -> TrainingSetup:
+    """Return what a cell trains, on one thread."""
+    preset = TRAINING_PRESETS[cell["preset"]]
+    return TrainingSetup(preset.model, replace(preset.train, threads=1), preset.preparation)
 
 
 def find_printed_line(config: RunConfig) -> PrintedLine | None:

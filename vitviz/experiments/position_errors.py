@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from vitviz.experiments.experiment import Cell, Experiment, TrainingSetup, train_cell
 from vitviz.models.presets import GREY_28
 from vitviz.sinusoids import sincos_1d, sincos_1d_slip, sincos_2d_concat, sincos_2d_sum
 from vitviz.training.position_race import RACES
@@ -61,3 +62,27 @@ ERRORS = {
         for scale in (1, 10, 30, 100)
     },
 }
+
+
+def experiment() -> Experiment:
+    """Return a small model with right and wrong position tables on MNIST."""
+    cells: list[Cell] = [{"positions": error, "epochs": EPOCHS, "seed": 0} for error in ERRORS]
+    return Experiment(
+        NAME, "Wrong position tables", cells, partial(train_cell, configure), {"dataset": "mnist"}
+    )
+
+
+def configure(cell: Cell) -> TrainingSetup:
+    """Return the model with one table, which no update changes."""
+    import torch
+
+    from vitviz.models.zoo import create_model
+
+    table, train = ERRORS[cell["positions"]].table, replace(TRAIN, epochs=cell["epochs"])
+    if table is None:
+        return TrainingSetup(replace(MODEL, positions="none"), train, PREPARATION)
+    model = replace(MODEL, positions="learned", position_on_prefix=False, sincos_on_prefix=False)
+    start = create_model(model, cell["seed"]).state_dict()
+    start["pos_embed"] = torch.from_numpy(table(*model.grid, model.embed_dim))[None].float()
+    train = replace(train, frozen=("pos_embed",), start_from=cell["positions"], start_digest="table")
+    return TrainingSetup(model, train, PREPARATION, start)

@@ -102,7 +102,7 @@ def read_result(name: str, folder: Path | None = None) -> Result:
     """Return the stored results of an experiment; cached until the file changes.
 
     Raises:
-        ResultError: if there is no such file, it is damaged, or no cell was measured yet.
+        ResultError: if there is no such file, it is damaged, or a cell was not measured.
     """
     path = result_path(name, folder)
     try:
@@ -114,8 +114,8 @@ def read_result(name: str, folder: Path | None = None) -> Result:
         ) from error
     except OSError as error:
         raise ResultError(f"{path.name} is damaged: {error}") from error
-    if not stored.rows:
-        raise ResultError(f"the results of {name!r} are empty: run `python -m vitviz.experiment {name}`")
+    if stored.missing or not stored.rows:
+        raise ResultError(f"the results of {name!r} are incomplete: run `python -m vitviz.experiment {name}`")
     return stored
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis.image_changes import Setting, apply_change
+from vitviz.analysis.image_changes import ChangeSetting, apply_change
 from vitviz.checkpoint_header import read_header
 from vitviz.checkpoints import open_model
 from vitviz.data.datasets import load_dataset
@@ -33,19 +33,19 @@ STRENGTHS: dict[str, tuple[float, ...]] = {
 }
 
 
-def experiment(pictures: int = PICTURES, checkpoints: Path = CHECKPOINTS) -> Experiment:
+def experiment(images: int = PICTURES, checkpoints: Path = CHECKPOINTS) -> Experiment:
     """Return the accuracy of every shipped model at several strengths of every change, one cell a model and strength.
 
     Of shuffles and noises every image has its own, with its place in the test set as the seed; a cover lies in the
     middle.
     """
-    measure = partial(measure_cell, pictures, checkpoints)
+    measure = partial(measure_cell, images, checkpoints)
     strengths = [(NONE, 0.0), *((name, level) for name in STRENGTHS for level in STRENGTHS[name])]
     cells = [
         {"change": name, "value": level, "model": model} for name, level in strengths for model in MODELS
     ]
     settings = {
-        "pictures": pictures,
+        "pictures": images,
         "data": "cifar10",
         "digests": {model: read_header(checkpoints / f"{model}.safetensors").identity for model in MODELS},
     }
@@ -67,7 +67,9 @@ def measure_cell(pictures: int, checkpoints: Path, cell: Cell, folder: Path) -> 
 
 def all_changed(images: NDArray[np.uint8], name: str, strength: float) -> NDArray[np.uint8]:
     """Return every image (N, S, S, 3) changed, each with its place as the seed."""
-    return np.stack([apply_change(image, name, strength, Setting(seed=i)) for i, image in enumerate(images)])
+    return np.stack(
+        [apply_change(image, name, strength, ChangeSetting(seed=i)) for i, image in enumerate(images)]
+    )
 
 
 def share(hits: NDArray[np.bool_]) -> float:

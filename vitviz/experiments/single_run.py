@@ -153,7 +153,7 @@ def compute_test_logits(
     return {name: torch.cat(values).numpy() for name, values in parts.items()}
 
 
-def score_test(logits: np.ndarray, pictures: PreparedImages) -> dict[str, Any]:
+def score_test(logits: np.ndarray, images: PreparedImages) -> dict[str, Any]:
     """Return the test accuracy, and which images are classified correctly."""
-    right = logits.argmax(axis=1) == pictures.labels.numpy()
+    right = logits.argmax(axis=1) == images.labels.numpy()
     return {"test": round(float(right.mean()), 4), "right": pack_correct(right)}

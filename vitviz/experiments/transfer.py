@@ -22,7 +22,7 @@ from vitviz.models.backbone_transfer import fitted, fitted_preparation, transfer
 from vitviz.models.zoo import create_model
 from vitviz.probe.layers import extract_features
 from vitviz.training.batches import PreparedImages, TrainingData, make_normaliser
-from vitviz.training.fine_tuning_race import SCRATCH, TUNED, Method, Source, Task, recipes
+from vitviz.training.fine_tuning_race import SCRATCH, TUNED, BackboneSource, TargetTask, TuningMethod, recipes
 
 
 def experiment(plan: Plan, checkpoints: Path = CHECKPOINTS) -> Experiment:
@@ -38,7 +38,6 @@ def experiment(plan: Plan, checkpoints: Path = CHECKPOINTS) -> Experiment:
         **shared_settings(plan, checkpoints),
         "learning_rate": plan.method.learning_rate,
         "head_learning_rate": plan.method.head_learning_rate,
-        "frozen": "logistic regression on the features that the head would read",
     }
     title = "What a trained backbone is worth"
     return Experiment(plan.name, title, cells, partial(measure, plan, checkpoints), settings)
@@ -51,7 +50,6 @@ def shared_settings(plan: Plan, checkpoints: Path) -> dict[str, Any]:
         "updates": plan.method.updates,
         "batch_size": plan.method.batch_size,
         "scratch_learning_rate": plan.scratch_rates,
-        "seeds": "of the pictures that are drawn, of the new head or all weights, and of the order",
         "digests": {
             source: read_header(checkpoints / f"{source}.safetensors").identity for source in plan.sources
         },
@@ -98,13 +96,15 @@ def draw_indices(labels: NDArray[np.int64], a_class: int, seed: int) -> NDArray[
 
 
 def train_cell(
-    body: Checkpoint, plan: Plan, splits: TrainingData, name: str, seed: int, method: Method
+    body: Checkpoint, plan: Plan, splits: TrainingData, name: str, seed: int, method: TuningMethod
 ) -> dict[str, Any]:
     """Return the row of one training, pretrained (`TUNED`) or from scratch (`SCRATCH`)."""
     (state,) = body.snapshots.values()
     model = fitted(body.config, len(splits.classes), method.image_size)
-    source = Source("the shipped backbone", body.identity, body.config, body.preparation)
-    task = Task(plan.dataset, len(splits.classes), len(splits.train), validation_fraction=plan.validation)
+    source = BackboneSource("the shipped backbone", body.identity, body.config, body.preparation)
+    task = TargetTask(
+        plan.dataset, len(splits.classes), len(splits.train), validation_fraction=plan.validation
+    )
     train = recipes(source, model, task, method, seed)[name]
     start = transferred(state, body.config, model, seed) if name == TUNED else None
     return trained(model, train, splits, start=start).row

@@ -1,6 +1,6 @@
 """Measure ways to fine-tune one backbone on few images: learning rates, frozen layers, image size."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from vitviz.experiments.experiment import Cell, Experiment
 from vitviz.experiments.result_file import CHECKPOINTS
 from vitviz.experiments.transfer_plan import DIGITS, SEEDS
 from vitviz.models import parameter_count
-from vitviz.training.fine_tuning_race import SCRATCH, TUNED, Method
+from vitviz.training.fine_tuning_race import SCRATCH, TUNED, TuningMethod
 
 NAME = "tuning"
 PLAN = DIGITS  # whose backbones, images and updates these are
@@ -18,39 +18,28 @@ SIZES = (5, 20, 110)  # images a class
 LARGER = {"mnist_vit": 40, "cifar10_vit": 48}  # px: about one and a half times as before, of whole patches
 
 
-@dataclass(frozen=True)
-class Way:
-    """One way to fine-tune: its title, description and changes of the usual `Method`."""
-
-    title: str
-    does: str
-    changes: dict[str, object]
-
-
-WAYS = {
-    USUAL: Way("Two rates", "the backbone at 0.0003, the new head at 0.001", {}),
-    "one_rate": Way("One rate", "backbone and head both at 0.001", {"learning_rate": 1e-3}),
-    "lesson": Way(
-        "The lecture's rates", "the backbone at 0.00001, the head at 0.001", {"learning_rate": 1e-5}
-    ),
-    "layers": Way(
-        "Layer-wise decay",
-        "each layer at 0.7 of the rate of the one after it, the last at 0.7 of 0.0003",
-        {"layer_decay": 0.7},
-    ),
-    # At 0.001 a head alone is at 84 % where its features hold 97: MNIST's backbone, 20 a class.
-    "frozen": Way("Frozen backbone", "only the head, at 0.03", {"body": "head", "head_learning_rate": 0.03}),
-    "larger": Way("Larger images", "two rates; positions are resized", {}),
-    SCRATCH: Way(
-        "From scratch", "random weights at the best of five rates, tried with 20 images a class", {}
-    ),
+WAYS = {  # titles; what each does stands in pages/studies/tuning_methods.toml
+    USUAL: "Two rates",
+    "one_rate": "One rate",
+    "lesson": "The lecture's rates",
+    "layers": "Layer-wise decay",
+    "frozen": "Frozen backbone",
+    "larger": "Larger images",
+    SCRATCH: "From scratch",
+}
+CHANGES: dict[str, dict[str, Any]] = {  # of the usual method
+    "one_rate": {"learning_rate": 1e-3},
+    "lesson": {"learning_rate": 1e-5},
+    "layers": {"layer_decay": 0.7},
+    # At 0.001 a head alone is at 84 % where its features hold 97: MNIST's backbone, 20 images a class.
+    "frozen": {"body": "head", "head_learning_rate": 0.03},
 }
 
 
-def method_of(way: str, source: str) -> Method:
+def method_of(way: str, source: str) -> TuningMethod:
     """Return the fine-tuning method of one backbone in one way."""
-    size = {"image_size": LARGER[source]} if way == "larger" else {}
-    return replace(PLAN.method_of(source), **WAYS[way].changes, **size)  # type: ignore[arg-type]
+    larger: dict[str, Any] = {"image_size": LARGER[source]} if way == "larger" else {}
+    return replace(PLAN.method_of(source), **CHANGES.get(way, larger))
 
 
 def experiment(checkpoints: Path = CHECKPOINTS) -> Experiment:
@@ -66,7 +55,6 @@ def experiment(checkpoints: Path = CHECKPOINTS) -> Experiment:
     ]
     settings = {
         **shared_settings(PLAN, checkpoints),
-        "ways": {name: way.does for name, way in WAYS.items()},
         "larger_px": LARGER,
     }
     return Experiment(NAME, "How to fine-tune", cells, partial(measure, checkpoints), settings)
