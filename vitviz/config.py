@@ -144,8 +144,8 @@ class TrainConfig:
     seconds: float | None = declare(None, "Seconds", within="(0, 604800]")
     stop_accuracy: float | None = declare(
         None,
-        "Stop at accuracy",
-        "Validation accuracy that ends training; 0: off. The schedule keeps its length.",
+        "Stop at accuracy, 0 to 1",
+        "Validation accuracy that ends training: 0.9 for 90 %; 0: off. The learning rate's schedule keeps its length.",
         "(0, 1]",
         step=0.01,
     )

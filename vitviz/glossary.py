@@ -13,14 +13,14 @@ from typing import Any
 
 from vitviz.config import ViTConfig
 
-Size = Callable[[ViTConfig], int]
+TermSize = Callable[[ViTConfig], int]
 
 
 def _count_patches(config: ViTConfig) -> int:
     return config.grid[0] * config.grid[1]
 
 
-SIZES: dict[str, Size] = {
+SIZES: dict[str, TermSize] = {
     "N": _count_patches,
     "T": lambda config: _count_patches(config) + len(config.prefix_tokens),
     "P": lambda config: config.patch_size,

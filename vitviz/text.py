@@ -112,3 +112,8 @@ def parse_int(text: str) -> int | None:
 def parse_float(text: str) -> float | None:
     """Return the finite number, or None if the text is no decimal number between -1e139 and 1e139."""
     return float(text) if _FLOAT.fullmatch(text) else None
+
+
+def in_sentence(title: str) -> str:
+    """Return a title as it stands inside a sentence; one with capitals inside, such as AttnLRP, keeps them."""
+    return title if any(letter.isupper() for letter in title[1:]) else title.lower()

@@ -14,7 +14,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class BlockOperation:
     """One operation: its name, formula, the formula with this token's numbers, the shape for all tokens, its value.
 
     `values` is the token's vector, or (parts, channels) for several, named by `labels`. `kind` is the way of drawing:
@@ -65,8 +65,8 @@ def as_row(values: NDArray[Any]) -> NDArray[np.float32]:
 
 def _norm_step(
     before: NDArray[Any], after: NDArray[Any], shape: tuple[int, ...], name: str, part: str
-) -> Step:
-    return Step(
+) -> BlockOperation:
+    return BlockOperation(
         "LayerNorm",
         f"{name} = γ (x − μ) / √(σ² + ε) + β",
         f"μ = {before.mean():.3f}, σ = {before.std():.3f} over {len(before)} channels",
@@ -78,9 +78,9 @@ def _norm_step(
 
 def _sum_step(
     x: NDArray[Any], branch: NDArray[Any], out: NDArray[Any], shape: tuple[int, ...], part: str
-) -> Step:
+) -> BlockOperation:
     cosine = float(x @ branch / max(float(np.linalg.norm(x) * np.linalg.norm(branch)), 1e-12))
-    return Step(
+    return BlockOperation(
         "Residual sum",
         "x + branch",
         f"|x| = {np.linalg.norm(x):.2f}, |branch| = {np.linalg.norm(branch):.2f}, cosine {cosine:.2f},"
@@ -94,7 +94,7 @@ def _sum_step(
 
 def _attention_steps(
     record: Arrays, token: int, head: int, form: BlockForm, name: Callable[[int], str]
-) -> list[Step]:
+) -> list[BlockOperation]:
     q, k, v = (record[part][head] for part in ("q", "k", "v"))
     scores, attn = record["scores"][head, token], record["attn"][head, token]
     best = int(attn.argmax())
@@ -102,7 +102,7 @@ def _attention_steps(
     flat = softmax(scores / form.scale)
     heads, tokens, width = record["q"].shape
     return [
-        Step(
+        BlockOperation(
             f"Query, key and value of head {head + 1}",
             form.qkv_formula,
             f"|q| = {np.linalg.norm(q[token]):.2f}, |k| = {np.linalg.norm(k[token]):.2f},"
@@ -112,7 +112,7 @@ def _attention_steps(
             labels=("q", "k", "v"),
             meaning="The query is compared with the key of every token; the value is what a token contributes.",
         ),
-        Step(
+        BlockOperation(
             "Scores with every key",
             "s = q·k × scale",
             f"strongest key: {name(best)}; s = {dot:.2f} × {form.scale:.3f} = {scores[best]:.2f}",
@@ -121,7 +121,7 @@ def _attention_steps(
             kind="scores",
             meaning="Each score measures how well a key matches this token's query.",
         ),
-        Step(
+        BlockOperation(
             "Softmax",
             "a = exp(s) / Σ exp(s)",
             f"weight of {name(best)}: {attn[best]:.3f} (without the scale: {flat[best]:.3f}); effective number of keys:"
@@ -132,7 +132,7 @@ def _attention_steps(
             kind="keys",
             meaning="The scores become attention weights, which sum to 1.",
         ),
-        Step(
+        BlockOperation(
             f"Weighted sum of the values, head {head + 1}",
             "o = Σₖ aₖ vₖ",
             f"|o| = {np.linalg.norm(attn @ v):.2f} ≤ largest |v| = {np.linalg.norm(v, axis=-1).max():.2f}",
@@ -153,7 +153,7 @@ def add_branch_outputs(
 
 def list_block_steps(
     record: Arrays, token: int, head: int, form: BlockForm, name: Callable[[int], str]
-) -> list[Step]:
+) -> list[BlockOperation]:
     """Return the operations of a block on one token, in the order of the model.
 
     Args:
@@ -166,7 +166,9 @@ def list_block_steps(
     x, mid, out = record["input"][token], record["mid"][token], record["output"][token]
     attention, mlp = record["attn_added"][token], record["mlp_added"][token]
     wide = record["input"].shape
-    steps = [Step("Block input", "x", f"|x| = {np.linalg.norm(x):.2f}", wide, as_row(x), stream=True)]
+    steps = [
+        BlockOperation("Block input", "x", f"|x| = {np.linalg.norm(x):.2f}", wide, as_row(x), stream=True)
+    ]
     if form.pre_norm:
         steps.append(_norm_step(x, record["norm1"][token], wide, "y", "attention"))
     steps += _attention_steps(record, token, head, form, name)
@@ -184,14 +186,14 @@ def list_block_steps(
     return steps
 
 
-def _branch_steps(record: Arrays, token: int, form: BlockForm) -> list[Step]:
+def _branch_steps(record: Arrays, token: int, form: BlockForm) -> list[BlockOperation]:
     wide, heads = record["input"].shape, record["heads"][token]
     contribution = np.linalg.norm(heads.reshape(len(record["q"]), -1), axis=-1)
     steps = [
-        Step(
+        BlockOperation(
             "Concatenation of all heads",
             "[o₁; …; o_H]",
-            f"largest norm: head {int(contribution.argmax()) + 1} ({contribution.max():.2f}), smallest: head"
+            f"longest output: head {int(contribution.argmax()) + 1} ({contribution.max():.2f}), shortest: head"
             f" {int(contribution.argmin()) + 1} ({contribution.min():.2f})",
             wide,
             as_row(heads),
@@ -201,14 +203,16 @@ def _branch_steps(record: Arrays, token: int, form: BlockForm) -> list[Step]:
     if form.projects:
         branch = record["attn_out"][token]
         size = f"|branch| = {np.linalg.norm(branch):.2f}"
-        steps.append(Step("Output projection", "W_o [o₁; …; o_H] + b_o", size, wide, as_row(branch)))
+        steps.append(
+            BlockOperation("Output projection", "W_o [o₁; …; o_H] + b_o", size, wide, as_row(branch))
+        )
     return steps + _scale_steps(record["attn_added"][token], wide, form, "attention")
 
 
-def _mlp_steps(record: Arrays, token: int, form: BlockForm) -> list[Step]:
+def _mlp_steps(record: Arrays, token: int, form: BlockForm) -> list[BlockOperation]:
     wide, hidden, mlp = record["input"].shape, record["mlp_hidden"][token], record["mlp_out"][token]
     return [
-        Step(
+        BlockOperation(
             "MLP, hidden units",
             "h = silu(W_g y + b_g) ⊙ (W₁ y + b₁)" if form.gated else "h = activation(W₁ y + b₁)",
             f"{percent((hidden > 0).mean(), 0)} of {len(hidden)} units are positive, the largest is {hidden.max():.2f}",
@@ -216,7 +220,7 @@ def _mlp_steps(record: Arrays, token: int, form: BlockForm) -> list[Step]:
             as_row(hidden),
             part="mlp",
         ),
-        Step(
+        BlockOperation(
             "MLP, output",
             "W₂ h + b₂",
             f"|branch| = {np.linalg.norm(mlp):.2f}",
@@ -228,12 +232,16 @@ def _mlp_steps(record: Arrays, token: int, form: BlockForm) -> list[Step]:
     ]
 
 
-def _scale_steps(added: NDArray[Any], wide: tuple[int, ...], form: BlockForm, part: str) -> list[Step]:
+def _scale_steps(
+    added: NDArray[Any], wide: tuple[int, ...], form: BlockForm, part: str
+) -> list[BlockOperation]:
     if not form.layer_scale:
         return []
     size = f"|λ ⊙ branch| = {np.linalg.norm(added):.2f}"
     return [
-        Step("LayerScale, a learned gain per channel", "λ ⊙ branch", size, wide, as_row(added), part=part)
+        BlockOperation(
+            "LayerScale, a learned gain per channel", "λ ⊙ branch", size, wide, as_row(added), part=part
+        )
     ]
 
 

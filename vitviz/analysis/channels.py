@@ -62,14 +62,10 @@ def count_largest_class(labels: Indices) -> int:
     return int(np.bincount(labels).max())
 
 
-def mean_class_purity(peaks: Peaks, labels: Indices, count: int) -> float:
-    """Return the mean number of top images of one class, over the channels that respond."""
+def class_purities(peaks: Peaks, labels: Indices, count: int) -> Indices:
+    """Return the number of top images of one class for every channel that responds; 0 if none does."""
     alive = np.flatnonzero(peaks.values.max(axis=0) > 1e-6)
-    return (
-        float(np.mean([count_largest_class(labels[peaks.top(int(c), count)]) for c in alive]))
-        if alive.size
-        else 0.0
-    )
+    return np.array([count_largest_class(labels[peaks.top(int(c), count)]) for c in alive] or [0])
 
 
 def chance_purity(labels: Indices, count: int) -> float:

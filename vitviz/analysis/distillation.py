@@ -1,56 +1,19 @@
 """Compute the gain from a teacher, seed by seed, and compare the two tokens and heads of a DeiT and its teacher."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vitviz.analysis.attention import softmax
-from vitviz.analysis.data_size import Curve
-from vitviz.text import gained
 
-Row = Mapping[str, Any]
-# Ways to combine the two heads of the student, by the field of a stored row.
+# Ways to combine the two heads of the student, by the field of a stored row; the first is its 'test'.
 ANSWERS = {
-    "test": "Mean of the logits",
+    "deit": "Mean of the logits",
     "test_softmax_sum": "Sum of the softmaxes",
     "test_cls": "[CLS] only",
     "test_dist": "[DIST] only",
 }
-
-
-@dataclass(frozen=True)
-class Lesson:
-    """One distillation recipe at one size: validation accuracies and rows, one a seed."""
-
-    name: str
-    pictures: int
-    validation: tuple[float, ...]
-    rows: tuple[Row, ...]
-
-
-def describe_answers(curves: Sequence[Curve]) -> str:
-    """Describe the accuracy of the student's single heads relative to the mean of its logits, over the sizes."""
-    by_name = {curve.name: curve for curve in curves}
-    usual, parts = by_name.get("test"), []
-    for name, curve in by_name.items():
-        sizes = (
-            []
-            if usual is None
-            else [size for size in curve.pictures.tolist() if usual.find_size(size) is not None]
-        )
-        if usual is None or curve is usual or not sizes:
-            continue
-        more = [
-            float(curve.mean[curve.find_size(size)] - usual.mean[usual.find_size(size)]) for size in sizes
-        ]
-        few, many = gained(100 * min(more)), gained(100 * max(more))
-        parts.append(
-            f"{ANSWERS[name][0].lower() + ANSWERS[name][1:]} {few if few == many else f'{few} to {many}'}"
-        )
-    return f"Relative to the mean of the logits, in points: {'; '.join(parts)}." if parts else ""
 
 
 def token_similarity(stream: NDArray[Any]) -> NDArray[np.float64]:
@@ -83,14 +46,6 @@ def disagreement(decisions: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
     """
     differs: NDArray[np.float64] = (decisions[:, None] != decisions[None]).mean(axis=-1)
     return differs
-
-
-def discordance(first: NDArray[Any], second: NDArray[Any], labels: NDArray[Any]) -> float:
-    """Return the share of images that exactly one of two classifiers gets right (McNemar 1947).
-
-    The difference of their accuracies on n images has a standard error of at most sqrt(discordance / n).
-    """
-    return float(((first == labels) != (second == labels)).mean())
 
 
 def repeated_mistake_share(student: NDArray[Any], teacher: NDArray[Any], labels: NDArray[Any]) -> float:

@@ -12,7 +12,7 @@ from vitviz.analysis.attention import FloatArray, Fusion, fuse_heads, readout_ro
 
 
 @dataclass(frozen=True)
-class Method:
+class ExplanationMethod:
     """A method's name, its formula in one line and in LaTeX, and its source."""
 
     title: str
@@ -22,7 +22,7 @@ class Method:
 
 
 METHODS = {
-    name: Method(**entry)
+    name: ExplanationMethod(**entry)
     for name, entry in tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8")).items()
 }
 
@@ -34,7 +34,10 @@ def method_maps(
     *,
     fusion: Fusion = "mean",
     discard: float = 0.0,
+    from_layer: int = 0,
     relevance: FloatArray | None = None,
+    sensitivity: FloatArray | None = None,
+    token_relevance: FloatArray | None = None,
     input_sums: FloatArray | None = None,
 ) -> dict[str, NDArray[np.float64]]:
     """Return the maps of one image by method, for all methods that the inputs allow.
@@ -43,7 +46,10 @@ def method_maps(
 
     Args:
         attn: (depth, heads, query, key).
+        from_layer: the first layer of rollout.
         relevance: (query, key) of the gradient-weighted rollout; None where no class is explained.
+        sensitivity: (keys,) of LeGrad, before its scale.
+        token_relevance: (tokens,) of AttnLRP.
         input_sums: (patches,), gradient x input summed over each patch.
 
     Returns:
@@ -52,11 +58,16 @@ def method_maps(
     first = len(prefix)
     maps = {
         "raw": readout_row(attn[-1].mean(axis=0), prefix, readout),
-        "rollout": readout_row(rollout(attn[:, None], fusion, discard, first)[0], prefix, readout),
+        "rollout": readout_row(rollout(attn[from_layer:, None], fusion, discard, first)[0], prefix, readout),
     }
     if relevance is not None:
         # R starts as the identity: what a patch says of itself is no evidence, where a patch's row is read.
         maps["gradient"] = readout_row(relevance - np.eye(len(relevance)), prefix, readout)
+    if sensitivity is not None:
+        patches = sensitivity[first:].astype(np.float64)
+        maps["legrad"] = (patches - patches.min()) / (np.ptp(patches) or 1.0)
+    if token_relevance is not None:
+        maps["attnlrp"] = token_relevance[first:]
     if input_sums is not None:
         maps["input"] = input_sums
     return {name: np.clip(values.astype(np.float64), 0, None) for name, values in maps.items()}

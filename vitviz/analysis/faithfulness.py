@@ -4,11 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter
 
 from vitviz.analysis.attention import FloatArray
-from vitviz.text import signed
+from vitviz.text import in_sentence, signed
 
 BoolArray = NDArray[np.bool_]
+FILLS = {"colour": "One colour", "patch": "Mean patch", "blur": "Blur"}  # what takes a blanked patch's place
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,11 +42,36 @@ def create_schedule(relevance: FloatArray, steps: int) -> Schedule:
     return Schedule(~first, first, counts / patches)
 
 
-def blank_patches(image: FloatArray, shown: BoolArray, grid: tuple[int, int]) -> NDArray[np.float32]:
-    """Return copies of one prepared image with blanked patches, set to the model's input 0.
+def create_fill(image: FloatArray, grid: tuple[int, int], fill: str) -> FloatArray:
+    """Return what takes the place of blanked patches, (C, H, W).
 
     Args:
         image: (C, H, W), prepared: 0 is the colour that its preparation subtracts.
+        fill: 'colour' (0), 'patch' (the mean of the image's patches, pixel by pixel) or 'blur' (the image after a
+            Gaussian filter whose standard deviation is a patch's side).
+
+    Raises:
+        ValueError: if the fill is unknown.
+    """
+    if fill not in FILLS:
+        raise ValueError(f"fill must be one of {', '.join(FILLS)}, received {fill!r}")
+    if fill == "colour":
+        return np.zeros_like(image)
+    rows, cols = grid
+    C, H, W = image.shape
+    if fill == "blur":
+        return np.asarray(gaussian_filter(image, (0, H / rows, W / cols), mode="nearest"))
+    mean = image.reshape(C, rows, H // rows, cols, W // cols).mean(axis=(1, 3))
+    return np.tile(mean, (1, rows, cols))
+
+
+def blank_patches(
+    image: FloatArray, shown: BoolArray, grid: tuple[int, int], fill: str = "colour"
+) -> NDArray[np.float32]:
+    """Return copies of one prepared image with blanked patches.
+
+    Args:
+        image, fill: as `create_fill`.
         shown: (copies, patches), False where a patch is blanked.
 
     Returns:
@@ -52,9 +79,12 @@ def blank_patches(image: FloatArray, shown: BoolArray, grid: tuple[int, int]) ->
     """
     rows, cols = grid
     C, H, W = image.shape
-    cut = image.reshape(1, C, rows, H // rows, cols, W // cols)
+    cut, filled = (
+        side.reshape(1, C, rows, H // rows, cols, W // cols)
+        for side in (image, create_fill(image, grid, fill))
+    )
     mask = shown.reshape(-1, 1, rows, 1, cols, 1)
-    return np.asarray((cut * mask).reshape(len(shown), C, H, W), dtype=np.float32)
+    return np.asarray(np.where(mask, cut, filled).reshape(len(shown), C, H, W), dtype=np.float32)
 
 
 def area(fraction: FloatArray, probability: FloatArray) -> float:
@@ -85,15 +115,20 @@ def describe_scores(scores: list[Score], random: list[Score]) -> str:
     """Describe the method with the largest insertion minus deletion area."""
     best, *others = sorted(scores, key=lambda score: -score.gap)
     luckiest = max(order.gap for order in random)
+    areas = np.mean([(order.deletion, order.insertion) for order in random], axis=0)
+    mean = Score("Random order", *areas.tolist()).gap
+    orders = (
+        f"{signed(luckiest)} for the best of {len(random)} random orders and {signed(mean)} for their mean"
+    )
     if best.gap <= luckiest:
         return (
             f"On this image, no method beats every random order: insertion minus deletion is {signed(best.gap)} for"
-            f" {best.method}, and {signed(luckiest)} for the best of {len(random)} random orders."
+            f" {best.method}, {orders}."
         )
     text = (
-        f"On this image, {best.method.lower()} explains the prediction best: insertion minus deletion is"
-        f" {signed(best.gap)}, against {signed(luckiest)} for the best of {len(random)} random orders"
+        f"On this image, {in_sentence(best.method)} explains the prediction best: insertion minus deletion is"
+        f" {signed(best.gap)}, against {orders}"
     )
     if others:
-        text += f"; next: {others[0].method.lower()}, {signed(others[0].gap)}"
+        text += f"; next: {in_sentence(others[0].method)}, {signed(others[0].gap)}"
     return text + "."

@@ -168,7 +168,6 @@ class ClassScores:
     by_cls: FloatArray | None = None
     by_dist: FloatArray | None = None
     lens: FloatArray | None = None
-    why_no_lens: str = ""
 
 
 Content = (

@@ -34,7 +34,7 @@ CROPPED = 2 / 3  # of the side
 
 
 @dataclass(frozen=True)
-class Setting:
+class ChangeSetting:
     """Parameters of an image change besides its strength.
 
     place: (x, y) in [0, 1], the middle of what covers the image. seed: of the noise, or of the patches' order.
@@ -53,7 +53,7 @@ class Change:
     title: str
     values: tuple[float, ...]
     neutral: float
-    apply: Callable[[Uint8, float, Setting], Uint8]  # image (S, S, 3), strength, setting
+    apply: Callable[[Uint8, float, ChangeSetting], Uint8]  # image (S, S, 3), strength, setting
 
     @property
     def start(self) -> int:
@@ -61,7 +61,7 @@ class Change:
         return self.values.index(self.neutral)
 
 
-def apply_change(image: Uint8, name: str, strength: float, setting: Setting = Setting()) -> Uint8:
+def apply_change(image: Uint8, name: str, strength: float, setting: ChangeSetting = ChangeSetting()) -> Uint8:
     """Return a square image changed by a strength; the neutral one gives the image itself.
 
     Args:
@@ -79,7 +79,7 @@ def apply_change(image: Uint8, name: str, strength: float, setting: Setting = Se
     return image if strength == change.neutral else change.apply(image, strength, setting)
 
 
-def apply_all_strengths(image: Uint8, name: str, setting: Setting = Setting()) -> Uint8:
+def apply_all_strengths(image: Uint8, name: str, setting: ChangeSetting = ChangeSetting()) -> Uint8:
     """Return the image at every strength of a change, (strengths, S, S, 3); see `apply_change`."""
     return np.stack([apply_change(image, name, strength, setting) for strength in CHANGES[name].values])
 
@@ -315,26 +315,26 @@ def collect_losses(stored: Result, change: str, titles: Mapping[str, str]) -> Lo
 
 def describe_error(shares: NDArray[np.floating], images: int) -> str:
     """Return a sentence with the sampling error of shares counted over this many images."""
-    error = 2 * float(np.sqrt(shares * (1 - shares) / images).max())
-    return f"Two standard errors are at most {100 * error:.1f} points; one run per model."
+    error = 1.96 * float(np.sqrt(shares * (1 - shares) / images).max())
+    return f"95\N{NO-BREAK SPACE}% intervals: at most ± {100 * error:.1f} points; one run per model."
 
 
 def copy_image(image: Uint8, kind: str) -> Uint8:
-    """Return a mirrored, shifted or enlarged copy of a square image (S, S, 3).
+    """Return a mirrored, shifted or enlarged copy of an image (H, W, 3).
 
     Raises:
         KeyError: if there is no such kind.
     """
-    side = image.shape[0]
+    height, width = image.shape[:2]
     if kind == "flip":
         return np.ascontiguousarray(image[:, ::-1])
     if kind == "shift":
-        return shift(image, round(SHIFTED * side))
+        return shift(image, round(SHIFTED * width))
     if kind != "crop":
         raise KeyError(kind)
-    edge = side * (1 - CROPPED) / 2
-    box = (edge, edge, side - edge, side - edge)
-    return np.asarray(Image.fromarray(image).resize((side, side), Image.Resampling.BICUBIC, box))
+    left, top = width * (1 - CROPPED) / 2, height * (1 - CROPPED) / 2
+    box = (left, top, width - left, height - top)
+    return np.asarray(Image.fromarray(image).resize((width, height), Image.Resampling.BICUBIC, box))
 
 
 def locate_cells(kind: str, grid: tuple[int, int]) -> NDArray[np.intp]:

@@ -20,7 +20,7 @@ _NUMBERS = 6  # of a part
 
 
 @dataclass(frozen=True)
-class Part:
+class ImagePart:
     """A rectangle of an image, in its pixels: cut at (left, top), it lies with its corner at (x, y)."""
 
     left: int
@@ -36,15 +36,15 @@ class Part:
         return (self.x, self.y) == (self.left, self.top)
 
 
-Parts = tuple[Part, ...]
+PlacedParts = tuple[ImagePart, ...]
 
 
-def cut_part(left: int, top: int, width: int, height: int) -> Part:
+def cut_part(left: int, top: int, width: int, height: int) -> ImagePart:
     """Return a part that lies where it is cut."""
-    return Part(left, top, width, height, left, top)
+    return ImagePart(left, top, width, height, left, top)
 
 
-def misplace_parts(parts: Sequence[Part], size: int) -> Parts:
+def misplace_parts(parts: Sequence[ImagePart], size: int) -> PlacedParts:
     """Return every part about the middle of another's place, half of the list further on; one alone is turned about the
     image's middle.
 
@@ -58,21 +58,21 @@ def misplace_parts(parts: Sequence[Part], size: int) -> Parts:
     )
 
 
-def _middle(part: Part, other: Part) -> tuple[int, int]:
+def _middle(part: ImagePart, other: ImagePart) -> tuple[int, int]:
     """Return the corner that centres a part on another's place."""
     return other.left + (other.width - part.width) // 2, other.top + (other.height - part.height) // 2
 
 
-def _opposite(part: Part, size: int) -> tuple[int, int]:
+def _opposite(part: ImagePart, size: int) -> tuple[int, int]:
     return size - part.width - part.left, size - part.height - part.top
 
 
-def _place_part(part: Part, corner: tuple[int, int], size: int) -> Part:
+def _place_part(part: ImagePart, corner: tuple[int, int], size: int) -> ImagePart:
     x, y = (max(0, min(size - side, at)) for at, side in zip(corner, (part.width, part.height), strict=True))
     return replace(part, x=x, y=y)
 
 
-def assemble(image: Uint8, parts: Sequence[Part]) -> Uint8:
+def assemble(image: Uint8, parts: Sequence[ImagePart]) -> Uint8:
     """Return the image with its parts moved, later ones over earlier ones.
 
     Where all lie at home that is the image itself.
@@ -87,7 +87,7 @@ def assemble(image: Uint8, parts: Sequence[Part]) -> Uint8:
     return out
 
 
-def fill_holes(image: Uint8, parts: Sequence[Part]) -> Uint8:
+def fill_holes(image: Uint8, parts: Sequence[ImagePart]) -> Uint8:
     """Return the image without its parts, the holes filled with a blur of the surroundings.
 
     With m = 0 where something was cut and 1 elsewhere it is G(m x) / G(m), G a Gaussian of half the longest side of a
@@ -117,20 +117,20 @@ def _smooth(values: NDArray[Any], sigma: float) -> Float64:
     return smoothed
 
 
-def encode_parts(parts: Sequence[Part]) -> str:
+def encode_parts(parts: Sequence[ImagePart]) -> str:
     """Encode parts for a link, six characters each; sides count from 1."""
     return "".join(
         SIGNS[number - (place in (2, 3))] for part in parts for place, number in enumerate(astuple(part))
     )
 
 
-def decode_parts(text: str, size: int) -> Parts | None:
+def decode_parts(text: str, size: int) -> PlacedParts | None:
     """Decode parts of an image of `size` px from a link; None if the text is invalid."""
     if len(text) % _NUMBERS or not 0 < len(text) <= MOST * _NUMBERS or not {*text} <= {*SIGNS}:
         return None
     numbers = [SIGNS.index(sign) for sign in text]
     parts = tuple(
-        Part(left, top, width + 1, height + 1, x, y)
+        ImagePart(left, top, width + 1, height + 1, x, y)
         for left, top, width, height, x, y in zip(
             *(numbers[i::_NUMBERS] for i in range(_NUMBERS)), strict=True
         )
@@ -138,7 +138,7 @@ def decode_parts(text: str, size: int) -> Parts | None:
     return parts if all(_is_inside(part, size) for part in parts) else None
 
 
-def _is_inside(part: Part, size: int) -> bool:
+def _is_inside(part: ImagePart, size: int) -> bool:
     across = max(part.left, part.x) + part.width <= size
     down = max(part.top, part.y) + part.height <= size
     return across and down and min(part.width, part.height) >= LEAST_PX

@@ -28,7 +28,7 @@ class Heads:
 
 
 @dataclass(frozen=True, eq=False)
-class Mlp:
+class MlpVectors:
     """The vectors (tokens, D) that an MLP adds."""
 
     added: FloatArray
@@ -74,7 +74,7 @@ class Linear:
     weight: FloatArray
 
 
-Step = Heads | Mlp | FixedNorm | Gather | Linear
+PathStep = Heads | MlpVectors | FixedNorm | Gather | Linear
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +105,7 @@ class Attribution:
 
 
 def attribute_logit(
-    covector: FloatArray, steps: Sequence[Step], embedded: FloatArray, bias: float
+    covector: FloatArray, steps: Sequence[PathStep], embedded: FloatArray, bias: float
 ) -> Attribution:
     """Split a logit by walking back through the residual stream (Elhage et al. 2021; nostalgebraist 2020).
 
@@ -124,7 +124,7 @@ def attribute_logit(
         if isinstance(step, Heads):
             heads.append(step.shares(covector))
             bias += float(covector.sum(axis=0) @ step.bias)
-        elif isinstance(step, Mlp):
+        elif isinstance(step, MlpVectors):
             mlps.append(float((covector * step.added).sum()))
         elif isinstance(step, FixedNorm):
             bias += float(covector.sum(axis=0) @ step.shift)
@@ -234,3 +234,24 @@ def settling_layer(probabilities: NDArray[Any]) -> int:
     favourite = probabilities.argmax(axis=-1)
     wrong = np.flatnonzero(favourite != favourite[-1])
     return int(wrong[-1]) + 1 if len(wrong) else 0
+
+
+def normalise_logit_difference(
+    logits: FloatArray, first: FloatArray, second: FloatArray
+) -> NDArray[np.float64] | None:
+    """Return (d - d_second) / (d_first - d_second): 1 as in the first image's run, 0 as in the second's.
+
+    d is the logit of the first image's predicted class minus that of the second's.
+
+    Args:
+        logits: (..., classes), of runs on either image with parts of the other.
+        first, second: (classes,), of each image alone.
+
+    Returns:
+        (...); None if both images have the same predicted class.
+    """
+    a, b = int(first.argmax()), int(second.argmax())
+    if a == b:
+        return None
+    patched, high, low = (np.asarray(z[..., a] - z[..., b], np.float64) for z in (logits, first, second))
+    return np.asarray((patched - low) / (high - low))

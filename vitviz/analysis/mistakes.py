@@ -14,7 +14,7 @@ Integers = NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True)
-class Moment:
+class MistakeCounts:
     """Counts of misclassified images at one snapshot, compared with the snapshots before it."""
 
     images: int
@@ -24,7 +24,7 @@ class Moment:
     never: int  # wrong at every snapshot so far
 
 
-def track_moments(right: Booleans) -> list[Moment]:
+def track_moments(right: Booleans) -> list[MistakeCounts]:
     """Return the counts of each snapshot.
 
     Args:
@@ -35,7 +35,7 @@ def track_moments(right: Booleans) -> list[Moment]:
         before = right[i - 1] if i else current
         never = ~right[: i + 1].any(axis=0)
         counts = (~current, before & ~current, ~before & current, never)
-        moments.append(Moment(right.shape[1], *(int(part.sum()) for part in counts)))
+        moments.append(MistakeCounts(right.shape[1], *(int(part.sum()) for part in counts)))
     return moments
 
 
@@ -53,7 +53,7 @@ def count_forgotten(right: Booleans) -> NDArray[np.int64]:
     return times
 
 
-def describe_moment(moment: Moment, first: bool) -> str:
+def describe_moment(moment: MistakeCounts, first: bool) -> str:
     """Describe the misclassified images at a snapshot; `first`: there is no snapshot before it."""
     text = f"Misclassified: {moment.wrong:,} of {plural(moment.images, 'held-out image')}"
     if first:

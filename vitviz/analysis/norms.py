@@ -99,7 +99,7 @@ def batch_influence(tokens: FloatArray, norm: str, others: FloatArray, groups: i
 
 @dataclass(frozen=True, eq=False)
 class Norms:
-    """One variant at one moment: (depth,) geometric means, lowest and highest over the seeds.
+    """One variant at one moment: (depth,) geometric means over the seeds, and the ends of their 95 % intervals.
 
     Attributes:
         shares: (seeds,), ratio of the first block's norm to the last block's.
@@ -136,9 +136,11 @@ def select_norms(rows: Sequence[Row], mark: int, titles: Mapping[str, str]) -> l
         values = [row["norms"][mark] for row in rows if row["variant"] == name and len(row["norms"]) > mark]
         if values:
             table = np.maximum(np.array(values, np.float64), np.finfo(np.float64).tiny)
-            mean = np.exp(np.log(table).mean(axis=0))
-            shares = table[:, 0] / table[:, -1]
-            norms.append(Norms(name, title, mean, table.min(axis=0), table.max(axis=0), shares))
+            logs = np.log(table)
+            verdicts = [compare_seeds(block, np.zeros(len(block))) for block in logs.T]
+            ends = [[v.estimate if end is None else end for end in (v.low, v.high)] for v in verdicts]
+            mean, (low, high) = np.exp(logs.mean(axis=0)), np.exp(ends).T
+            norms.append(Norms(name, title, mean, low, high, shares=table[:, 0] / table[:, -1]))
     return norms
 
 

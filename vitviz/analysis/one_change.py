@@ -1,14 +1,14 @@
 """Measure the effect of one change of a model or its recipe, over seeds."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import mean
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis.verdict import Verdict, compare, measure_interval
+from vitviz.analysis.verdict import measure_interval
 from vitviz.experiments.result_file import unpack_correct
 from vitviz.text import percent
 
@@ -42,6 +42,11 @@ class Variant:
     diverged: int = 0
     family: str = "vit"
     band: FloatArray = field(default_factory=lambda: np.empty((2, 0)))
+
+    def without_results(self) -> Self:
+        """Return the same variant before its training."""
+        bare: dict[str, Any] = {"curve": np.empty((2, 0)), "band": np.empty((2, 0)), "test": {}, "right": {}}
+        return replace(self, **bare, seconds=(), diverged=0)
 
     @property
     def mean(self) -> float:
@@ -89,13 +94,4 @@ def create_variant(name: str, title: str, rows: Sequence[Row], epochs: float, im
         images=images,
         right={int(row["seed"]): unpack_correct(row["right"]) for row in rows if "right" in row},
         diverged=sum("diverged" in row for row in rows),
-    )
-
-
-def compare_variants(changed: Variant, base: Variant, chance: float | None = None) -> Verdict | None:
-    """Return the effect of a change on test accuracy, paired by seed; None if no seed has both."""
-    if not changed.test.keys() & base.test.keys():
-        return None
-    return compare(
-        changed.test, base.test, images=changed.images, right=(changed.right, base.right), chance=chance
     )

@@ -21,7 +21,7 @@ CLOSE = 1e-3
 
 
 @dataclass(frozen=True)
-class Accuracy:
+class ProbeScore:
     """Accuracy, or R² of positions, over `count` test images, with its interval.
 
     Attributes:
@@ -46,7 +46,7 @@ class Accuracy:
         return compute_half_width(self.error * float(np.sqrt(self.count)), self.count)
 
 
-def class_probe(features: FloatArray, labels: Labels) -> Accuracy:
+def class_probe(features: FloatArray, labels: Labels) -> ProbeScore:
     """Return the cross-validated accuracy of a ridge regression of the class, the mean over `SPLITS` splits.
 
     A split parts the images into `FOLDS` with as many of each class in each; every part is read by a map fitted to
@@ -62,7 +62,7 @@ def class_probe(features: FloatArray, labels: Labels) -> Accuracy:
         for fold in range(FOLDS):
             fit, test = part != fold, part == fold
             right[split, test] = _predict_by_ridge(features[fit], labels[fit], features[test]) == labels[test]
-    return Accuracy(float(right.mean()), len(labels), right.mean(axis=0))
+    return ProbeScore(float(right.mean()), len(labels), right.mean(axis=0))
 
 
 def linear_accuracy(train: FloatArray, labels: Labels, test: FloatArray, wanted: Labels) -> float:
@@ -107,7 +107,7 @@ def split_parts(labels: Labels, count: int, seed: int = 0) -> Labels:
     return parts
 
 
-def place_probe(maps: FloatArray) -> Accuracy:
+def place_probe(maps: FloatArray) -> ProbeScore:
     """Return R² of a ridge regression of each token's row and column on its features, the mean of both.
 
         R² = 1 - sum (y - ŷ)² / sum (y - mean y)²
@@ -130,7 +130,7 @@ def place_probe(maps: FloatArray) -> Accuracy:
         rest = np.square(y[test] - _predict_places(x[~test], y[~test], x[test])).sum(axis=1)
         shares[split, test] = (1 - rest / np.where(total > 0, total, 1)).mean(axis=1)
     by_image = np.nanmean(shares, axis=0)
-    return Accuracy(float(by_image.mean()), images, by_image)
+    return ProbeScore(float(by_image.mean()), images, by_image)
 
 
 def _predict_places(train: FloatArray, places: FloatArray, test: FloatArray) -> FloatArray:
@@ -162,7 +162,7 @@ def evenly(side: int) -> Labels:
     return np.asarray(np.linspace(0, side - 1, min(side, int(MOST_PLACES**0.5))).round(), np.int64)
 
 
-def layers_near_best(accuracies: Sequence[Accuracy], within: float) -> list[int]:
+def layers_near_best(accuracies: Sequence[ProbeScore], within: float) -> list[int]:
     """Return the layers that may be the first whose accuracy is no more than `within` below the best.
 
     A layer may be it if the 95 % interval of its paired difference from the best layer reaches up to `within`; the

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitviz.analysis.attention import softmax
-from vitviz.analysis.block import Step, as_row
+from vitviz.analysis.block import BlockOperation, as_row
 from vitviz.analysis.logits import ReadoutWeights, layer_norm, read_features
 from vitviz.text import percent, plural, signed
 
@@ -75,7 +75,7 @@ def predict_from_stream(
 
 def list_readout_steps(
     prediction: ReadoutPrediction, kind: str, classes: Sequence[str], *, normed: bool
-) -> list[Step]:
+) -> list[BlockOperation]:
     """Return the operations from the last block to the classes, in the order of the model.
 
     Args:
@@ -86,7 +86,7 @@ def list_readout_steps(
     reads, formula = READS[kind]
     size = f"|y| = {np.linalg.norm(prediction.features):.2f}, over {plural(width, 'channel')}"
     steps = [
-        Step(
+        BlockOperation(
             "LayerNorm and head input" if normed else "Head input",
             formula if normed else formula.replace("LN(x)", "x"),
             size,
@@ -103,7 +103,7 @@ def list_readout_steps(
     names = tuple(classes)
     return [
         *steps,
-        Step(
+        BlockOperation(
             "Logits, one per class",
             "l = W y + b" if prediction.second is None else "l = (l of [CLS] + l of [DIST]) / 2",
             f"{first}: {signed(logits[0])}, then {second}: {signed(logits[1])}",
@@ -111,7 +111,7 @@ def list_readout_steps(
             as_row(prediction.logits),
             names=names,
         ),
-        Step(
+        BlockOperation(
             "Softmax over the classes",
             "p = exp(l) / Σ exp(l)",
             f"{first}: {percent(chances[0])}, then {second}: {percent(chances[1])}, of a sum of 1",
@@ -122,10 +122,10 @@ def list_readout_steps(
     ]
 
 
-def _predicted_step(prediction: ReadoutPrediction, first: str, shape: tuple[int, int]) -> Step:
+def _predicted_step(prediction: ReadoutPrediction, first: str, shape: tuple[int, int]) -> BlockOperation:
     most = int(prediction.products.argmax())
     logit = float(prediction.products.sum()) + prediction.bias
-    return Step(
+    return BlockOperation(
         f"Logit of the predicted class: {first}",
         "l_c = Σᵢ w_ci yᵢ + b_c",
         f"Σ w y = {signed(float(prediction.products.sum()))}, b = {signed(prediction.bias)}, l = {signed(logit)};"
@@ -136,10 +136,10 @@ def _predicted_step(prediction: ReadoutPrediction, first: str, shape: tuple[int,
     )
 
 
-def _second_step(prediction: ReadoutPrediction, classes: Sequence[str]) -> Step:
+def _second_step(prediction: ReadoutPrediction, classes: Sequence[str]) -> BlockOperation:
     assert prediction.second is not None
     best = int(prediction.second.argmax())
-    return Step(
+    return BlockOperation(
         "Logits of the [DIST] head",
         "l = W' y + b', y = LN(x) of [DIST]",
         f"[DIST] head: {classes[best]}, {signed(float(prediction.second[best]))}; [CLS] head:"

@@ -26,13 +26,13 @@ class Timing:
 
 
 @dataclass(frozen=True)
-class Entry:
+class BoardEntry:
     """One model of the board, with where its accuracy comes from.
 
     Attributes:
         accuracy: in [0, 1]; None if unpublished, or without a head.
         images: how many test images the accuracy is of, where it was measured here; 0 where it is cited.
-        training_pictures: number of distinct training images; None where unknown.
+        training_images: number of distinct training images; None where unknown.
         training_s: seconds of its training here; None where it was not trained here.
         core_days: TPUv3-core-days of its pre-training, as its paper states them.
     """
@@ -44,10 +44,10 @@ class Entry:
     size_px: Size
     test_set: str
     accuracy: float | None
-    pictures: int
+    images: int
     source: str
     trained_on: str
-    training_pictures: int | None = None
+    training_images: int | None = None
     training_s: float | None = None
     trained_with: str = ""
     core_days: float | None = None
@@ -70,7 +70,7 @@ class Entry:
     @property
     def measured_here(self) -> bool:
         """True if the accuracy was measured by this project."""
-        return self.pictures > 0
+        return self.images > 0
 
     @property
     def too_large(self) -> bool:
@@ -80,9 +80,9 @@ class Entry:
     @property
     def error(self) -> float:
         """Standard error of a measured accuracy, by its test images alone: sqrt(p (1 - p) / n); 0 where cited."""
-        if self.accuracy is None or not self.pictures:
+        if self.accuracy is None or not self.images:
             return 0.0
-        return float((self.accuracy * (1 - self.accuracy) / self.pictures) ** 0.5)
+        return float((self.accuracy * (1 - self.accuracy) / self.images) ** 0.5)
 
 
 Timings = Mapping[Shape, Timing]
@@ -97,20 +97,20 @@ class Quantity:
     unit: str
     log: bool
     more_is_better: bool
-    value: Callable[[Entry, Timings], float | None]
+    value: Callable[[BoardEntry, Timings], float | None]
 
 
-def _milliseconds(entry: Entry, timings: Timings) -> float | None:
+def _milliseconds(entry: BoardEntry, timings: Timings) -> float | None:
     timing = timings.get(entry.shape)
     return by_formula(entry, timings) if timing is None else 1000 * timing.median_s
 
 
-def _lookup_time(entry: Entry, timings: Timings) -> float | None:
+def _lookup_time(entry: BoardEntry, timings: Timings) -> float | None:
     timing = timings.get(entry.shape)
     return None if timing is None else (timing.held_bytes + 4 * entry.parameters) / 1e6
 
 
-def by_formula(entry: Entry, timings: Timings) -> float | None:
+def by_formula(entry: BoardEntry, timings: Timings) -> float | None:
     """Estimate the milliseconds of a model too large to run here, from its multiply-adds.
 
     The pace is the median of milliseconds per multiply-add over timed models of at least 0.1 billion multiply-adds;
@@ -139,13 +139,13 @@ QUANTITIES = {
             True,
             lambda e, t: None if e.accuracy is None else 100 * e.accuracy,
         ),
-        Quantity("pictures", "training images", "", True, False, lambda e, t: e.training_pictures),
+        Quantity("pictures", "training images", "", True, False, lambda e, t: e.training_images),
         Quantity("training", "training seconds", "s", True, False, lambda e, t: e.training_s),
     )
 }
 
 
-def on_one_machine(entries: Iterable[Entry]) -> bool:
+def on_one_machine(entries: Iterable[BoardEntry]) -> bool:
     """Return True if all models trained here were trained on one machine, so that their seconds are comparable."""
     return len({entry.trained_with for entry in entries if entry.training_s is not None}) < 2
 

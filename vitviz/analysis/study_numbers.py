@@ -1,16 +1,16 @@
 """Read the numbers of a study from its results, by series, by place on the x axis and by seed."""
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis.data_size import Curve, add_equal_time_accuracy, create_curve, select_one_machine
+from vitviz.analysis.data_size import Curve, add_equal_time_accuracy, select_one_machine
 from vitviz.analysis.distillation import ANSWERS
-from vitviz.analysis.verdict import Verdict, compare, compare_values, measure_interval
+from vitviz.analysis.verdict import Verdict, compare, compare_values, measure_interval, rank_leaders
 from vitviz.experiments.result_file import TEST_IMAGES, Result, ResultError, Row, read_result, unpack_correct
 from vitviz.text import plural
 
@@ -71,6 +71,16 @@ class Numbers:
         """Return the drawn series by their mean at one place, the highest first."""
         return sorted(self.titles, key=lambda series: -self.get_mean(series, place))
 
+    def find_leaders(self, place: Any, lowest: bool = False) -> tuple[str, ...]:
+        """Return the drawn series that are not shown to be lower than the highest mean, or higher than the lowest."""
+
+        def compare_pair(a: str, b: str) -> Verdict:
+            return self.compare(b, a, place) if lowest else self.compare(a, b, place)
+
+        sign = -1 if lowest else 1
+        means = {name: sign * self.get_mean(name, place) for name in self.titles}
+        return rank_leaders(means, compare_pair)
+
     def list_seeds(self, series: str, place: Any = ALL) -> list[float]:
         return [*self.values[series][place].values()]
 
@@ -78,11 +88,8 @@ class Numbers:
         """Return the series as curves over numbers of images, with 95 % intervals."""
         curves = []
         for name, title in self.titles.items():
-            curve = create_curve(
-                name, title, {place: self.list_seeds(name, place) for place in self.values[name]}
-            )
-            ends = np.array([self.get_interval(name, int(place)) for place in curve.pictures])
-            curves.append(replace(curve, low=ends[:, 0], high=ends[:, 1]))
+            points = [(self.get_mean(name, place), *self.get_interval(name, place)) for place in self.places]
+            curves.append(Curve(name, title, np.array(self.places), *np.array(points).T))
         return curves
 
     def get_interval(self, series: str, place: Any = ALL) -> tuple[float, float]:
@@ -172,7 +179,7 @@ def create_numbers(
     about.setdefault("chance", 0.25 if dataset == "shapes" else 0.1)
     if isinstance(about["images"], Mapping):
         about["images"] = about["images"][dataset]
-    complete = keep_complete(values, titles)
+    complete = keep_complete(values, {**titles, **about.get("compared", {})})
     seeds = {seed for name in titles for by_seed in complete[name].values() for seed in by_seed}
     evidence = [
         (stored, [row for row in read if int(row.get("seed", 0)) in seeds]) for stored, read in evidence
@@ -240,7 +247,7 @@ def _by_heads(stored: Result, rows: Sequence[Row]) -> list[Row]:
     students = [row for row in rows if row["model"] == "deit"]
     return [
         *(row for row in rows if row["model"] != "deit"),
-        *({**row, "model": name, "test": row[name]} for row in students for name in ANSWERS),
+        *({**row, "model": name, "test": row.get(name, row["test"])} for row in students for name in ANSWERS),
     ]
 
 

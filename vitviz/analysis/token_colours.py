@@ -17,7 +17,7 @@ MAX_SIDE = 32  # of a grid that pages compare; larger ones are averaged first
 
 
 @dataclass(frozen=True, eq=False)
-class Components:
+class ColourDirections:
     """Directions in which a layer's tokens differ most.
 
     mean: (D,). axes: (D, 3), of length 1. shares: (3,) of the tokens' variance. spread: (3,), the standard deviation of
@@ -35,7 +35,7 @@ class Components:
         projected: NDArray[np.float64] = (tokens - self.mean) @ self.axes
         return projected
 
-    def reorder(self, order: Sequence[int], signs: FloatArray) -> "Components":
+    def reorder(self, order: Sequence[int], signs: FloatArray) -> "ColourDirections":
         """Return the same components in another order, with other signs."""
         at = list(order)
         return replace(
@@ -47,7 +47,7 @@ class Components:
         )
 
 
-def fit_components(tokens: FloatArray) -> Components:
+def fit_components(tokens: FloatArray) -> ColourDirections:
     """Return the three directions of most variance (Pearson 1901), of tokens (n, D); zeros where D is less than 3."""
     x = tokens.astype(np.float64)
     mean = x.mean(axis=0)
@@ -57,10 +57,12 @@ def fit_components(tokens: FloatArray) -> Components:
     missing = COUNT - len(values)
     values, axes = np.pad(values, (0, missing)), np.pad(axes, ((0, 0), (0, missing)))
     shares = values / total if total > 0 else np.zeros(COUNT)
-    return Components(mean, axes, shares, np.sqrt(values))
+    return ColourDirections(mean, axes, shares, np.sqrt(values))
 
 
-def orient_by_brightness(components: Components, tokens: FloatArray, brightness: FloatArray) -> Components:
+def orient_by_brightness(
+    components: ColourDirections, tokens: FloatArray, brightness: FloatArray
+) -> ColourDirections:
     """Return the components with signs such that each grows with brightness.
 
     Args:
@@ -70,7 +72,7 @@ def orient_by_brightness(components: Components, tokens: FloatArray, brightness:
     return components.reorder(range(COUNT), np.where(slope < 0, -1.0, 1.0))
 
 
-def match_previous(before: FloatArray, components: Components, current: FloatArray) -> Components:
+def match_previous(before: FloatArray, components: ColourDirections, current: FloatArray) -> ColourDirections:
     """Return the components with the order and signs that match the colours of the previous layer.
 
     Of all six orders the one in which the components' maps correlate most with those of the layer before, in sum and
@@ -96,14 +98,14 @@ def correlations(first: FloatArray, second: FloatArray) -> NDArray[np.float64]:
     return np.asarray(rows[0].T @ rows[1])
 
 
-def fit_layers(layers: Sequence[FloatArray], brightness: FloatArray) -> list[Components]:
+def fit_layers(layers: Sequence[FloatArray], brightness: FloatArray) -> list[ColourDirections]:
     """Return the components of every layer, each matched with the previous one.
 
     Args:
         layers: a layer's tokens (B, rows, cols, D), of the same B images; grids may differ.
         brightness: (B, H, W) of the images, of any size.
     """
-    fits: list[Components] = []
+    fits: list[ColourDirections] = []
     last: NDArray[np.float64] | None = None
     for tokens in layers:
         flat = tokens.reshape(-1, tokens.shape[-1])
@@ -148,14 +150,14 @@ def reduce_grid(values: FloatArray) -> FloatArray:
     return values if grid == values.shape[:2] else resample_grid(values[None], grid)[0].astype(np.float32)
 
 
-def colour_tokens(components: Components, tokens: FloatArray) -> Uint8:
+def colour_tokens(components: ColourDirections, tokens: FloatArray) -> Uint8:
     """Return the scores as red, green and blue, (..., D) -> (..., 3): grey is the mean, the range 2 std."""
     spread = np.where(components.spread > 1e-12, components.spread, 1.0)
     share = 0.5 + components.scores(tokens) / (2 * REACH * spread)
     return np.asarray(np.rint(255 * share.clip(0, 1)), np.uint8)
 
 
-def explained_share(components: Components, tokens: FloatArray) -> float:
+def explained_share(components: ColourDirections, tokens: FloatArray) -> float:
     """Return the share of the variance of tokens (n, D) that lies along the components; 0 without variance."""
     total = float(tokens.var(axis=0).sum())
     return float(components.scores(tokens).var(axis=0).sum()) / total if total > 0 else 0.0

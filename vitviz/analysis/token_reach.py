@@ -62,7 +62,7 @@ def alternate(plain: BoolArray, shifted: BoolArray, blocks: int) -> list[BoolArr
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class WindowBlock:
     """One block of a Swin: its grid, windows and mask.
 
     Attributes:
@@ -80,7 +80,7 @@ class Block:
     merged_from: Pair | None
 
 
-def swin_blocks(config: SwinConfig, grid: Pair) -> list[Block]:
+def swin_blocks(config: SwinConfig, grid: Pair) -> list[WindowBlock]:
     """Return the blocks of a Swin in order of depth, with their windows and masks.
 
     Args:
@@ -100,11 +100,11 @@ def swin_blocks(config: SwinConfig, grid: Pair) -> list[Block]:
             if plan.mask is not None:
                 allowed = plan.mask == 0
             name = f"layers.{stage}.blocks.{number}"
-            blocks.append(Block(name, grid, plan.index, allowed, None if number else before))
+            blocks.append(WindowBlock(name, grid, plan.index, allowed, None if number else before))
     return blocks
 
 
-def reads(blocks: Sequence[Block], number: int, token: int) -> BoolArray:
+def reads(blocks: Sequence[WindowBlock], number: int, token: int) -> BoolArray:
     """Return a mask of the patches that a token of block `number` (from 0) depends on, (patches,).
 
     Walks back from the token, block by block: no matrix over all tokens is formed, so it serves 56 x 56 too.

@@ -102,6 +102,25 @@ def find_mutual_neighbours(
     return Matches(mutual[order], forth[mutual][order], strength[order])
 
 
+def spread_matches(matches: Matches, first: tuple[int, int], second: tuple[int, int]) -> tuple[Matches, int]:
+    """Return the pairs reordered, and the number of first ones whose lines do not lie on each other.
+
+    These lie at least an eighth of the first image's height from every stronger one, and in other rows of
+    the second image.
+
+    Args:
+        first, second: rows and columns of both images.
+    """
+    apart = max(1, round(first[0] / 8))
+    rows, ends = matches.first // first[1], matches.second // second[1]
+    leading: list[int] = []
+    for i in range(len(matches)):
+        if all(abs(rows[i] - rows[j]) >= apart and ends[i] != ends[j] for j in leading):
+            leading.append(i)
+    order = np.array([*leading, *np.setdiff1d(np.arange(len(matches)), leading)], np.intp)
+    return Matches(matches.first[order], matches.second[order], matches.cosines[order]), len(leading)
+
+
 def share_at_true_place(
     cosines: FloatArray, true_cells: NDArray[np.integer[Any]], grid: tuple[int, int]
 ) -> float:

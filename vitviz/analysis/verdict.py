@@ -8,9 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
+from scipy.special import ndtri, stdtrit
 
-from vitviz.experiments.result_file import unpack_correct
 from vitviz.text import gained, plural
 
 FloatArray = NDArray[np.float64]
@@ -25,6 +24,9 @@ ONE_SEED = "one seed"
 AT_FLOOR = "both are at chance"
 AT_CEILING = f"fewer than {LEAST_ERRORS} errors each"
 FEW_IMAGES = "too few images"
+MAY_DIFFER = (
+    "the interval of the difference contains 0, so a difference may exist"  # beside 'no difference shown'
+)
 UNEQUAL = "unequal budgets"
 
 
@@ -159,24 +161,12 @@ def measure_interval(accuracies: Sequence[float] | FloatArray, images: int) -> t
     return max(0.0, mean - half), min(1.0, mean + half)
 
 
-def compare_rows(first: Sequence[Row], second: Sequence[Row]) -> Verdict | None:
-    """Compare the stored rows of two recipes, see `compare`; None if no seed has both.
-
-    Args:
-        first, second: each with 'seed', 'test' and 'test_images'; 'right' where predictions are stored. A row that
-            diverged has no 'test'.
-    """
-    sides = [{int(row["seed"]): row for row in rows if "test" in row} for rows in (first, second)]
-    seeds = sides[0].keys() & sides[1].keys()
-    if not seeds:
-        return None
-    tests = [{seed: float(side[seed]["test"]) for seed in seeds} for side in sides]
-    right = None
-    if all("right" in side[seed] for side in sides for seed in seeds):
-        unpacked = [{seed: unpack_correct(side[seed]["right"]) for seed in seeds} for side in sides]
-        right = unpacked[0], unpacked[1]
-    images = int(sides[0][min(seeds)].get("test_images", 0))
-    return compare(tests[0], tests[1], images=images, right=right)
+def share_interval(share: float, count: int) -> tuple[float, float]:
+    """Return Wilson's 95 % interval of a share, which has a width at 0 and 1, too."""
+    z = float(ndtri(1 - ERROR_RATE / 2))
+    middle = (share + z**2 / (2 * count)) / (1 + z**2 / count)
+    half = z / (1 + z**2 / count) * sqrt(share * (1 - share) / count + z**2 / (4 * count**2))
+    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def compare_values(first: Sequence[float] | FloatArray, second: Sequence[float] | FloatArray) -> Verdict:
@@ -234,26 +224,6 @@ def compare_family(verdicts: Sequence[Verdict]) -> list[Verdict]:
         family[index] = _decide(verdicts[index], rate)
         stopped = stopped or not family[index].shown
     return family
-
-
-def find_leaders(sides: Mapping[str, Mapping[int, float]], **settings: Any) -> tuple[str, ...]:
-    """Return the names that are not shown to be lower than the highest mean, in their order.
-
-    Two names without a common seed are not compared, so neither is shown to be lower.
-
-    Args:
-        sides: accuracy by seed, by name.
-        settings: of `compare`; 'right' by name and seed.
-    """
-    right = settings.pop("right", None)
-
-    def compare_pair(a: str, b: str) -> Verdict | None:
-        if not sides[a].keys() & sides[b].keys():
-            return None
-        return compare(sides[a], sides[b], right=None if right is None else (right[a], right[b]), **settings)
-
-    means = {name: float(np.mean([*side.values()])) for name, side in sides.items()}
-    return rank_leaders(means, compare_pair)
 
 
 def rank_leaders(
