@@ -23,7 +23,7 @@ from torch import Tensor
 
 from vitviz.checkpoint_header import FORMAT, KEY, CheckpointError, parse_header
 from vitviz.config import ModelConfig, Preparation, TrainConfig, to_dict
-from vitviz.int8_weights import SCALE, dequantise, quantise
+from vitviz.int8_weights import LARGEST, SCALE, dequantise, quantise
 from vitviz.models.zoo import create_model, empty_model
 from vitviz.text import cut
 from vitviz.upload_limits import CHECKPOINT_BYTES, check_buildable
@@ -50,13 +50,16 @@ class Checkpoint:
     identity: str = ""  # of the step that was loaded
 
 
-def checkpoint_bytes(checkpoint: Checkpoint, half: bool = False, int8_steps: Collection[int] = ()) -> bytes:
+def checkpoint_bytes(
+    checkpoint: Checkpoint, half: bool = False, int8_steps: Collection[int] = (), largest_code: int = LARGEST
+) -> bytes:
     """Return the checkpoint as the bytes of a safetensors file.
 
     Args:
         checkpoint: its snapshots are written.
         half: store floats as fp16.
         int8_steps: steps whose matrices and filters are stored as int8; all else as `half` says.
+        largest_code: of int8 weights; a smaller one makes a smaller file once it is compressed.
 
     Raises:
         CheckpointError: if a weight is not finite, or overflows fp16.
@@ -69,7 +72,7 @@ def checkpoint_bytes(checkpoint: Checkpoint, half: bool = False, int8_steps: Col
             stored = exact.half() if half and exact.is_floating_point() else exact
             _check_finite(name, step, stored)
             if step in int8_steps and name.endswith(".weight") and exact.dim() > 1:
-                stored, scales = quantise(exact)
+                stored, scales = quantise(exact, largest_code)
                 tensors[f"{step}/{name}{SCALE}"] = scales
                 restored[name] = dequantise(stored, scales)
             else:
@@ -94,12 +97,16 @@ def checkpoint_bytes(checkpoint: Checkpoint, half: bool = False, int8_steps: Col
     return len(header).to_bytes(8, "little") + header + tensor_bytes
 
 
-def pack_model(model: "LoadedModel") -> bytes:
-    """Return a model as a checkpoint of one step without its history, in fp16 where its weights fit."""
+def pack_model(model: "LoadedModel", largest_code: int = 0) -> bytes:
+    """Return a model as a checkpoint of one step without its history, in fp16 where its weights fit.
+
+    Args:
+        largest_code: if above 0, matrices and filters are stored as int8 up to this code.
+    """
     snapshots = {model.step: model.model.state_dict()}
     checkpoint = Checkpoint(model.config, model.preparation, None, model.classes, snapshots=snapshots)
     try:
-        return checkpoint_bytes(checkpoint, half=True)
+        return checkpoint_bytes(checkpoint, True, [model.step] if largest_code else [], largest_code)
     except CheckpointError:  # a weight beyond fp16
         return checkpoint_bytes(checkpoint)
 

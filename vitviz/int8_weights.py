@@ -4,14 +4,14 @@ import torch
 from torch import Tensor
 
 SCALE = ".scale"  # ends the name of a tensor of scales
-_LARGEST = 127
+LARGEST = 127  # code
 
 
-def quantise(weights: Tensor) -> tuple[Tensor, Tensor]:
+def quantise(weights: Tensor, largest_code: int = LARGEST) -> tuple[Tensor, Tensor]:
     """Return (int8 codes, fp32 scales of the rows) of a weight matrix or a convolution's filters."""
     largest = weights.float().abs().flatten(1).amax(1)
-    scales = torch.where(largest > 0, largest / _LARGEST, 1.0)
-    codes = (weights.float() / _spread(scales, weights)).round().clamp(-_LARGEST, _LARGEST)
+    scales = torch.where(largest > 0, largest / largest_code, 1.0)
+    codes = (weights.float() / _spread(scales, weights)).round().clamp(-largest_code, largest_code)
     return codes.to(torch.int8), scales
 
 

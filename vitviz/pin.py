@@ -17,6 +17,7 @@ from vitviz.models.token_layout import TokenLayout
 from vitviz.text import parse_float
 
 _PREFIX = re.compile(r"cls|dist|reg[1-9]")
+_PATCH = re.compile(r"[0-9]{1,5}(,[0-9]{1,5})?")
 _CENTRE = (0.5, 0.5)
 
 
@@ -56,6 +57,16 @@ class Pin:
         if x is None or y is None or not (0 <= x <= 1 and 0 <= y <= 1):
             return None
         return cls((x, y))
+
+    @classmethod
+    def parse_patch(cls, text: str, grid: tuple[int, int]) -> "Pin | None":
+        """Parse a patch's number or 'row,column', from 1, on a grid (rows, cols); None if invalid."""
+        if not _PATCH.fullmatch(text):
+            return None
+        first, _, second = text.partition(",")
+        row, col = (int(first) - 1, int(second) - 1) if second else divmod(int(first) - 1, grid[1])
+        fits = 0 <= row < grid[0] and 0 <= col < grid[1]
+        return cls.of_cell(grid, row * grid[1] + col) if fits else None
 
     @classmethod
     def of_cell(cls, grid: tuple[int, int], cell: int) -> "Pin":

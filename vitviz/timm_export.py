@@ -43,7 +43,7 @@ def export(model: str | Path | nn.Module | LoadedModel, folder: str | Path) -> P
         >>> sorted(file.name for file in folder.iterdir())
         ['README.md', 'config.json', 'model.safetensors']
     """
-    loaded, folder = load(model), Path(folder)
+    loaded, folder = load(model, device="cpu"), Path(folder)
     architecture, arguments = describe_timm_model(loaded.config)
     preparation = loaded.preparation
     settings = {

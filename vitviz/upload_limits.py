@@ -1,6 +1,6 @@
 """Limit what users may upload: bytes, pixels, files, records, model sizes, and how much of it the server stores.
 
-The size of the models of a run is limited by `training/run_limits`, the parts of a file format by its parser, and time
+The size of the models of a run is limited by `training/run_size`, the parts of a file format by its parser, and time
 and memory by the process that spends them.
 """
 
@@ -66,6 +66,8 @@ RECORD_BRACKETS = 256  # an object with a confusion table
 SNAPSHOT_HEADER_BYTES = 256 * 1024  # 2,300 tensors; a ViT of 12 layers has 150
 SNAPSHOT_HEADERS_BYTES = 2 * 2**20  # of all snapshots together
 RESUME_HEADER_BYTES = 2 * 2**20
+RECORDED_PER_USER = 2  # recorded runs of own loops, within the limits of a run's zip
+RECORDED_BYTES = 2**30  # of all users, on disk and in memory
 
 # A user's weights: a file, or a folder in a zip
 WEIGHTS_BYTES = 8 << 30  # of a model's tensors: a ViT-g in fp32

@@ -14,7 +14,7 @@ from typing import TypeVar
 from vitviz.config import CNNConfig, ModelConfig, SwinConfig, ViTConfig
 from vitviz.config_fields import format_size
 
-Kind = TypeVar("Kind", ViTConfig, SwinConfig, CNNConfig)
+ConfigKind = TypeVar("ConfigKind", ViTConfig, SwinConfig, CNNConfig)
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def as_cut(config: ModelConfig) -> ViTConfig | SwinConfig:
     return as_swin(config) if config.kind == SwinConfig.kind else as_vit(config)
 
 
-def _narrow(config: ModelConfig, kind: type[Kind]) -> Kind:
+def _narrow(config: ModelConfig, kind: type[ConfigKind]) -> ConfigKind:
     if not isinstance(config, kind):
         raise TypeError(f"config must be a {kind.__name__}, received a {type(config).__name__}")
     return config

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from vitviz.config import CNNConfig
-from vitviz.models.record import Recorder, RecordRequest
+from vitviz.models.record import IntermediateRecorder, RecordRequest
 from vitviz.models.token_layout import TokenLayout
 
 
@@ -65,7 +65,7 @@ class Stage(nn.Module):
             block(width if index else in_width, width, 1 if index else stride) for index in range(count)
         )
 
-    def forward(self, x: Tensor, record: Recorder, name: str) -> Tensor:
+    def forward(self, x: Tensor, record: IntermediateRecorder, name: str) -> Tensor:
         for index, block in enumerate(self.blocks):
             x = block(x)
             record(f"{name}.blocks.{index}", x)
@@ -144,7 +144,7 @@ class ConvNet(nn.Module):
         """
         if x.shape[1] != self.config.in_chans:
             raise ValueError(f"the model takes {self.config.in_chans} channels, received {x.shape[1]}")
-        recorder = Recorder(record)
+        recorder = IntermediateRecorder(record)
         x = self.stem(by_pixel(x))
         recorder("stem", x)
         for stage, layer in enumerate(self.layers):

@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from vitviz.models.file_download import DownloadCancelled, NoNetworkError, Progress
+from vitviz.models.file_download import ByteProgress, DownloadCancelled, NoNetworkError
 from vitviz.models.pretrained_list import PretrainedError
 
 TIME_LIMIT_S = 3600.0  # of a whole download, on a slow network
@@ -32,7 +32,7 @@ def run_fetch(
     arguments: Mapping[str, object],
     needed_bytes: int,
     folder: Path,
-    progress: Progress | None = None,
+    progress: ByteProgress | None = None,
     cancelled: Callable[[], bool] | None = None,
     time_limit_s: float = TIME_LIMIT_S,
 ) -> dict[str, Any]:
@@ -154,7 +154,7 @@ def _signal_group(process: subprocess.Popen[str], number: int) -> None:
 class _Reports:
     """The lines that a process prints, read by a thread."""
 
-    def __init__(self, process: subprocess.Popen[str], progress: Progress | None) -> None:
+    def __init__(self, process: subprocess.Popen[str], progress: ByteProgress | None) -> None:
         self._process, self._progress = process, progress
         self._last: dict[str, Any] = {}
         self._thread = threading.Thread(target=self._read, daemon=True)

@@ -16,7 +16,7 @@ from platformdirs import user_cache_path
 
 from vitviz.models.pretrained_list import Pretrained, PretrainedError
 
-Progress = Callable[[int, int | None], None]  # (bytes so far, total bytes if known)
+ByteProgress = Callable[[int, int | None], None]  # (bytes so far, total bytes if known)
 
 CHUNK_BYTES = 1 << 20
 MAX_BYTES = 2 << 30  # ViT-L/16 is 1.2 GB
@@ -55,7 +55,7 @@ def weights_file(entry: Pretrained) -> Path:
 def download(
     url: str,
     target: Path,
-    progress: Progress | None = None,
+    progress: ByteProgress | None = None,
     cancelled: Callable[[], bool] | None = None,
     sha256_start: str = "",
 ) -> Path:
@@ -106,7 +106,7 @@ def _sweep(target: Path) -> None:
 
 
 def _chunks(
-    url: str, progress: Progress | None, cancelled: Callable[[], bool] | None
+    url: str, progress: ByteProgress | None, cancelled: Callable[[], bool] | None
 ) -> Generator[bytes, None, None]:
     """Yield the file in chunks; only network errors are translated, not those of the consumer."""
     if not url.startswith(("https://", "http://")):

@@ -20,7 +20,7 @@ from vitviz.models.fetch_process import read_arguments, report, run_fetch
 from vitviz.models.file_download import (
     CHUNK_BYTES,
     MAX_BYTES,
-    Progress,
+    ByteProgress,
     describe_failure,
     describe_rate_limit,
     describe_sign_in_page,
@@ -77,7 +77,7 @@ def cache_folder() -> Path:
 def fetch_hub_file(
     file: HubFile,
     needed_bytes: int,
-    progress: Progress | None = None,
+    progress: ByteProgress | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Path:
     """Download a file into the hub's cache unless it is there; its folder's name is the commit.
@@ -185,7 +185,7 @@ def _select_files(repo: str, sizes: Mapping[str, int]) -> dict[str, int]:
 def fetch_hub_folder(
     folder: HubFolder,
     cache: Path | None = None,
-    progress: Progress | None = None,
+    progress: ByteProgress | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Path:
     """Download the files of a repository, and return the folder that holds them.

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from vitviz.config import ViTConfig
 from vitviz.config_models import mlp_width
-from vitviz.models.fast_layers import attend, can_attend, drawn_from, dropout, linear, softmax
-from vitviz.models.record import ATTENTION_PARTS, Recorder
+from vitviz.models.fast_layers import dropout, get_generator, linear, softmax
+from vitviz.models.record import ATTENTION_PARTS, IntermediateRecorder
 
 Rotation = tuple[Tensor, Tensor]  # cosines and sines (N, d_head) of the patches' angles
 
@@ -36,7 +36,7 @@ def drop_path(x: Tensor, rate: float, training: bool) -> Tensor:
     """Drop whole residual branches at random, image by image (stochastic depth, Huang et al. 2016)."""
     if rate == 0.0 or not training:
         return x
-    keep = x.new_empty((x.shape[0],) + (1,) * (x.ndim - 1)).bernoulli_(1 - rate, generator=drawn_from(x))
+    keep = x.new_empty((x.shape[0],) + (1,) * (x.ndim - 1)).bernoulli_(1 - rate, generator=get_generator(x))
     return x * keep / (1 - rate)
 
 
@@ -144,7 +144,7 @@ class Attention(nn.Module):
     def forward(
         self,
         x: Tensor,
-        record: Recorder,
+        record: IntermediateRecorder,
         name: str,
         head_mask: Tensor | None = None,
         key_mask: Tensor | None = None,
@@ -152,10 +152,6 @@ class Attention(nn.Module):
     ) -> Tensor:
         B, N, _ = x.shape
         qkv = linear(self.qkv, x)  # (B, N, 3 D)
-        inside = head_mask is not None or key_mask is not None or self.attn_drop and self.training
-        inside = inside or rotation is not None or self.q_norm is not None
-        if not inside and can_attend(qkv) and not record.wants_any(name, (*ATTENTION_PARTS, "heads")):
-            return linear(self.proj, self.norm(attend(qkv, self.num_heads, self.scale)))
         q, k, v = qkv.view(B, N, 3, self.num_heads, -1).permute(2, 0, 3, 1, 4).unbind(0)  # (B, heads, N, d)
         if self.q_norm is not None and self.k_norm is not None:
             q, k = self.q_norm(q), self.k_norm(k)
@@ -196,7 +192,7 @@ class Mlp(nn.Module):
         self.fc2 = nn.Linear(hidden, dim)
         self.dropout = rate
 
-    def forward(self, x: Tensor, record: Recorder, name: str) -> Tensor:
+    def forward(self, x: Tensor, record: IntermediateRecorder, name: str) -> Tensor:
         gelu = isinstance(self.act, nn.GELU) and self.act.approximate == "none" and not self.gated
         hidden = linear(self.fc1, x, gelu)
         if self.gated:
@@ -251,7 +247,7 @@ class Block(nn.Module):
     def forward(
         self,
         x: Tensor,
-        record: Recorder,
+        record: IntermediateRecorder,
         name: str,
         head_mask: Tensor | None = None,
         key_mask: Tensor | None = None,
@@ -268,7 +264,7 @@ class Block(nn.Module):
         x = self._add(x, self._norm_at("res_post", 2, y, record, name), self.ls2)
         return record.replace(name, self._norm_at("post", 2, x, record, name))
 
-    def _norm_at(self, place: str, index: int, x: Tensor, record: Recorder, name: str) -> Tensor:
+    def _norm_at(self, place: str, index: int, x: Tensor, record: IntermediateRecorder, name: str) -> Tensor:
         """Return the tokens after this block's norm 1 or 2 if it stands at this place, else as they are."""
         if self.norm_place != place:
             return x
@@ -293,7 +289,7 @@ class AttentionPool(nn.Module):
         hidden = mlp_width(dim, config.pool_ratio or config.mlp_ratio)
         self.mlp = Mlp(dim, hidden, config.pool_activation, config.dropout)
 
-    def forward(self, x: Tensor, record: Recorder) -> Tensor:
+    def forward(self, x: Tensor, record: IntermediateRecorder) -> Tensor:
         """Return (B, D) of tokens (B, N, D); 'pool.attn' (B, heads, 1, N) is the query's attention."""
         B, N, _ = x.shape
         q = linear(self.q, self.latent).view(1, 1, self.num_heads, -1).transpose(1, 2)
@@ -337,8 +333,8 @@ class ConvStem(nn.Module):
             x = F.interpolate(x, size=(rows * self.stride, cols * self.stride), mode="bilinear")
         return x.contiguous(memory_format=torch.channels_last)  # oneDNN's kernels are faster so
 
-    def forward(self, x: Tensor, record: Recorder | None = None) -> Tensor:
-        record = record or Recorder(None)
+    def forward(self, x: Tensor, record: IntermediateRecorder | None = None) -> Tensor:
+        record = record or IntermediateRecorder(None)
         y = self.enlarged(x)
         record("patch_embed.enlarged", y)
         for index, layer in enumerate(self.stem):

@@ -4,7 +4,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from vitviz.config import ConvAttentionConfig, FlatAttentionConfig
-from vitviz.models.record import ATTENTION_PARTS, Recorder, RecordRequest
+from vitviz.models.record import ATTENTION_PARTS, IntermediateRecorder, RecordRequest
 from vitviz.models.token_layout import TokenLayout
 
 POOLED = 7  # side of the grid that the head of ConvAttention reads: whole cells of a 28 px image
@@ -46,7 +46,7 @@ class ConvAttention(nn.Module):
             ValueError: if the channels do not fit.
         """
         _check_channels(x, self.config.in_chans)
-        recorder = Recorder(record)
+        recorder = IntermediateRecorder(record)
         height, width = x.shape[-2:]
         v: Tensor = self.v(x).flatten(2).mT  # (B, H*W, d)
         y: Tensor = (
@@ -58,7 +58,7 @@ class ConvAttention(nn.Module):
         recorder("logits", logits)
         return (logits, recorder.tensors) if recorder.active else logits
 
-    def _attended(self, q: Tensor, k: Tensor, v: Tensor, recorder: Recorder) -> Tensor:
+    def _attended(self, q: Tensor, k: Tensor, v: Tensor, recorder: IntermediateRecorder) -> Tensor:
         """Return (B, H*W, d): what every pixel sums up; q and k are maps (B, d, H, W), v is (B, H*W, d)."""
         q, k, v = q.flatten(2).mT[:, None], k.flatten(2).mT[:, None], v[:, None]  # (B, 1, H*W, d)
         scores = q @ k.mT * (self.config.channels**-0.5 if self.config.scaled else 1.0)
@@ -76,7 +76,7 @@ class FlatAttentionLayer(nn.Module):
         super().__init__()
         self.qkv = nn.Linear(dim, 3 * dim)
 
-    def forward(self, x: Tensor, record: Recorder, name: str) -> Tensor:
+    def forward(self, x: Tensor, record: IntermediateRecorder, name: str) -> Tensor:
         q, k, v = (part[:, None] for part in self.qkv(x).chunk(3, dim=-1))  # (B, 1, 1, d): head, token
         scores = q @ k.mT * x.shape[-1] ** -0.5
         attn = scores.softmax(dim=-1)
@@ -118,7 +118,7 @@ class FlatAttention(nn.Module):
         """
         _check_channels(x, self.config.in_chans)
         self.layout(*x.shape[-2:])
-        recorder = Recorder(record)
+        recorder = IntermediateRecorder(record)
         x = self.embed(x.flatten(1)).relu()[:, None]  # (B, 1, D)
         recorder("embedded", x)
         x = self.blocks[0](x, recorder, "blocks.0")

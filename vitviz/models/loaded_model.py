@@ -57,6 +57,10 @@ class LoadedModel:
         """
         return read_outputs(self.config, logits)
 
+    def read_logits(self, logits: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
+        """Return the logits, up to a constant, of outputs (..., classes) that may have passed a softmax."""
+        return np.log(logits.clip(1e-30)) if getattr(self.config, "softmax_output", False) else logits
+
     @property
     def vit(self) -> VisionTransformer:
         """The model as a ViT.

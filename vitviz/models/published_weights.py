@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from vitviz.models.file_download import NoNetworkError, Progress, download, weights_file, weights_folder
+from vitviz.models.file_download import ByteProgress, NoNetworkError, download, weights_file, weights_folder
 from vitviz.models.hub import HubFile, cache_folder, fetch_hub_file
 from vitviz.models.parameter_count import MOST_MILLIONS, millions, published_megabytes, too_large
 from vitviz.models.pretrained_list import PRETRAINED, Pretrained, PretrainedError
@@ -120,7 +120,7 @@ def _find_hub_file(entry: Pretrained) -> HubFile | None:
 
 
 def fetch(
-    entry: Pretrained, progress: Progress | None = None, cancelled: Callable[[], bool] | None = None
+    entry: Pretrained, progress: ByteProgress | None = None, cancelled: Callable[[], bool] | None = None
 ) -> Path:
     """Return the published file of an entry, downloaded unless it is complete.
 
@@ -156,7 +156,7 @@ def fetch(
 
 
 def _download(
-    entry: Pretrained, target: Path, progress: Progress | None, cancelled: Callable[[], bool] | None
+    entry: Pretrained, target: Path, progress: ByteProgress | None, cancelled: Callable[[], bool] | None
 ) -> Path:
     hub_file = _find_hub_file(entry)
     if hub_file is None:

@@ -24,7 +24,7 @@ class Replacement:
     where: Tensor
 
 
-class Recorder:
+class IntermediateRecorder:
     """Keeps the intermediates that a request names; an observer is called instead, so nothing is kept.
 
     `replaced` names intermediates that are computed, then replaced (activation patching): heads' outputs

@@ -12,9 +12,9 @@ from torch import Tensor, nn
 from vitviz import shifted_windows
 from vitviz.config import SwinConfig
 from vitviz.config_models import BIAS_UNITS, mlp_width
-from vitviz.models.fast_layers import attend, can_attend, dropout, linear, softmax
+from vitviz.models.fast_layers import dropout, linear, softmax
 from vitviz.models.layers import Mlp, drop_path
-from vitviz.models.record import ATTENTION_PARTS, Recorder, RecordRequest, Replacement
+from vitviz.models.record import ATTENTION_PARTS, IntermediateRecorder, RecordRequest, Replacement
 from vitviz.models.token_layout import TokenLayout
 
 
@@ -35,8 +35,6 @@ class _Rearrange(torch.autograd.Function):
 
 class WindowAttention(nn.Module):
     """A = softmax(Q K^T / sqrt(d_head) + B + mask) in each window, B by relative position (eq. 4)."""
-
-    cosine = False
 
     def __init__(self, dim: int, num_heads: int, window: shifted_windows.Pair, config: SwinConfig) -> None:
         super().__init__()
@@ -59,25 +57,28 @@ class WindowAttention(nn.Module):
         index: Tensor = self.relative_position_index  # type: ignore[assignment]
         return self.relative_position_bias_table[index].permute(2, 0, 1)
 
+    def window_bias(self, mask: Tensor | None) -> Tensor:
+        """Return (windows or 1, heads, M M, M M), the learned bias plus the mask of shifted windows."""
+        bias = self.relative_position_bias()[None]
+        return bias if mask is None else bias + mask.to(bias.dtype)[:, None]
+
     def scaled_products(self, q: Tensor, k: Tensor) -> Tensor:
         """Return the scores without bias, (B, windows, heads, M*M, M*M)."""
         scores: Tensor = (q * self.scale) @ k.mT
         return scores
 
     def forward(
-        self, x: Tensor, mask: Tensor | None, record: Recorder, name: str, head_mask: Tensor | None
+        self,
+        x: Tensor,
+        mask: Tensor | None,
+        record: IntermediateRecorder,
+        name: str,
+        head_mask: Tensor | None,
     ) -> Tensor:
         B, W, N, C = x.shape  # images, windows, slots of a window, channels
         qkv = linear(self.qkv, x)
-        bias = self.relative_position_bias()[None]
-        if mask is not None:
-            bias = bias + mask.to(bias.dtype)[:, None]  # (windows, heads, M*M, M*M)
-        inside = head_mask is not None or self.cosine or self.attn_drop and self.training
-        if not inside and can_attend(qkv) and not record.wants_any(name, (*ATTENTION_PARTS, "heads")):
-            y = attend(qkv.view(B * W, N, 3 * C), self.num_heads, self.scale, bias)
-            return linear(self.proj, y.view(B, W, N, C))
         q, k, v = qkv.view(B, W, N, 3, self.num_heads, -1).permute(3, 0, 1, 4, 2, 5).unbind(0)
-        scores = self.scaled_products(q, k) + bias  # (B, windows, heads, M*M, M*M)
+        scores = self.scaled_products(q, k) + self.window_bias(mask)  # (B, windows, heads, M*M, M*M)
         attn = softmax(scores, keep_scores=record.wants_any(name, ("scores",)))
         for part, tensor in zip(ATTENTION_PARTS, (q, k, v, scores, attn), strict=True):
             record(f"{name}.{part}", tensor)
@@ -91,8 +92,6 @@ class WindowAttention(nn.Module):
 
 class CosineWindowAttention(WindowAttention):
     """A = softmax(cos(q, k) / tau + B + mask), B a small network of log-spaced offsets (Liu et al. 2022, Swin V2)."""
-
-    cosine = True
 
     def __init__(
         self, dim: int, num_heads: int, window: shifted_windows.Pair, config: SwinConfig, pretrained: int
@@ -162,7 +161,7 @@ class SwinBlock(nn.Module):
         y = dropout(y, self.dropout, self.training)
         return drop_path(y, self.drop_path_rate, self.training)
 
-    def _attend(self, x: Tensor, record: Recorder, name: str, head_mask: Tensor | None) -> Tensor:
+    def _attend(self, x: Tensor, record: IntermediateRecorder, name: str, head_mask: Tensor | None) -> Tensor:
         B, H, W, C = x.shape
         plan = self.plan((H, W))
         # Copies: the plan's arrays are shared and frozen, a tensor may not alias them.
@@ -177,7 +176,9 @@ class SwinBlock(nn.Module):
         back: Tensor = _Rearrange.apply(y.flatten(1, 2), inverse, index.view(-1))  # type: ignore[no-untyped-call]
         return back.view(B, H, W, C)
 
-    def forward(self, x: Tensor, record: Recorder, name: str, head_mask: Tensor | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, record: IntermediateRecorder, name: str, head_mask: Tensor | None = None
+    ) -> Tensor:
         record(f"{name}.input", x)
         y = self._attend(x if self.res_post else self.norm1(x), record, name, head_mask)
         record(f"{name}.attn_out", y)
@@ -230,7 +231,7 @@ class SwinStage(nn.Module):
             for index, rate in enumerate(rates)
         )
 
-    def forward(self, x: Tensor, record: Recorder, name: str, head_mask: Tensor | None) -> Tensor:
+    def forward(self, x: Tensor, record: IntermediateRecorder, name: str, head_mask: Tensor | None) -> Tensor:
         x = self.downsample(x)
         for index, block in enumerate(self.blocks):
             x = block(x, record, f"{name}.blocks.{index}", None if head_mask is None else head_mask[index])
@@ -348,7 +349,7 @@ class SwinTransformer(nn.Module):
             raise ValueError(
                 f"head_mask must be (blocks, heads) = {expected}, received {tuple(head_mask.shape)}"
             )
-        recorder = Recorder(record, replaced)
+        recorder = IntermediateRecorder(record, replaced)
         x = recorder.replace("patch_embed", self.patch_embed(x))
         x = self._stages(x, recorder, head_mask)
         recorder.check_replaced()
@@ -358,7 +359,7 @@ class SwinTransformer(nn.Module):
         recorder("logits", logits)
         return (logits, recorder.tensors) if recorder.active else logits
 
-    def _stages(self, x: Tensor, recorder: Recorder, head_mask: Tensor | None) -> Tensor:
+    def _stages(self, x: Tensor, recorder: IntermediateRecorder, head_mask: Tensor | None) -> Tensor:
         first = 0
         for stage, layer in enumerate(self.layers):
             last = first + self.config.depths[stage]

@@ -18,7 +18,7 @@ from vitviz.models.layers import (
     build_norm,
     unfold_patches,
 )
-from vitviz.models.record import Recorder, RecordRequest, Replacement
+from vitviz.models.record import IntermediateRecorder, RecordRequest, Replacement
 from vitviz.models.rotary_positions import RotaryPositions
 from vitviz.models.token_layout import TokenLayout
 
@@ -150,7 +150,7 @@ class VisionTransformer(nn.Module):
             return None
         return torch.from_numpy(table)[None].float()
 
-    def _embed(self, x: Tensor, record: Recorder) -> Tensor:
+    def _embed(self, x: Tensor, record: IntermediateRecorder) -> Tensor:
         layout = self.layout(*x.shape[-2:])
         if x.shape[1] != self.config.in_chans:
             raise ValueError(f"the model takes {self.config.in_chans} channels, received {x.shape[1]}")
@@ -209,7 +209,7 @@ class VisionTransformer(nn.Module):
         Raises:
             ValueError: if the image, its channels, a mask or a replacement's name do not fit the model.
         """
-        recorder = Recorder(record, replaced)
+        recorder = IntermediateRecorder(record, replaced)
         z = self._embed(x, recorder)
         if head_mask is not None and head_mask.shape != (self.config.depth, self.config.num_heads):
             raise ValueError(
@@ -229,21 +229,21 @@ class VisionTransformer(nn.Module):
         recorder("logits", logits)
         return (logits, recorder.tensors) if recorder.active else logits
 
-    def pool_tokens(self, z: Tensor, record: Recorder | None = None) -> Tensor:
+    def pool_tokens(self, z: Tensor, record: IntermediateRecorder | None = None) -> Tensor:
         """Return what attention pooling makes of the normed tokens (B, P + N, D): (B, D)."""
         assert self.attn_pool is not None
         tokens = z if self.config.pool_prefix else z[:, len(self.config.prefix_tokens) :]
-        record = record or Recorder(None)
+        record = record or IntermediateRecorder(None)
         pooled: Tensor = self.attn_pool(tokens, record)
         record("pool", pooled)
         return pooled
 
-    def readout(self, z: Tensor, record: Recorder | None = None) -> Tensor:
+    def readout(self, z: Tensor, record: IntermediateRecorder | None = None) -> Tensor:
         """Return the class scores of the normed tokens (B, P + N, D); the mean of both heads' logits for a DeiT.
 
         A model without a head returns the features that a head would read, (B, D).
         """
-        record = record or Recorder(None)
+        record = record or IntermediateRecorder(None)
         prefix = len(self.config.prefix_tokens)
         if self.attn_pool is not None:
             features = self.pool_tokens(z, record)

@@ -1,7 +1,8 @@
 """Turn a config into a model."""
 
 from collections.abc import Callable
-from typing import Any
+from copy import deepcopy
+from typing import Any, TypeVar
 
 import torch
 from torch import nn
@@ -20,6 +21,7 @@ from vitviz.models.lecture_nets import ConvAttention, FlatAttention
 from vitviz.models.swin import SwinTransformer
 from vitviz.models.vit import VisionTransformer
 
+Model = TypeVar("Model", bound=nn.Module)
 _MODELS: dict[type[ModelConfig], type[nn.Module]] = {
     ViTConfig: VisionTransformer,
     SwinConfig: SwinTransformer,
@@ -43,6 +45,11 @@ def create_model(config: ModelConfig, seed: int | None = None) -> nn.Module:
         return _MODELS[type(config)](config)
     with _RandomNumbers(torch.Generator().manual_seed(seed)):
         return _MODELS[type(config)](config)
+
+
+def copy_sharing_weights(model: Model) -> Model:
+    """Return a copy whose modules are its own, so that they can be replaced, and whose tensors are the model's."""
+    return deepcopy(model, {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())})
 
 
 class _RandomNumbers(TorchFunctionMode):

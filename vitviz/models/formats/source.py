@@ -94,20 +94,16 @@ def _read_processor(folder: Path) -> Mapping[str, Any]:
 def _from_tensors(state: Mapping[str, Tensor], settings: Settings) -> Source:
     check_quantised(map(str, state))
     check_plain(state)
-    tensors = {
-        str(name): tensor.detach().cpu() for name, tensor in state.items() if isinstance(tensor, Tensor)
-    }
+    tensors = {str(name): tensor.detach() for name, tensor in state.items() if isinstance(tensor, Tensor)}
     if not tensors:
         inner = next((f": pass its {cut(repr(k))}" for k, v in state.items() if isinstance(v, Mapping)), "")
         raise PretrainedError(f"the mapping holds no tensors{inner}")
     digest = hashlib.sha256()
     for name, tensor in tensors.items():
         digest.update(name.encode())
-        digest.update(
-            tensor.clone(memory_format=torch.contiguous_format).flatten().view(torch.uint8).numpy().tobytes()
-            if tensor.ndim
-            else b""
-        )
+        if tensor.ndim:
+            flat = tensor.cpu().clone(memory_format=torch.contiguous_format).flatten()
+            digest.update(flat.view(torch.uint8).numpy().tobytes())
     shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     return Source(shapes, lambda: tensors, settings, digest.hexdigest())
 
