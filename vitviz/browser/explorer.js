@@ -22,13 +22,13 @@ import {
   percent,
   scrub,
   weight,
+  wordsOfClasses,
 } from './explorer_parts.js';
 import { fuse, highest, numbers, stack } from './explorer_weights.js';
 
 export default class Explorer {
   constructor({ root, trigger, onUnmount }) {
     Object.assign(this, { root, trigger, model: null, options: DEFAULT_VIEW, hover: null, shown: null });
-    // Keys of the last build, style and image, and the requested frame, to avoid repeated work.
     Object.assign(this, { built: '', styled: '', drawn: null, pending: 0, photo: photo(root) });
     this.page = el(root, 'div', { class: 'ax' });
     this.left = el(this.page, 'div', { class: 'ax-left' });
@@ -43,6 +43,7 @@ export default class Explorer {
     onUnmount(listen('hover', root, (news) => this.onHover(news)));
     onUnmount(listen('options', root, (news) => this.onView(news)));
     onUnmount(listen('map', root, (news) => this.onMap(news)));
+    onUnmount(listen('bars', root, (news) => this.onBars(news)));
     // Back takes back a click whose map stands already, though the server has not learned of it.
     const forget = () => this.live && this.update(this.message, true);
     window.addEventListener('popstate', forget);
@@ -71,6 +72,7 @@ export default class Explorer {
     el(named, 'i');
     this.named = el(named, 'span');
     this.subtitle = el(inspector, 'div', { class: 'vv-muted' });
+    this.predicted = el(inspector, 'div', { class: 'ax-predicted' });
     this.facts = el(inspector, 'table');
     this.formula = el(inspector, 'div', { class: 'vv-mono ax-formula' });
   }
@@ -151,6 +153,11 @@ export default class Explorer {
     const { photo: image } = this.message.arrays;
     this.live = { header: { ...this.message.header, ...header }, arrays: { photo: image, layer } };
     this.show({ ...this.message, ...this.live }, true);
+  }
+
+  /** Write the classes that another view computes until the server's next message. */
+  onBars(news) {
+    if (this.message?.header.predicted?.key === news.key) this.predicted.textContent = wordsOfClasses(news);
   }
 
   /** Show a thumbnail's map at once, of which another view may have the weights; the server learns it at the end. */
@@ -384,6 +391,7 @@ export default class Explorer {
     const pressed = ({ button: node }, on) => node.setAttribute('aria-pressed', String(on));
     this.model.heads.forEach((thumb, h) => pressed(thumb, h + 1 === header.head));
     this.model.layers.forEach((thumb, l) => pressed(thumb, header.strip_layers[l] === header.layer));
+    if (fresh && !this.live) this.predicted.textContent = wordsOfClasses(header.predicted);
     this.root.dataset.layer = header.layer_name;
     this.root.dataset.head = String(header.head);
     this.root.toggleAttribute('data-live', Boolean(this.live));

@@ -139,3 +139,12 @@ export function scrub(box, thumbs, choose) {
     from = -1;
   };
 }
+
+const MOST_CLASSES = 3; // of the prediction beside the map
+
+/** Say the most probable classes; '' for a model without classes. */
+export function wordsOfClasses(predicted) {
+  const names = predicted?.names.slice(0, MOST_CLASSES) ?? [];
+  const classes = names.map((name, i) => `${name} (${percent(predicted.now[i])})`);
+  return classes.length ? `Prediction: ${classes.join(', ')}` : '';
+}

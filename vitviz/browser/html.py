@@ -28,6 +28,8 @@ _PAGE = """<!doctype html>
 </head>
 <body>
 <header><h1>{title}</h1><button id="theme" type="button">Use the dark theme</button></header>
+<p id="late" role="status">If nothing appears below, this file is incomplete or damaged, or this browser is too old:
+save the page again, or open it in another browser.</p>
 {links}<main>
 {lead}{body}
 </main>
@@ -60,6 +62,7 @@ def render_html(
     *,
     pages: Sequence[tuple[str, str]] = (),
     current: str = "",
+    headings: Mapping[bytes, str] = MappingProxyType({}),
 ) -> str:
     """Return the HTML document of some views, with a sentence before them.
 
@@ -67,6 +70,7 @@ def render_html(
         weights: checkpoints that the document holds, by the address under which messages name them.
         pages: the pages (file, title) of a site, whose checkpoints lie beside them as scripts (`render_weights`).
         current: the file of this page.
+        headings: what stands over a message's view.
 
     Raises:
         FileNotFoundError: if a view's file is missing.
@@ -84,7 +88,7 @@ def render_html(
         styles=read_styles([*styles, *(file for file in files if file.endswith(".css"))]),
         links=_render_links(pages, current),
         lead=f"<p>{escape(lead)}</p>\n" if lead else "",
-        body="\n".join(map(_embed_message, messages)),
+        body="\n".join(_embed_message(message, headings.get(message, "")) for message in messages),
         modules=encode(modules.encode()),
         weights="".join(
             f'<script type="text/plain" data-weights="{escape(name)}">{encode(raw)}</script>\n'
@@ -104,8 +108,9 @@ def _render_links(pages: Sequence[tuple[str, str]], current: str) -> str:
     return f'<nav aria-label="Pages"><ul>{items}</ul></nav>\n'
 
 
-def _embed_message(message: bytes) -> str:
-    return f'<section><div><script type="text/plain" data-message>{encode(message)}</script></div></section>'
+def _embed_message(message: bytes, heading: str) -> str:
+    above = f"<h2>{escape(heading)}</h2>" if heading else ""
+    return f'<section>{above}<div><script type="text/plain" data-message>{encode(message)}</script></div></section>'
 
 
 def render_weights(raw: bytes) -> str:

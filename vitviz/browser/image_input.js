@@ -14,7 +14,7 @@ const GROUND_PX = 1024; // most of a photo under the maps
 const toCanvas = ({ data, width, height }) => offscreen(new ImageData(data, width, height));
 
 /** Return the square of a photo that its model sees, in the photo's own pixels. */
-function cutGround(photo, [left, top, wide, high]) {
+export function cutGround(photo, [left, top, wide, high]) {
   const side = Math.max(1, Math.min(GROUND_PX, Math.round(Math.min(wide, high))));
   const ctx = createContext(side, side);
   ctx.imageSmoothingQuality = 'high';

@@ -6,6 +6,8 @@ import { createView, el } from './kit/dom.js';
 import { theme } from './kit/colour_ramp.js';
 import { inflate } from './module_loader.js';
 
+const DAMAGED = 'This view cannot be shown: its data in this file are damaged. Save or download the page again.';
+
 /** Return the frame of a notebook's output that holds this document; null elsewhere. */
 function findFrame() {
   try {
@@ -26,9 +28,15 @@ function fill(frame) {
 /** Mount the views of an HTML file, and switch its theme. */
 export async function start(urls) {
   const places = [...document.querySelectorAll('script[data-message]')];
-  const views = await Promise.all(
-    places.map(async (place) => mount(place.parentElement, await inflate(place.textContent), urls)),
-  );
+  const mounted = places.map(async (place) => {
+    try {
+      return await mount(place.parentElement, await inflate(place.textContent), urls);
+    } catch (error) {
+      el(place.parentElement, 'p', { role: 'alert' }, `${DAMAGED} (${error.message})`);
+      return null;
+    }
+  });
+  const views = (await Promise.all(mounted)).filter(Boolean);
   const root = document.documentElement;
   const dark = window.matchMedia('(prefers-color-scheme: dark)');
   const node = document.querySelector('#theme');
@@ -53,6 +61,7 @@ export async function start(urls) {
   };
   dark.onchange = draw;
   draw();
+  document.querySelector('#late')?.remove();
   if (frame) fill(frame);
 }
 

@@ -23,7 +23,7 @@ export function logTicks(lo, hi) {
       const v = f * 10 ** p;
       if (v >= lo * 0.999 && v <= hi * 1.001) ticks.push(v);
     }
-  return ticks.length > 1 ? ticks : niceTicks(lo, hi, 4);
+  return ticks.length > 2 ? ticks : niceTicks(lo, hi, 4);
 }
 
 export function line(ctx, color, width, x0, y0, x1, y1, dash = []) {

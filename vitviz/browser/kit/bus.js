@@ -7,6 +7,7 @@
 //   map     {group, header, layer}    another layer, head or step for the explorers of a group, until the server's message
 //   bars    {key, names, now, before, strong}    class probabilities for the bars of that key, until then
 //   step    {model, step, address}    weights of a step to which the sidebar's slider is dragged
+//   file    File               an image that a user opened, for the other views of the page
 //   moment  {run, step}       selected step of a run; step null: the newest
 //
 // A listener does not receive its own messages.

@@ -9,8 +9,8 @@ export const PALETTE = {
     light: ['#1B4F8F', '#5B93C7', '#B7D3E8', '#FBFAF7', '#F6CFA1', '#E0913A', '#A6540B'],
     dark: ['#B7D8F5', '#5B9BD9', '#2A527D', '#10151C', '#6E4013', '#D08232', '#FBCB8F'],
   },
-  HEADS: ['#56B4E9', '#009E73', '#CC79A7', '#0072B2', '#D55E00', '#B8A800', '#7F7F7F'],
-  VARIANTS: ['#7F7F7F', '#56B4E9', '#009E73', '#CC79A7', '#0072B2', '#D55E00', '#B8A800', '#7A5BC8'],
+  HEADS: ['#56B4E9', '#009E73', '#CC79A7', '#0072B2', '#9B5DE5', '#B8A800', '#7F7F7F'],
+  VARIANTS: ['#7F7F7F', '#56B4E9', '#009E73', '#CC79A7', '#0072B2', '#9B5DE5', '#B8A800', '#B23A6B'],
   FAMILIES: { cnn: '#7F7F7F', hybrid: '#56B4E9', swin: '#009E73', vit: '#0072B2', deit: '#CC79A7' },
   light: {
     paper: '#FBFAF7',
@@ -100,7 +100,13 @@ export function greatest(values) {
 
 const RAMP = Uint8Array.from({ length: 256 }, (_, i) => i);
 
-export const rampImage = (table) => heat(RAMP, 1, 256, table, 0, 255);
+const rampImages = new WeakMap();
+
+/** Return a table as an image of one row, created once. */
+export function rampImage(table) {
+  if (!rampImages.has(table)) rampImages.set(table, heat(RAMP, 1, 256, table, 0, 255));
+  return rampImages.get(table);
+}
 
 const ALIGNED = [
   ['left', 0],

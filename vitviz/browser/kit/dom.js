@@ -1,12 +1,22 @@
 // Create elements, canvases, tooltips and live regions; text is never set as HTML.
 
-/** Create an element with attributes and text, appended to a parent if given. */
+const NUMBERS = /^[\d\s.,%+−±×·–]+$/;
+const UNTRANSLATED = ['canvas', 'code', 'rowheader', 'cell']; // tags and roles: pictures, code, names of classes, values
+
+/** Create an element with attributes and text, appended to a parent if given; a browser does not translate its numbers or code. */
 export function el(parent, tag, attributes = {}, text = '') {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
   if (text) node.textContent = text;
+  if (UNTRANSLATED.includes(tag) || UNTRANSLATED.includes(attributes.role) || NUMBERS.test(text))
+    node.translate = false;
   parent?.appendChild(node);
   return node;
+}
+
+/** Set an element's text if it differs: a new text, even an equal one, lays the page out again. */
+export function setText(node, text) {
+  if (node.textContent !== text) node.textContent = text;
 }
 
 export function button(parent, text, act, attributes = {}) {
@@ -89,9 +99,7 @@ export function tooltip(root) {
 /** Create a polite live region for screen readers; returns a function that announces text. */
 export function live(root) {
   const node = el(root, 'div', { class: 'vv-live', 'aria-live': 'polite' });
-  return (text) => {
-    if (node.textContent !== text) node.textContent = text;
-  };
+  return (text) => setText(node, text);
 }
 
 /** Create a view of a module's default export (see base.js) and return its update. */

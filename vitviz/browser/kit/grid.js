@@ -25,6 +25,13 @@ export function stepTo(key, index, rows, cols, start = 0) {
   }
 }
 
+/** Return the cell of a number ('28') or of a row and column ('4, 4', '(4, 4)'), both counted from 1; -1 for other texts. */
+export function cellNamed(text, rows, cols) {
+  const [, first, second] = text.match(/^\s*\(?\s*(\d+)\s*(?:[,.;]\s*(\d+)\s*)?\)?\s*$/) ?? [];
+  if (second === undefined) return first >= 1 && first <= rows * cols ? first - 1 : -1;
+  return first >= 1 && first <= rows && second >= 1 && second <= cols ? (first - 1) * cols + Number(second) - 1 : -1;
+}
+
 /** Return the cell of an even grid at (x, y) in an element's box, -1 outside. */
 export function evenCell(x, y, box, rows, cols) {
   const col = Math.floor((x / box.width) * cols);
@@ -55,9 +62,19 @@ function describe(node, label) {
   nameGrid(node, label);
 }
 
+/** Return the cell of the digits and comma typed so far; undefined for another key, which begins a new name. */
+function typeTo(event, state, options) {
+  const isTyped = /^[\d,]$/.test(event.key) && !(event.ctrlKey || event.metaKey || event.altKey);
+  state.typed = isTyped ? state.typed + event.key : '';
+  if (!isTyped) return undefined;
+  const cell = cellNamed(state.typed, ...options.grid());
+  if (cell < 0 && event.key !== ',') state.typed = event.key;
+  return cell < 0 ? cellNamed(state.typed, ...options.grid()) : cell;
+}
+
 /** Handle a key: move, pick, leave, or a key of the view. */
 function pressed(event, state, options, go) {
-  const next = stepTo(event.key, state.index, ...options.grid(), options.start?.());
+  const next = typeTo(event, state, options) ?? stepTo(event.key, state.index, ...options.grid(), options.start?.());
   if (event.key === 'Escape') return go(-1, event);
   const act =
     next !== undefined
@@ -75,10 +92,10 @@ function pressed(event, state, options, go) {
  *   options: {label, grid() -> [rows, cols], cellAt(x, y) -> index | -1 (default: even cells over the element),
  *             hover(index, event) with -1 for none, pick(index), keys: {key: handler} and start() -> the cell where
  *             arrows begin (both optional)}
- * Arrows move, Home/End go to the row's ends, Enter or Space picks, Escape leaves. Returns {index, move(index)}.
+ * Arrows, a cell's number or 'row,column' move, Home/End go to the row's ends, Enter or Space picks, Escape leaves. Returns {index, move(index)}.
  */
 export function gridNavigation(node, options) {
-  const state = { index: -1 };
+  const state = { index: -1, typed: '' };
   const go = (index, event) => {
     if (index !== state.index) {
       state.index = index;
@@ -97,7 +114,10 @@ export function gridNavigation(node, options) {
     if (index >= 0) options.pick?.(index);
   };
   node.onkeydown = (event) => pressed(event, state, options, go);
-  node.onblur = () => go(-1, undefined);
+  node.onblur = () => {
+    state.typed = '';
+    go(-1, undefined);
+  };
   return {
     get index() {
       return state.index;

@@ -65,30 +65,81 @@ export function shrink(source, side) {
 
 /** Create an image from (H, W, 3) or (H, W) uint8. */
 export function picture({ data, shape }) {
-  const [height, width] = shape;
-  const channels = shape[2] ?? 1;
+  const [height, width, channels = 1] = shape;
   const image = new ImageData(width, height);
-  for (let i = 0; i < width * height; i++) {
-    for (let c = 0; c < 3; c++) image.data[4 * i + c] = data[channels * i + (channels > 1 ? c : 0)];
-    image.data[4 * i + 3] = 255;
-  }
+  fillPixels(image, data, channels);
   return offscreen(image);
+}
+
+/** Fill an ImageData with values from 0 to 255 of one grey or three colour channels. */
+export function fillPixels(image, data, channels) {
+  const [green, blue] = channels > 1 ? [1, 2] : [0, 0];
+  for (let i = 0, from = 0; i < image.data.length; i += 4, from += channels) {
+    image.data[i] = data[from];
+    image.data[i + 1] = data[from + green];
+    image.data[i + 2] = data[from + blue];
+    image.data[i + 3] = 255;
+  }
 }
 
 /** Create a heat map of values (rows x cols, from `start`) with a 256-colour table between lo and hi. */
-export function heat(values, rows, cols, table, lo, hi, start = 0) {
+export const heat = (...options) => offscreen(heatPixels(...options));
+
+/** Return the same heat map as an ImageData, such as for `stamp`. */
+export function heatPixels(values, rows, cols, table, lo, hi, start = 0) {
   const image = new ImageData(cols, rows);
   colour(image, values, table, lo, hi, start);
-  return offscreen(image);
+  return image;
 }
 
-/** Fill an ImageData with values (from `start`) with a 256-colour table between lo and hi. */
+let stamps = null; // a canvas for all images that are drawn at once, because creating a canvas is slow
+
+/** Draw an ImageData in a box [x, y, w, h] with nearest-neighbour scaling. */
+export function stamp(ctx, image, [x, y, w, h]) {
+  const { width, height } = image;
+  stamps ??= createContext(width, height);
+  for (const side of ['width', 'height']) if (stamps.canvas[side] < image[side]) stamps.canvas[side] = image[side];
+  stamps.putImageData(image, 0, 0);
+  ctx.imageSmoothingEnabled = false;
+  ctx.drawImage(stamps.canvas, 0, 0, width, height, x, y, w, h);
+}
+
+/** Fill an ImageData with values (from `start`) with a 256-colour table between lo and hi; NaN stays clear. */
 export function colour(image, values, table, lo, hi, start = 0) {
-  const { data } = image;
-  const span = hi - lo || 1;
-  for (let i = 0; i < data.length / 4; i++) {
-    const level = Math.max(0, Math.min(255, Math.round((255 * (values[start + i] - lo)) / span)));
-    for (let c = 0; c < 4; c++) data[4 * i + c] = table[4 * level + c];
+  const pixels = new Uint32Array(image.data.buffer);
+  const colours = new Uint32Array(table.buffer, table.byteOffset, 256);
+  const scale = 255 / (hi - lo || 1);
+  for (let i = 0; i < pixels.length; i++) {
+    const level = Math.round((values[start + i] - lo) * scale);
+    pixels[i] = Number.isNaN(level) ? 0 : colours[Math.max(0, Math.min(255, level))];
+  }
+}
+
+/**
+ * Keep one canvas for tiles that change at every frame, stacked vertically: creating a canvas is slow.
+ *   paint(fill): fill(image) sets the pixels of a new frame; draw(ctx, i, x, y, w, h) draws tile i
+ */
+export class TileStack {
+  constructor(count, rows, cols) {
+    Object.assign(this, { count, rows, cols });
+    this.image = new ImageData(cols, count * rows);
+    this.ctx = createContext(cols, count * rows);
+  }
+
+  /** Return a stack of this size, this one if it fits. */
+  static of(stack, count, rows, cols) {
+    const fits = stack && stack.count === count && stack.rows === rows && stack.cols === cols;
+    return fits ? stack : new TileStack(count, rows, cols);
+  }
+
+  paint(fill) {
+    fill(this.image);
+    this.ctx.putImageData(this.image, 0, 0);
+  }
+
+  draw(ctx, i, x, y, w, h) {
+    ctx.imageSmoothingEnabled = false;
+    ctx.drawImage(this.ctx.canvas, 0, i * this.rows, this.cols, this.rows, x, y, w, h);
   }
 }
 

@@ -1,6 +1,6 @@
 // Play through moments: a play/pause button, a menu of the animation's files, and a timeline with a slider.
 
-import { button, el } from './dom.js';
+import { button, el, setText } from './dom.js';
 import { animate, clock, mix, reducedMotion } from './motion.js';
 
 const FACES = { play: ['▶ Play'], pause: ['❚❚ Pause'] };
@@ -173,7 +173,7 @@ class Timeline {
     this.node.style.display = last > 0 ? '' : 'none';
     this.slider.max = String(last);
     this.slider.value = String(this.options.fine ? this.place : this.at);
-    this.words.textContent = this.options.words(this.options.flow ? this.place : this.at);
+    setText(this.words, this.options.words(this.options.flow ? this.place : this.at));
     this.slider.setAttribute('aria-valuetext', this.words.textContent);
   }
 

@@ -24,7 +24,7 @@ export class Plot {
     this.y = scaleOf(y, [y1, y0], logY);
   }
 
-  font(style = '12px') {
+  font(style = '13px') {
     this.ctx.font = `${style} ${this.colors.font}`;
   }
 
@@ -39,6 +39,12 @@ export class Plot {
     return width;
   }
 
+  /** Draw the question mark of a concealed picture. */
+  askAt(x, y) {
+    this.font('64px');
+    this.text('?', x, y, { color: this.colors.ink });
+  }
+
   /** Draw the vertical axis: a grid line and its label per tick, and an upright title. */
   axisY(ticks, word, title = '') {
     const { ctx, colors, x0, x1, y0, y1 } = this;
@@ -48,7 +54,7 @@ export class Plot {
       line(ctx, colors.line, 1, x0, y, x1, y);
       this.text(word(tick), x0 - 8, y, { align: 'right' });
     }
-    write(ctx, colors, title, 10, (y0 + y1) / 2, { align: 'center', turn: -Math.PI / 2 });
+    write(ctx, colors, title, 10, (y0 + y1) / 2, { style: '13px', align: 'center', turn: -Math.PI / 2 });
   }
 
   /**

@@ -5,7 +5,7 @@ export const MINUS = '\u2212';
 
 /** Format a share as '98.5 %' or '100 %', with a no-break space. */
 export function percent(share, digits = 1) {
-  const text = (100 * share).toFixed(digits);
+  const text = (100 * Number(share.toPrecision(7))).toFixed(digits); // 0.8315 as float32 is not 0.83149999
   return `${Number(text) === 100 ? '100' : text}${NBSP}%`;
 }
 
