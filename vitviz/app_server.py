@@ -1,10 +1,12 @@
 """Start the app of a checkout on one model."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import webbrowser
 from pathlib import Path
@@ -20,23 +22,31 @@ from vitviz.models.loaded_model import LoadedModel
 from vitviz.recorded_run import RecordedRun, is_recorded_run
 
 _START_S = 60.0
+OPENED_RUN = "recorded:opened"  # the app's name of the run that it was opened on
 
 
-def run_app(root: Path, model: str | Path | nn.Module | LoadedModel) -> None:
+def run_app(root: Path, model: str | Path | nn.Module | LoadedModel, port: int = 0) -> None:
     """Run the app below `root` until it is stopped, and open it on the model, or on a recorded run's folder.
 
+    Args:
+        port: of 127.0.0.1; 0 is any free one.
+
     Raises:
+        OSError: if the port is taken.
         PretrainedError: if the model cannot be opened.
         CheckpointError: if it is no finite model.
     """
     with tempfile.TemporaryDirectory() as folder:
         variables, page = _place_model(model, Path(folder))
         with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
+            free.bind(("127.0.0.1", port))
             port = free.getsockname()[1]
         options = [f"--server.port={port}", "--server.address=127.0.0.1", "--server.headless=true"]
         command = [sys.executable, "-m", "streamlit", "run", "app.py", *options]
         server = subprocess.Popen(command, cwd=root, env={**os.environ, **variables})
+        # A process that is terminated would leave its server behind. Only the main thread may heed signals.
+        is_main = threading.current_thread() is threading.main_thread()
+        previous = signal.signal(signal.SIGTERM, signal.default_int_handler) if is_main else None
         try:
             address = f"http://127.0.0.1:{port}"
             if _wait_until_ready(address, server):
@@ -48,13 +58,16 @@ def run_app(root: Path, model: str | Path | nn.Module | LoadedModel) -> None:
         finally:
             server.terminate()
             server.wait()
+            if is_main:
+                signal.signal(signal.SIGTERM, previous)
 
 
 def _place_model(model: str | Path | nn.Module | LoadedModel, folder: Path) -> tuple[dict[str, str], str]:
     """Return the environment of an app with this model or recorded run, and the page to open."""
     if isinstance(model, str | Path) and is_recorded_run(Path(model)):
-        return {"VITVIZ_RECORDED": str(RecordedRun(model).directory.resolve())}, "live_lab"
-    name = str(model) if str(model) in list_shipped() else _write_model(load(model), folder)
+        directory = str(RecordedRun(model).directory.resolve())
+        return {"VITVIZ_RECORDED": directory}, f"live_lab?model={OPENED_RUN}"
+    name = str(model) if str(model) in list_shipped() else _write_model(load(model, device="cpu"), folder)
     return {"VITVIZ_CHECKPOINTS": str(folder)}, f"attention?model=checkpoint:{name}"
 
 

@@ -36,7 +36,7 @@ class MapsDrawn:
 
 
 @dataclass(frozen=True)
-class Scene:
+class ExplorerTexts:
     """Texts and selection of the explorer; layers and heads count from 1.
 
     `head` is a head, or how the heads are fused; `scores` is what the softmax reads, in symbols; `strip_layers` are
@@ -63,7 +63,7 @@ def _select_head(attn: FloatArray, head: Head) -> FloatArray:
     return attn[..., head - 1, :, :] if isinstance(head, int) else fuse_heads(attn, head)
 
 
-Layer = FloatArray | WindowRows  # (heads, query, key), or a Swin's rows
+LayerMaps = FloatArray | WindowRows  # (heads, query, key), or a Swin's rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ class Strip:
     data: bytes
 
 
-def strip_view(layers: Sequence[Layer], head: Head) -> Strip:
+def strip_view(layers: Sequence[LayerMaps], head: Head) -> Strip:
     """Return the chosen head of all layers, or of a Swin stage's blocks, or all heads fused."""
     codes, maxima = quantise_rows(np.stack([_select_head(_rows(layer), head) for layer in layers]))
     tag = blake2b(np.ascontiguousarray(codes).data, digest_size=8)
@@ -86,21 +86,29 @@ def strip_view(layers: Sequence[Layer], head: Head) -> Strip:
     return Strip(tag.hexdigest(), message)
 
 
-def explorer_view(scene: Scene, image: Uint8 | Photo, layer: Layer, strip: Strip) -> bytes:
+def explorer_view(
+    scene: ExplorerTexts,
+    image: Uint8 | Photo,
+    layer: LayerMaps,
+    strip: Strip,
+    predicted: Mapping[str, object] | None = None,
+) -> bytes:
     """Return the chosen layer with all heads; the browser combines it with the strip that it names.
 
     Args:
         image: (S, S, 3) uint8, what is drawn on: the crop or what the model sees.
+        predicted: the most probable classes as `names` and `now`, and the `key` of the bars that show them.
     """
     ground = decode_photo(image)
     header, arrays = encode_layer(scene, layer)
-    return pack(header | {"strip": strip.tag} | ground.header, photo=ground.array, **arrays)
+    more = {"strip": strip.tag} | ({"predicted": predicted} if predicted else {})
+    return pack(header | more | ground.header, photo=ground.array, **arrays)
 
 
 def explorer_layers_view(
-    scenes: Sequence[Scene],
+    scenes: Sequence[ExplorerTexts],
     image: Uint8 | Photo,
-    layers: Sequence[Layer],
+    layers: Sequence[LayerMaps],
     options: Mapping[str, object],
     at: int = -1,
 ) -> bytes:
@@ -130,12 +138,12 @@ def explorer_layers_view(
     )
 
 
-def _rows(layer: Layer) -> FloatArray:
+def _rows(layer: LayerMaps) -> FloatArray:
     return layer.rows if isinstance(layer, WindowRows) else layer
 
 
 def encode_layer(
-    scene: Scene, layer: Layer, name: str = "layer_{}"
+    scene: ExplorerTexts, layer: LayerMaps, name: str = "layer_{}"
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return the header and the arrays of one layer; `name` is the template of the arrays' names."""
     codes, maxima = quantise_rows(_rows(layer))
@@ -144,7 +152,7 @@ def encode_layer(
     return asdict(scene) | slots, {name.format(part): array for part, array in arrays.items()}
 
 
-def _windows(layers: Sequence[Layer]) -> dict[str, NDArray[Any]]:
+def _windows(layers: Sequence[LayerMaps]) -> dict[str, NDArray[Any]]:
     """Return the windows of a Swin's blocks; none of another model's layers."""
     blocks = [layer for layer in layers if isinstance(layer, WindowRows)]
     names = ("slots", "window_of", "slot_of") if blocks else ()

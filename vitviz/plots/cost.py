@@ -25,7 +25,7 @@ class Costs:
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class CostLine:
     """One cost over the number of tokens, with its label above or below the last point."""
 
     name: str
@@ -43,8 +43,8 @@ _ENDS: Mapping[str, Mapping[str, Any]] = {
 def cost_figure(costs: Costs, x_title: str, mode: theme.Mode, height_px: int = 320) -> Chart:
     """Draw two costs over the number of tokens on logarithmic axes."""
     lines = (
-        Line("global", costs.full, theme.HEADS[3]),
-        Line("windows", costs.windows, theme.HEADS[4], place="below"),
+        CostLine("global", costs.full, theme.HEADS[3]),
+        CostLine("windows", costs.windows, theme.HEADS[4], place="below"),
     )
     figure, ink, tokens = Chart(mode), theme.PALETTES[mode].ink, costs.tokens
     for series in lines:
@@ -77,7 +77,7 @@ def _tokens_axis(tokens: FloatArray64, title: str) -> dict[str, Any]:
     }
 
 
-def _add(figure: Chart, tokens: FloatArray64, line: Line, unit: str) -> None:
+def _add(figure: Chart, tokens: FloatArray64, line: CostLine, unit: str) -> None:
     figure.add(
         "scatter",
         x=tokens.tolist(),

@@ -7,7 +7,7 @@ from typing import Any
 
 from vitviz.analysis.data_size import Curve, Lines
 from vitviz.plots.chart import Chart
-from vitviz.plots.theme import FAMILIES, PALETTES, VARIANTS, Mode, family_colors
+from vitviz.plots.theme import FAMILIES, HEADS, PALETTES, VARIANTS, Mode, family_colors
 from vitviz.plots.theme import SYMBOLS as SHAPES
 from vitviz.text import percent
 
@@ -15,6 +15,9 @@ ORDER = ("cnn", "hybrid", "swin", "vit", "deit")
 COLOURS = FAMILIES | {"patch_4": FAMILIES["vit"], "patch_8": VARIANTS[2]}
 SYMBOLS = {"cnn": "square", "hybrid": "diamond", "swin": "triangle-up", "vit": "circle", "deit": "cross"}
 SYMBOLS |= {"patch_4": "circle", "patch_8": "square"}
+_HEADS = ("test_softmax_sum", "test_cls", "test_dist")  # of a student, apart from the mean of its logits
+COLOURS |= dict(zip(_HEADS, (HEADS[0], HEADS[1], HEADS[3]), strict=True))
+SYMBOLS |= dict(zip(_HEADS, ("square", "triangle-up", "circle"), strict=True))
 HEIGHT_PX = 440
 
 
@@ -24,7 +27,7 @@ class Own:
 
     name: str
     title: str
-    pictures: int
+    images: int
     accuracy: float
 
 
@@ -50,7 +53,7 @@ def size_figure(
     for curve in curves:
         ends = 100 * curve.low, 100 * curve.high
         hover = "%{x:,} images: %{y:.1f} %"
-        figure.curve(curve.title, curve.pictures.tolist(), 100 * curve.mean, _style(curve.name), hover, ends)
+        figure.curve(curve.title, curve.images.tolist(), 100 * curve.mean, _style(curve.name), hover, ends)
     for point in own_points:
         _star(figure, point, PALETTES[mode].ink)
     return figure.with_legend(
@@ -75,7 +78,7 @@ def _star(figure: Chart, point: Own, ink: str) -> None:
     figure.add(
         "scatter",
         showlegend=False,
-        x=[point.pictures],
+        x=[point.images],
         y=[100 * point.accuracy],
         mode="markers",
         marker={
@@ -140,17 +143,17 @@ def pretraining_figure(
     )
 
 
-def gain_figure(gains: Sequence[Curve], mode: Mode = "light") -> Chart:
-    """Draw the gain from augmentation, in points, over the number of training images."""
+def gain_figure(gains: Sequence[Curve], what: str, mode: Mode = "light") -> Chart:
+    """Draw a gain, in points, over the number of training images, with its intervals."""
     figure = Chart(mode)
     figure.hline(0, {"color": PALETTES[mode].muted, "width": 1.5})
     for index, gain in enumerate(gains):
-        ends, sizes = (100 * gain.low, 100 * gain.high), gain.pictures.tolist()
+        ends, sizes = (100 * gain.low, 100 * gain.high), gain.images.tolist()
         apart = [size * (1 + 0.03 * (index - (len(gains) - 1) / 2)) for size in sizes]  # keep the bars apart
         hover = "%{customdata:,} images: %{y:+.1f} points"
         figure.curve(gain.title, apart, 100 * gain.mean, _style(gain.name), hover, ends, customdata=sizes)
     return figure.with_legend(
         360,
-        xaxis=sizes_axis(sorted({int(size) for gain in gains for size in gain.pictures}), "training images"),
-        yaxis={"title": {"text": "gain from augmentation, points"}},
+        xaxis=sizes_axis(sorted({int(size) for gain in gains for size in gain.images}), "training images"),
+        yaxis={"title": {"text": f"{what}, points"}},
     )

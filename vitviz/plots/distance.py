@@ -27,7 +27,7 @@ class HeadSeries:
 
 
 @dataclass(frozen=True)
-class Line:
+class ReferenceLine:
     """A horizontal reference line with its label."""
 
     value: float
@@ -39,7 +39,7 @@ def heads_view(
     steps: Sequence[int],
     axis: str,
     unit: str,
-    lines: Sequence[Line],
+    lines: Sequence[ReferenceLine],
     patch_px: float,
     shown_step: int,
     training: TrainingMoments | None = None,

@@ -5,73 +5,76 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis.data_size import Curve
+from vitviz.analysis.verdict import share_interval
 from vitviz.plots.chart import Chart
-from vitviz.plots.data_size import HEIGHT_PX, sizes_axis
-from vitviz.plots.theme import HEADS, PALETTES, SEQUENTIAL, Mode, colorscale
+from vitviz.plots.theme import PALETTES, SEQUENTIAL, Mode, colorscale
 
-COMBINED = 2  # of a student's curves: both heads combined
+DEGREES = (0, 30, 60, 90, 120, 150, 180)
 
 
 def similarity_figure(
     similarity: NDArray[np.float64], start: NDArray[np.float64] | None, block: int, mode: Mode = "light"
 ) -> Chart:
-    """Draw the cosine of [CLS] and [DIST] over depth, (depth + 1,) from the input on; `start` is before training.
+    """Draw the angle between [CLS] and [DIST] over depth; `start` is before training.
+
+    Cosines near 1 lie on each other; their angles do not.
 
     Args:
+        similarity, start: cosines (depth + 1,), from the input on.
         block: the chosen block, from 1; its dot is filled.
     """
     palette = PALETTES[mode]
-    depth = np.arange(len(similarity))
-    lowest = min(similarity.min(), 0 if start is None else start.min())
     figure = Chart(mode)
-    figure.hline(0, {"color": palette.line, "width": 1})
-    if start is not None:
-        _add_before(figure, start, palette.muted)
-    figure.add(
-        "scatter",
-        x=depth,
-        y=similarity,
-        mode="lines+markers",
-        line={"color": palette.primary, "width": 2},
-        marker={
-            "size": 9,
-            "color": palette.primary,
-            "symbol": ["circle" if at == block else "circle-open" for at in depth],
-            "line": {"color": palette.primary, "width": 2},
-        },
-        hovertemplate="after layer %{x}: %{y:.3f}",
+    curves = {"before training": start, "this model": similarity} if start is not None else {"": similarity}
+    for name, cosines in curves.items():
+        is_start = cosines is start
+        depth = np.arange(len(cosines))
+        color = palette.muted if is_start else palette.primary
+        angles = convert_to_degrees(cosines)
+        figure.add(
+            "scatter",
+            x=depth,
+            y=angles,
+            mode="lines+markers+text",
+            line={"color": color, "width": 2, "dash": "dot" if is_start else "solid"},
+            marker={
+                "size": 5 if is_start else 9,
+                "color": color,
+                "symbol": ["circle" if is_start or at == block else "circle-open" for at in depth],
+                "line": {"color": color, "width": 2},
+            },
+            text=[name, *[""] * (len(depth) - 1)],  # where the curves are farthest apart
+            textposition="top right",
+            textfont={"color": color},
+            customdata=cosines.tolist(),
+            hovertemplate=f"{name and f'{name}, '}after layer %{{x}}: %{{y:.1f}}°, cosine %{{customdata:.3f}}",
+        )
+    most = max(
+        [90.0, *convert_to_degrees(similarity), *convert_to_degrees(similarity if start is None else start)]
     )
     figure.layout(
-        height=300,
+        height=220,
         showlegend=False,
         xaxis={"title": {"text": "layer (0: input tokens)"}, "dtick": 1, "showgrid": False},
         yaxis={
-            "title": {"text": "cosine of [CLS] and [DIST]"},
-            "range": [-1.05 if lowest < -0.05 else -0.05, 1.3 if lowest < -0.05 else 1.15],
-            "tickvals": [-1, -0.5, 0, 0.5, 1],
+            "title": {"text": "angle, [CLS] to [DIST]"},
+            "range": [0, 1.15 * most],
+            "tickvals": [degrees for degrees in DEGREES if degrees <= most],
+            "ticktext": [f"{degrees}°" for degrees in DEGREES if degrees <= most],
         },
     )
     return figure
 
 
-def _add_before(figure: Chart, start: NDArray[np.float64], color: str) -> None:
-    """Draw the curve before training, dotted; its second point carries the label."""
-    figure.add(
-        "scatter",
-        x=np.arange(len(start)),
-        y=start,
-        mode="lines+text",
-        line={"color": color, "width": 1.5, "dash": "dot"},
-        text=["", "before training"] + [""] * (len(start) - 2),
-        textposition="top right",
-        textfont={"color": color},
-        hovertemplate="before training, after layer %{x}: %{y:.3f}",
-    )
+def convert_to_degrees(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.degrees(np.arccos(np.clip(cosines, -1, 1)))
 
 
-def disagreement_figure(names: Sequence[str], differs: NDArray[np.float64], mode: Mode = "light") -> Chart:
+def disagreement_figure(
+    names: Sequence[str], differs: NDArray[np.float64], images: int, mode: Mode = "light"
+) -> Chart:
     """Draw the share of images classified differently by each pair of classifiers, (n, n), as a heatmap."""
+    ends = np.array([[share_interval(float(share), images) for share in row] for row in differs])
     shown = np.where(np.eye(len(names), dtype=bool), np.nan, 100 * differs)
     top = float(np.nanmax(shown))
     figure = Chart(mode)
@@ -86,7 +89,9 @@ def disagreement_figure(names: Sequence[str], differs: NDArray[np.float64], mode
         ygap=2,
         colorscale=colorscale(SEQUENTIAL),
         showscale=False,
-        hovertemplate="%{y} and %{x} differ on %{z:.1f} % of the images",
+        customdata=(100 * ends).tolist(),
+        hovertemplate="%{y} and %{x} differ on %{z:.1f} % of the images (95 % interval %{customdata[0]:.1f} to"
+        f" %{{customdata[1]:.1f}} %; {images:,} images)",
     )
     for (row, column), share in np.ndenumerate(shown):
         if np.isfinite(share):
@@ -103,35 +108,6 @@ def disagreement_figure(names: Sequence[str], differs: NDArray[np.float64], mode
         yaxis={"autorange": "reversed", "showgrid": False},
     )
     return figure
-
-
-def teacher_gain_figure(curves: Sequence[Curve], mode: Mode = "light") -> Chart:
-    """Draw student minus twin, in points, over the number of images, one line per combination of the heads.
-
-    Both ways of combining the heads, which come first, have their intervals; each head alone is dotted.
-    """
-    palette = PALETTES[mode]
-    figure = Chart(mode)
-    figure.hline(0, {"color": palette.muted, "width": 1.5})
-    for index, curve in enumerate(curves):
-        colour = HEADS[index]
-        combined = index < COMBINED
-        figure.curve(
-            curve.title,
-            [float(size) * (1 + 0.03 * (index - 1.5)) for size in curve.pictures],  # keep the spans apart
-            100 * curve.mean,
-            (colour, _ANSWER_SYMBOLS[index]),
-            "%{customdata:,} images: %{y:+.1f} points",
-            (100 * curve.low, 100 * curve.high) if combined else None,
-            line={"width": 1.5 if index else 3, "dash": "solid" if combined else "dot"},
-            customdata=curve.pictures.tolist(),
-        )
-    sizes = sorted({int(size) for curve in curves for size in curve.pictures})
-    return figure.with_legend(
-        HEIGHT_PX,
-        xaxis=sizes_axis(sizes, "training images"),
-        yaxis={"title": {"text": "student minus twin, points"}},
-    )
 
 
 def lessons_figure(
@@ -178,6 +154,3 @@ def lessons_figure(
         yaxis={"range": [len(names) - 0.5, -0.5]},
     )
     return figure
-
-
-_ANSWER_SYMBOLS = ("circle", "square", "triangle-up", "cross")

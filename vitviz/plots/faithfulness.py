@@ -9,15 +9,18 @@ from numpy.typing import NDArray
 from vitviz.plots.chart import Chart
 from vitviz.plots.theme import HEADS, PALETTES, Mode, Palette
 
-Line = NDArray[np.floating[Any]]
-_DASHES = ("solid", "dash", "dashdot", "longdash")  # the dotted line is that of random orders
-Curves = Mapping[str, tuple[Line, Line]]
+CurveValues = NDArray[np.floating[Any]]
+# Of the lines by method; orange is attention's colour, and the dotted line is that of random orders.
+_COLOURS = tuple(HEADS[i] for i in (2, 3, 1, 0, 5, 6))
+_DASHES = ("solid", "dash", "dashdot", "longdash", "longdashdot", "solid")
+_MODES = (*["lines"] * 5, "lines+markers")  # there are fewer dashes than methods
+Curves = Mapping[str, tuple[CurveValues, CurveValues]]
 
 
 def curves_figure(
-    fraction: Line,
+    fraction: CurveValues,
     curves: Curves,
-    random: tuple[Line, Line],
+    random: tuple[CurveValues, CurveValues],
     class_name: str,
     mode: Mode = "light",
 ) -> Chart:
@@ -45,7 +48,12 @@ def curves_figure(
 
 
 def _add_half(
-    figure: Chart, side: int, percent: Line, curves: Mapping[str, Line], noise: Line, palette: Palette
+    figure: Chart,
+    side: int,
+    percent: CurveValues,
+    curves: Mapping[str, CurveValues],
+    noise: CurveValues,
+    palette: Palette,
 ) -> None:
     """Draw one side's curves over the range of random orders (orders, steps + 1) and their mean."""
     x, y = (("x", "y"), ("x2", "y2"))[side]
@@ -62,18 +70,19 @@ def _add_half(
         xaxis=x,
         yaxis=y,
     )
-    lines = {"random order": (noise.mean(axis=0), palette.muted, "dot")} | {
-        title: (values, HEADS[(2, 3, 4, 1)[i % 4]], _DASHES[i % 4])
+    lines = {"random order": (noise.mean(axis=0), palette.muted, "dot", "lines")} | {
+        title: (values, _COLOURS[i], _DASHES[i], _MODES[i])
         for i, (title, values) in enumerate(curves.items())
     }
-    for title, (values, color, dash) in lines.items():
+    for title, (values, color, dash, mode) in lines.items():
         figure.add(
             "scatter",
             x=percent,
             y=values,
             name=title,
-            mode="lines",
+            mode=mode,
             line={"color": color, "width": 2, "dash": dash},
+            marker={"color": color, "size": 6},
             legendgroup=title,
             showlegend=side == 0,
             hovertemplate="%{y:.2f} at %{x:.0f} %",

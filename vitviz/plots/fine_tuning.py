@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import log10
+from math import cos, log10, pi
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from vitviz.plots import theme
 from vitviz.plots.blob import describe, pack
 from vitviz.plots.chart import Chart, log_axis
 from vitviz.plots.data_size import full_axis, sizes_axis
+from vitviz.plots.race import find_interval
 from vitviz.text import percent
 
 COLOURS = {
@@ -24,11 +25,12 @@ COLOURS = {
 }
 MARKS = (0, 50, 80, 90, 95, 98, 99, 99.5)  # ticks of the axis, in percent
 FEWEST_WRONG = 0.4  # percent, the end of the axis: one of 359 digits is 0.3
+CURVES_PX = 330  # the parts of the model stand above the curves, on one screen
 SYMBOLS = {"tuned": "circle", "frozen": "diamond", "scratch": "square", "longer": "triangle-up"}
 
 
 @dataclass(frozen=True)
-class Part:
+class ModelPart:
     """A part of the new model: parameter count, shape of its largest tensor now and before, and its origin."""
 
     title: str
@@ -39,19 +41,21 @@ class Part:
 
 
 def plan(
-    parts: Sequence[Part],
+    parts: Sequence[ModelPart],
     positions: tuple[NDArray[np.floating[Any]], NDArray[np.floating[Any]]] | None,
     grids: tuple[tuple[int, int], tuple[int, int]] | None,
     frozen: bool = False,
+    examples: tuple[str, NDArray[np.uint8]] | None = None,
 ) -> bytes:
     """Return the kept, new and resized parts for `plan_view`.
 
     Args:
+        examples: title and images (n, rows, columns, 1 or 3) of the target dataset.
         positions: cosines of all pairs before (N, N) and after (M, M), where positions are resized.
         grids: rows and columns before and after, where positions are resized.
         frozen: True if only the head is trained.
     """
-    header = {
+    header: dict[str, Any] = {
         "parts": [
             {
                 **describe(part),
@@ -64,6 +68,11 @@ def plan(
         "grids": None if grids is None else [list(grid) for grid in grids],
     }
     arrays = {}
+    if examples is not None:
+        title, images = examples
+        header["examples"] = title
+        opaque = np.full((*images.shape[:3], 1), 255, np.uint8)
+        arrays["examples"] = np.concatenate([np.broadcast_to(images, (*images.shape[:3], 3)), opaque], axis=3)
     if positions is not None:
         for name, cosines in zip(("before", "after"), positions, strict=True):
             arrays[name] = np.round((np.clip(cosines, -1, 1) + 1) * 127.5).astype(np.uint8)
@@ -71,13 +80,20 @@ def plan(
 
 
 def learning(
-    groups: Sequence[Group], chance: float, epochs: float, waiting: str, *, concealed: bool = False
+    groups: Sequence[Group],
+    chance: float,
+    epochs: float,
+    waiting: str,
+    *,
+    images: int,
+    concealed: bool = False,
 ) -> bytes:
     """Return the live race for `pages/views/race.js`: every seed's curve, their mean, and the test accuracies.
 
     Args:
         chance: accuracy of guessing, in [0, 1].
         epochs: of the whole run, which fixes the axis.
+        images: of the test.
         concealed: True for the range of all curves in place of them, without a number of either group.
     """
     band = {}
@@ -85,26 +101,17 @@ def learning(
         curves = np.stack([curve for group in groups for curve in group.curves])
         band["band"] = np.stack([curves[0, 0], *np.quantile(curves[:, 1], (0, 1), axis=0)]).astype(np.float32)
         groups = [Group(group.name, group.title, (), ()) for group in groups]
-    tested = any(group.tests for group in groups)
     header = {
-        "racers": [
-            {
-                "name": group.name,
-                "title": group.title,
-                "color": COLOURS[group.name],
-                "seeds": len(group.curves),
-                "dots": list(group.tests),
-                "told": _describe_tests(group.tests),
-            }
-            for group in groups
-        ],
+        "racers": [_describe_group(group, images) for group in groups],
         "chance": chance,
         "epochs": epochs,
         "waiting": waiting,
-        "note": f"on validation images; {'grey: range of both models' if concealed else 'thick: mean over seeds'}",
+        "high": CURVES_PX,
+        "note": "on validation images, tested at the end; "
+        + ("grey: range of both models" if concealed else "thick: mean over seeds"),
         "rows": {
             "title": "Test accuracy",
-            "note": "one dot per seed; line: mean" if tested else "evaluated once, when all runs have ended",
+            "note": "one dot per seed; lines: mean and its 95 % interval",
             "axis": "accuracy, %",
             "range": (0.0, 1.0),
         },
@@ -115,10 +122,18 @@ def learning(
     return pack(header, **arrays, **band)
 
 
-def _describe_tests(tests: Sequence[float]) -> str:
-    if not tests:
-        return ""
-    return f"{percent(sum(tests) / len(tests))} · from {percent(min(tests))} to {percent(max(tests))}"
+def _describe_group(group: Group, images: int) -> dict[str, Any]:
+    tests = group.tests
+    ends = f" · from {percent(min(tests))} to {percent(max(tests))}" if tests else ""
+    return {
+        "name": group.name,
+        "title": group.title,
+        "color": COLOURS[group.name],
+        "seeds": len(group.curves),
+        "dots": list(tests),
+        "interval": find_interval(tests, images),
+        "told": f"{percent(sum(tests) / len(tests))}{ends}" if tests else "",
+    }
 
 
 def weight_changes_figure(
@@ -139,6 +154,18 @@ def weight_changes_figure(
     return figure.with_legend(360, yaxis=yaxis)
 
 
+def recipe_figure(head_rate: float, backbone_rate: float, count: int, mode: theme.Mode) -> Chart:
+    """Draw the learning rates of a new head and of its backbone in each of `count` epochs along a cosine."""
+    figure, epochs = Chart(mode), range(1, count + 1)
+    curves = (("tuned", "new head", head_rate), ("scratch", "pretrained backbone", backbone_rate))
+    for name, title, rate in curves:
+        rates = [rate * (1 + cos(pi * (epoch - 1) / count)) / 2 for epoch in epochs]
+        style = COLOURS[name], SYMBOLS[name]
+        figure.curve(title, epochs, rates, style, f"{title}, epoch %{{x}}: %{{y:.2e}}")
+    yaxis = {"title": {"text": "learning rate"}, **log_axis([head_rate, backbone_rate / count**2])}
+    return figure.with_legend(330, xaxis={"title": {"text": "epoch"}, "dtick": 1}, yaxis=yaxis)
+
+
 def image_count_figure(
     curves: Sequence[Curve], sizes: Sequence[int], chance: float, mode: theme.Mode
 ) -> Chart:
@@ -155,7 +182,7 @@ def image_count_figure(
         )  # of errors
         figure.curve(
             curve.title,
-            curve.pictures.tolist(),
+            curve.images.tolist(),
             mean,
             (COLOURS[curve.name], SYMBOLS[curve.name]),
             "%{x} per class: %{customdata:.1f} %",

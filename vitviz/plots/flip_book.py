@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from vitviz.plots.blob import describe, pack
 
-Kind = Literal["map", "overlay", "rgb", "dots", "mistakes", "none"]
+LeafKind = Literal["map", "overlay", "rgb", "dots", "mistakes", "none"]
 SETTLED_S = (
     1.5  # a message may be overtaken by the next before it is drawn: a leaf stands in all of this long
 )
@@ -36,7 +36,7 @@ class Picture:
 
     name: str
     title: str
-    kind: Kind
+    kind: LeafKind
     frames: NDArray[np.uint8] | None = None
     ramp: Literal["diverging", "sequential"] = "sequential"
     lo: float = 0.0
@@ -85,13 +85,12 @@ class Book:
 
 def cut(images: Sequence[Picture], count: int) -> Book:
     """Cut the images of the snapshots into leaves."""
-    shown = [(picture, picture.frames) for picture in images if picture.frames is not None]
+    shown = [(image, image.frames) for image in images if image.frames is not None]
     return Book(
-        tuple(Leaf(_describe_leaf(picture)) for picture in images),
-        tuple(Leaf(None, picture.base) for picture in images if picture.base is not None),
+        tuple(Leaf(_describe_leaf(image)) for image in images),
+        tuple(Leaf(None, image.base) for image in images if image.base is not None),
         tuple(
-            tuple(Leaf(_describe_frame(picture, i), frames[i]) for picture, frames in shown)
-            for i in range(count)
+            tuple(Leaf(_describe_frame(image, i), frames[i]) for image, frames in shown) for i in range(count)
         ),
     )
 
@@ -116,7 +115,7 @@ def _describe_frame(image: Picture, i: int) -> dict[str, Any]:
     return {name: values[i] for name, values in every if values}
 
 
-class Shelf:
+class LeafShelf:
     """The numbered parts of a run's history that one browser has received. Not safe for two threads at once."""
 
     def __init__(self) -> None:
@@ -150,7 +149,7 @@ def payload(
     moments: Sequence[str],
     book: Book,
     *,
-    shelf: Shelf,
+    shelf: LeafShelf,
     moment: int | None = None,
     waiting: str = "",
     plays: bool = False,

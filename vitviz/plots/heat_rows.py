@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from vitviz.plots.blob import describe, pack
 
-Kind = Literal["picture", "signed", "amount"]
+TileKind = Literal["picture", "signed", "amount"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +19,7 @@ class Tile:
     'signed' is drawn centred on zero, 'amount' from nothing to much.
     """
 
-    kind: Kind
+    kind: TileKind
     values: NDArray[Any]
     words: str
     low: float = 0.0
@@ -27,7 +27,7 @@ class Tile:
 
 
 @dataclass(frozen=True)
-class Row:
+class TileRow:
     """Tiles under one heading."""
 
     title: str
@@ -35,7 +35,7 @@ class Row:
     tiles: tuple[Tile, ...]
 
 
-def payload(rows: Sequence[Row], heads: Sequence[str]) -> bytes:
+def payload(rows: Sequence[TileRow], heads: Sequence[str]) -> bytes:
     """Pack rows of tiles for `heat_rows`; `heads` are the column titles."""
     arrays: dict[str, NDArray[Any]] = {}
     tiles_header = []

@@ -4,22 +4,27 @@ The card of a study is the same picture in small.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from itertools import chain
+from math import ceil, floor, log10
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vitviz.plots.chart import Chart
-from vitviz.plots.theme import PALETTES, Mode
+from vitviz.plots.theme import PALETTES, Mode, Palette
 from vitviz.text import cut
 
 FloatArray = NDArray[np.float64]
 _INK = "#5E86B8"  # readable on both themes
 _BAND = "rgba(127, 127, 127, 0.25)"
-CARD_PX = (380, 190)
+_QUESTION = {"text": "?", "x": 0.5, "y": 0.5, "xref": "paper", "yref": "paper", "font": {"size": 72}}
+CARD_PX = (380, 216)  # also in pages/streamlit_fixes/optional/layout.css
+LEFT_PX = 34  # of a card's curves, for the numbers of the axis
 LABELS_PX = 128  # beside the lines of a card
 MOST_LABELS = 9
 LINE_PX = 14.0  # of a label
@@ -28,7 +33,7 @@ LINE_PX = 14.0  # of a label
 def conceal(figure: Chart) -> Chart:
     """Return the figure with one grey band in place of its lines and bars; rows all show the values of all rows."""
     traces = figure.traces
-    hidden = Chart(figure.mode)
+    hidden, question = Chart(figure.mode), dict(_QUESTION)  # in every panel
     for trace in traces:
         if trace.get("name") and trace.get("showlegend", True):
             style = {key: trace[key] for key in ("mode", "line", "marker") if key in trace}
@@ -48,11 +53,28 @@ def conceal(figure: Chart) -> Chart:
             name="values of all rows",
         )
     else:
-        _add_band(hidden, *find_range(traces))
+        band = find_range(traces)
+        _add_band(hidden, *band)
+        if len({trace.get("xaxis") for trace in traces}) == 1 and all(
+            isinstance(x, int | float) for x in band[0]
+        ):
+            question |= _find_middle(figure, *band)
     notes = [note for note in figure.parts.get("annotations", ()) if note.get("xref") == "x domain"]
     legend = {**figure.parts.get("legend", {}), "itemclick": False}  # nothing reacts before the prediction
+    notes = [*notes, question]
     hidden.layout(**{**figure.parts, "showlegend": True, "legend": legend, "annotations": notes})
     return hidden
+
+
+def _find_middle(figure: Chart, x: list[Any], low: FloatArray, high: FloatArray) -> dict[str, Any]:
+    """Return the coordinates of a note in the middle of a band; on a logarithmic axis they are log10 of the value."""
+    if not x:
+        return {}
+    at = len(x) // 2
+    places = {"x": float(x[at]), "y": float(low[at] + high[at]) / 2}
+    is_log = {axis: figure.parts.get(f"{axis}axis", {}).get("type") == "log" for axis in places}
+    logs = {axis: log10(value) if is_log[axis] else value for axis, value in places.items()}
+    return {**logs, "xref": "x", "yref": "y"}
 
 
 def _add_band(hidden: Chart, x: list[Any], low: FloatArray, high: FloatArray) -> None:
@@ -72,7 +94,8 @@ def is_horizontal(traces: list[dict[str, Any]]) -> bool:
 def find_range(traces: list[dict[str, Any]]) -> tuple[list[Any], FloatArray, FloatArray]:
     """Return the positions along x, and the lowest and the highest value of all traces there.
 
-    Between its points a line is interpolated. Categories have the range of all values of the figure.
+    Between its points a line is interpolated. Positions outside a trace are left out: the range would jump where the
+    trace ends. Categories have the range of all values of the figure.
     """
     points = [list_points(trace) for trace in traces]
     drawn = [(x, y) for x, y in points if len(x)]
@@ -84,6 +107,10 @@ def find_range(traces: list[dict[str, Any]]) -> tuple[list[Any], FloatArray, Flo
         values = np.concatenate([y for _, y in drawn])
         return names, np.full(len(names), values.min()), np.full(len(names), values.max())
     positions = sorted({float(position) for x, _ in drawn for position in x})
+    first, last = find_common_span([x for x, _ in drawn])
+    common = [position for position in positions if first <= position <= last]
+    if len(common) > 1:
+        positions = common
     curves = np.array(
         [
             np.interp(positions, np.array(x, float)[order], y[order], np.nan, np.nan)
@@ -92,6 +119,11 @@ def find_range(traces: list[dict[str, Any]]) -> tuple[list[Any], FloatArray, Flo
         ]
     )
     return positions, np.nanmin(curves, 0), np.nanmax(curves, 0)
+
+
+def find_common_span(positions: Sequence[Any]) -> tuple[float, float]:
+    """Return the ends of the span along x that all traces cover."""
+    return max(min(x) for x in positions), min(max(x) for x in positions)
 
 
 def list_points(trace: dict[str, Any]) -> tuple[list[Any], FloatArray]:
@@ -118,12 +150,22 @@ class CardLine:
 
 @dataclass(frozen=True, eq=False)
 class Card:
-    """The small picture of a study: its series, the titles of both axes, and the names of rows of values along x."""
+    """The small picture of a study.
+
+    Attributes:
+        lines: the series.
+        across, up: titles of the axes.
+        rows: names of rows, if the values lie along x.
+        ends: what the first and the last position along x are called, if not by their numbers.
+        common: the same of the positions that all series have.
+    """
 
     lines: list[CardLine]
     across: str = ""
     up: str = ""
     rows: dict[float, str] | None = None
+    ends: tuple[str, str] | None = None
+    common: tuple[str, str] | None = None
 
 
 def read_card(figure: Chart) -> Card:
@@ -141,18 +183,48 @@ def read_card(figure: Chart) -> Card:
     across, up = (
         (figure.parts.get(axis, {}).get("title") or {}).get("text", "") for axis in ("xaxis", "yaxis")
     )
+    across += ", log scale" if logarithmic and across else ""
     rows = None
+    places = [points for trace in named or figure.traces if (points := list_points(trace)[0])]
+    is_number = all(isinstance(place, int | float) for place in chain(*places))
+    ends, common = None, None
+    if places and is_number:
+        whole = min(map(min, places)), max(map(max, places))
+        ends, common = (
+            (_write_end(figure, first), _write_end(figure, last))
+            for first, last in (whole, find_common_span(places))
+        )
     if is_horizontal(figure.traces):
+        ends = None
         axis = figure.parts.get("yaxis", {})
         rows = dict(zip(axis.get("tickvals", ()), axis.get("ticktext", ()), strict=True))
         lines = [replace(line, x=line.y, y=-line.x) for line in lines]  # the first row is above
-    return Card([line for line in lines if len(line.x)], across, up, rows)
+    return Card([line for line in lines if len(line.x)], across, up, rows, ends, common)
+
+
+def _write_end(figure: Chart, place: float) -> str:
+    """Return a position along x as the axis of the figure calls it."""
+    axis = figure.parts.get("xaxis", {})
+    names = dict(zip(axis.get("tickvals", ()), axis.get("ticktext", ()), strict=False))
+    return str(names.get(place, f"{place:,.4g}" if place < 1000 else f"{place:,.0f}"))
+
+
+def list_ticks(low: float, high: float, most: int = 4) -> list[float]:
+    """Return at most `most` round numbers from `low` to `high`, evenly spaced."""
+    for power in range(floor(log10((high - low) / most)), 20) if high > low else ():
+        for factor in (1, 2, 5):
+            step = factor * 10.0**power
+            first, last = ceil(low / step - 1e-9), floor(high / step + 1e-9)
+            if last - first < most:
+                return [round(place * step, 9) for place in range(first, last + 1)]
+    return [low]
 
 
 @dataclass(frozen=True)
 class _Frame:
     """The place of a card's curves, px, and the ends of both axes."""
 
+    left: int
     right: int
     bottom: int
     ends: tuple[tuple[float, float], tuple[float, float]]
@@ -160,7 +232,7 @@ class _Frame:
     def scale(self, values: FloatArray, axis: int) -> FloatArray:
         low, high = self.ends[axis]
         share = (np.asarray(values, float) - low) / ((high - low) or 1)
-        across: FloatArray = 16 + (self.right - 20) * share
+        across: FloatArray = self.left + 4 + (self.right - self.left - 8) * share
         down: FloatArray = self.bottom - 4 - (self.bottom - 30) * share
         return down if axis else across
 
@@ -171,7 +243,9 @@ class _Frame:
 
 
 def draw_card(card: Card, mode: Mode, is_open: bool) -> str:
-    """Return an SVG of a card: the range of all series and a question mark, or once answered each in its colour.
+    """Return the HTML of a card: the range of all series and a question mark, or once answered each in its colour.
+
+    Its shapes are an SVG image; its texts lie over it in the page's font and size, however wide the card is.
 
     Args:
         is_open: True until the question is answered; no series is then told from another.
@@ -179,41 +253,99 @@ def draw_card(card: Card, mode: Mode, is_open: bool) -> str:
     if not card.lines:
         return ""
     palette, names = PALETTES[mode], [] if is_open else _list_names(card)
+    if is_open and card.rows is None:  # only where every series has values, over the card's whole width
+        positions, low, high = find_range(
+            [{"type": "scatter", "x": line.x.tolist(), "y": line.y.tolist()} for line in card.lines]
+        )
+        x = np.array(positions, float)
+        band = [replace(line, x=x, y=edge) for line in card.lines for edge in (low, high)]
+        card = replace(card, lines=band, ends=card.common)
     xs, ys = ([getattr(line, axis) for line in card.lines] for axis in "xy")
     ends = [(float(min(map(np.min, axis))), float(max(map(np.max, axis)))) for axis in (xs, ys)]
-    right, bottom = CARD_PX[0] - (LABELS_PX if names else 12), CARD_PX[1] - 26
-    frame = _Frame(right, bottom, (ends[0], ends[1]))
-    parts = []
-    if card.across or card.up:
-        parts.append(f'<path d="M12 24V{bottom}H{right}" fill="none" stroke="{palette.muted}"/>')
-    parts.append(
-        _draw_range(card, frame, palette.ink) if is_open else _draw_lines(card, frame, names, palette.ink)
-    )
-    titles = (card.up, 'x="12" y="15"'), (card.across, f'x="{right}" y="{bottom + 19}" text-anchor="end"')
-    for text, place in titles:
-        parts.append(
-            f'<text {place} fill="{palette.muted}">{escape(cut(re.sub(r"<[^>]*>", "", text), 44))}</text>'
-        )
+    right, bottom = CARD_PX[0] - (LABELS_PX if names else 12), CARD_PX[1] - 48
+    is_named = is_open and card.rows is not None  # its rows have their names at the left
+    left = LABELS_PX if is_named else LEFT_PX
+    frame = _Frame(left, right, bottom + (20 if is_named else 0), (ends[0], ends[1]))
+    parts = [_draw_axes(card, frame, palette.muted)] if card.across or card.up else []
+    if is_open:
+        parts.append(_draw_range(card, frame, palette))
+    else:
+        parts.append(_draw_lines(card, frame, names, palette.ink))
+    shapes, texts = ("".join(kind) for kind in zip(*parts, strict=True))
+    if is_open and card.rows is None:
+        texts += _draw_titles(card, palette.ink)
     width, height = CARD_PX
+    svg = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}">{shapes}</svg>'
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
-        f' font-family="sans-serif" font-size="13">{"".join(parts)}</svg>'
+        f'<div style="position:relative;aspect-ratio:{width}/{height};font-size:13px;overflow:hidden">'
+        f'<img src="data:image/svg+xml,{quote(svg, safe=" <>=/:;,.()-")}" alt="" style="width:100%">{texts}</div>'
     )
 
 
-def _draw_lines(card: Card, frame: _Frame, names: list[tuple[float, str, str]], ink: str) -> str:
+def _write(text: str, x: float, y: float, color: str, anchor: str = "start", style: str = "") -> str:
+    """Return a text whose middle is at the height y of the card, in px of the whole card."""
+    shift = {"start": 0, "middle": -50, "end": -100}[anchor]
+    place = (
+        f"left:{100 * x / CARD_PX[0]:.1f}%;top:{100 * y / CARD_PX[1]:.1f}%;transform:translate({shift}%,-50%)"
+    )
+    return f'<span style="position:absolute;white-space:pre;color:{color};{place};{style}">{text}</span>'
+
+
+def _draw_dot(color: str) -> str:
+    return f'<span style="color:{color}">● </span>'
+
+
+def _draw_axes(card: Card, frame: _Frame, color: str) -> tuple[str, str]:
+    """Return both axes with their titles and numbers; of names along x only the title."""
+    left, right, bottom = frame.left, frame.right, frame.bottom
+    texts = [(0.0, 10.0, "start", card.up)]
+    if card.rows is None:
+        ticks = list_ticks(*frame.ends[1])
+        heights = frame.scale(np.array(ticks), 1).tolist()
+        numbers = [(left - 5.0, y, "end", f"{tick:g}") for tick, y in zip(ticks, heights, strict=True)]
+        texts += [number for number in numbers if number[1] > 32]  # below the axis's title
+        first, last = card.ends or tuple(f"{end:,.4g}" for end in frame.ends[0])
+        texts += [(left, bottom + 13, "start", first), (right, bottom + 13, "end", last)]
+        texts.append(((left + right) / 2, bottom + 13, "middle", card.across))
+    else:
+        ticks = list_ticks(*frame.ends[0])
+        places = frame.scale(np.array(ticks), 0).tolist()
+        texts += [(x, bottom + 13, "middle", f"{tick:g}") for tick, x in zip(ticks, places, strict=True)]
+        texts[0] = (0.0, 10.0, "start", card.across)
+    written = [
+        _write(escape(cut(re.sub(r"<[^>]*>", "", text), 44)), x, y, color, anchor)
+        for x, y, anchor, text in texts
+    ]
+    return f'<path d="M{left} 24V{bottom}H{right}" fill="none" stroke="{color}"/>', "".join(written)
+
+
+def _draw_titles(card: Card, ink: str) -> str:
+    """Return the titles of all series in one line below the picture: as many as fit, and how many more there are."""
+    colors = {line.title: line.color for line in card.lines if line.title}
+    shown = [cut(title, 24) for title in colors]
+    while sum(len(title) + 4 for title in shown) * 7.4 > CARD_PX[0] - (74 if len(shown) < len(colors) else 0):
+        shown.pop()
+    parts = [_draw_dot(color) + escape(title) for title, color in zip(shown, colors.values(), strict=False)]
+    if len(shown) < len(colors):
+        parts.append(f"and {len(colors) - len(shown)} more")
+    return _write("   ".join(parts), 0, CARD_PX[1] - 11, ink)
+
+
+def _draw_lines(card: Card, frame: _Frame, names: list[tuple[float, str, str]], ink: str) -> tuple[str, str]:
     """Return the series in their colours, and their titles beside their ends."""
     pen = f'fill="none" stroke-linecap="round" stroke-width="{2.5 if card.rows is None else 5}"'
-    parts = [
+    shapes = [
         f'<polyline points="{frame.join(line.x, line.y)}" stroke="{line.color}" {pen}/>'
         for line in card.lines
     ]
     heights = frame.scale(np.array([height for height, *_ in names]), 1).tolist()
-    for y, (_, color, title) in zip(spread_labels(heights, frame.bottom), names, strict=True):
-        dot = f'<tspan fill="{color}">● </tspan>' if card.rows is None else ""
-        place = f'x="{frame.right + 6}" y="{y + 4:.1f}"'
-        parts.append(f'<text {place} fill="{ink}">{dot}{escape(cut(title, 16))}</text>')
-    return "".join(parts)
+    texts = [
+        _write(
+            (_draw_dot(color) if card.rows is None else "") + escape(cut(title, 16)), frame.right + 6, y, ink
+        )
+        for y, (_, color, title) in zip(spread_labels(heights, frame.bottom), names, strict=True)
+    ]
+    return "".join(shapes), "".join(texts)
 
 
 def _list_names(card: Card) -> list[tuple[float, str, str]]:
@@ -238,18 +370,28 @@ def spread_labels(places: list[float], bottom: float) -> list[float]:
     return places
 
 
-def _draw_range(card: Card, frame: _Frame, ink: str) -> str:
-    """Return the range of all series at every position, or the whole range of rows, under a question mark."""
-    if card.rows is not None:
-        x, y = (np.array(end, float) for end in frame.ends)
-        corners = frame.join(x[[0, 1, 1, 0]], y[[0, 0, 1, 1]])
+def _draw_range(card: Card, frame: _Frame, palette: Palette) -> tuple[str, str]:
+    """Return the range of all series at every position, or in every row, under a question mark."""
+    if card.rows is None:
+        (positions, low), (_, high) = ((edge.x, edge.y) for edge in card.lines[:2])
+        around = np.concatenate([positions, positions[::-1]])
+        shapes = [f'<polygon points="{frame.join(around, np.concatenate([low, high[::-1]]))}"/>']
+        texts = []
+        inner = np.linspace(positions[0], positions[-1], 11)[2:-2]
+        low, high = (np.interp(inner, positions, edge) for edge in (low, high))
+        widest = int((high - low).argmax())
+        x = frame.scale(inner, 0)[widest]
+        y = frame.scale((low + high) / 2, 1)[widest]
     else:
-        traces = [{"type": "scatter", "x": line.x.tolist(), "y": line.y.tolist()} for line in card.lines]
-        positions, low, high = find_range(traces)
-        around = np.array([*positions, *positions[::-1]], float)
-        corners = frame.join(around, np.concatenate([low, high[::-1]]))
-    middle = f'x="{frame.right / 2:.0f}" y="{frame.bottom / 2 + 38:.0f}" text-anchor="middle"'
-    return (
-        f'<g opacity="0.28"><polygon points="{corners}" fill="#7F7F7F" stroke="#7F7F7F" stroke-width="6"/></g>'
-        f'<text {middle} font-size="64" fill="{ink}">?</text>'
-    )
+        titles = [*card.rows.values()][:MOST_LABELS]
+        x, y = (frame.left + frame.right) / 2, frame.bottom / 2 + 15
+        heights = np.linspace(38, frame.bottom - 14, len(titles))
+        wide = frame.right - frame.left - 4
+        shapes = [f'<rect x="{frame.left + 4}" y="{y - 3:.0f}" width="{wide}" height="6"/>' for y in heights]
+        texts = [
+            _write(escape(cut(title, 17)), 0, y, palette.ink)
+            for y, title in zip(heights, titles, strict=True)
+        ]
+    texts.append(_write("?", x, y, palette.ink, "middle", "font-size:40px;font-weight:600"))
+    pen = f'opacity="0.5" fill="{palette.muted}" stroke="{palette.muted}" stroke-width="4"'
+    return f"<g {pen}>{''.join(shapes)}</g>", "".join(texts)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ def pack_pipeline(
     config: ViTConfig,
     pin: tuple[float, float],
     strides: Sequence[int],
+    plain: tuple[str, NDArray[np.floating]] | None = None,
 ) -> bytes:
     """Pack a hybrid's stem for `pipeline_view.js`.
 
@@ -32,8 +34,10 @@ def pack_pipeline(
         patches: (N, values) of a plain ViT on the same image.
         pin: (x, y) in [0, 1] of the selected token.
         strides: of the convolutions; () as long as the receptive fields are hidden.
+        plain: title and tokens (N, D) of a plain ViT on the same image.
     """
-    levels, arrays = [], {}
+    levels: list[dict[str, Any]] = []
+    arrays: dict[str, NDArray[Any]] = {}
     for index, level in enumerate(maps):
         most = level.max(axis=(1, 2))
         scaled = level / np.where(most > 0, most, 1.0)[:, None, None]
@@ -50,7 +54,10 @@ def pack_pipeline(
         "factor": enlarging(config),
         "strides": list(strides),
         "pin": list(pin),
+        "plain": plain[0] if plain else "",
     }
+    if plain:
+        arrays["plain"] = plain[1].astype(np.float32)
     pixels = np.round(255 * patches.clip(0, 1)).astype(np.uint8)
     small = tokens.astype(np.float32)
     return pack(header | photo.header, photo=photo.array, tokens=small, patches=pixels, **arrays)
@@ -125,7 +132,7 @@ def seeds_figure(
         hover = f"{names[row]}: %{{x:.2f}} %"
         figure.seeds(shares, row, 0.3, (color, symbol, palette.ink), hover, (low, high))
     if len({*printed}) == 1:
-        line = {"color": palette.query, "width": 2, "dash": "dash"}
+        line = {"color": palette.muted, "width": 2, "dash": "dash"}
         figure.vline(100 * printed[0], line, {"text": "printed", "font": {"color": palette.ink}, "xshift": 4})
         printed = ()
     for row, share in enumerate(printed):
@@ -135,7 +142,7 @@ def seeds_figure(
             y=[row],
             orientation="h",
             mode="markers",
-            marker={"size": 12, "color": palette.query, "symbol": "x"},
+            marker={"size": 12, "color": palette.ink, "symbol": "x"},
             hovertemplate="printed in the lecture: %{x:.2f} %",
         )
     crosses = " (× printed in the lecture)" if printed else ""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from vitviz.analysis.image_parts import LEAST_PX, MOST, SIGNS, Part, Uint8
+from vitviz.analysis.image_parts import LEAST_PX, MOST, SIGNS, ImagePart, Uint8
 from vitviz.plots.blob import pack
 from vitviz.plots.photo import Photo, encode_photo
 from vitviz.plots.theme import family_colors
@@ -36,7 +36,7 @@ class Answered:
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class StoredCurves:
     """Stored accuracies, one row per model (NaN if missing), with their strengths and image count.
 
     at: (points,), places on the slider, from 0; whole numbers but where a strength lies between two of its steps.
@@ -45,7 +45,7 @@ class Curve:
 
     at: FloatArray
     accuracy: FloatArray
-    pictures: int
+    images: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +112,7 @@ def payload(
     ground: Photo,
     classes: Sequence[str],
     start: Start,
-    curve: Curve | None,
+    curve: StoredCurves | None,
 ) -> bytes:
     """Pack all strengths for `sweep_view`.
 
@@ -129,7 +129,7 @@ def payload(
         "classes": list(classes),
         "models": describe_models(answered),
         "photograph": ground.pixels.shape[0] > changed.frames.shape[1],
-        "pictures": 0 if curve is None or not start.revealed else curve.pictures,
+        "pictures": 0 if curve is None or not start.revealed else curve.images,
         "weights": [model.weights for model in answered] if start.revealed else [],
     }
     shown = answered if start.revealed else [_conceal(model, changed.start) for model in answered]
@@ -175,7 +175,7 @@ def _conceal(model: Answered, start: int) -> Answered:
 
 
 def _arrays(
-    changed: Changed, answered: Sequence[Answered], ground: Photo, curve: Curve | None
+    changed: Changed, answered: Sequence[Answered], ground: Photo, curve: StoredCurves | None
 ) -> dict[str, NDArray[Any]]:
     arrays: dict[str, NDArray[Any]] = {
         "frames": changed.frames,
@@ -215,8 +215,8 @@ class ImageParts:
     """
 
     frames: Uint8
-    parts: tuple[Part, ...]
-    named: Mapping[str, Part]
+    parts: tuple[ImagePart, ...]
+    named: Mapping[str, ImagePart]
     told: AssemblyHeader
 
 
@@ -244,7 +244,7 @@ def pack_parts(
     return pack(header, frames=apart.frames, photo=both.array, **pack_answers(answered))
 
 
-def stack_payloads(ground: Uint8, empty: Uint8, parts: Sequence[Part]) -> Photo:
+def stack_payloads(ground: Uint8, empty: Uint8, parts: Sequence[ImagePart]) -> Photo:
     """Return the photograph, and below it the photograph with the holes filled.
 
     Args:

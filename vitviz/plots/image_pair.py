@@ -23,7 +23,7 @@ class Fact:
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class PairFrame:
     """A grid of cells, over an image or alone.
 
     colours: (rows, cols, 4) uint8; None for signed values, which the browser colours around zero.
@@ -43,12 +43,12 @@ class Frame:
     col_names: Sequence[str] = ()
 
 
-def photo_frame(title: str, photo: Photo) -> Frame:
+def photo_frame(title: str, photo: Photo) -> PairFrame:
     """Return a frame that shows an image without cells."""
-    return Frame(title, (1, 1), (), np.empty((0, 1), np.float32), photo, np.zeros((1, 1, 4), np.uint8))
+    return PairFrame(title, (1, 1), (), np.empty((0, 1), np.float32), photo, np.zeros((1, 1, 4), np.uint8))
 
 
-def pack_frames(frames: Sequence[Frame], legend: Sequence[str] = ()) -> bytes:
+def pack_frames(frames: Sequence[PairFrame], legend: Sequence[str] = ()) -> bytes:
     """Pack frames for `frames.js`, in order.
 
     Args:
@@ -76,21 +76,12 @@ def pack_frames(frames: Sequence[Frame], legend: Sequence[str] = ()) -> bytes:
     return pack({"frames": described, "legend": list(legend)}, **arrays)
 
 
-@dataclass(frozen=True, eq=False)
-class MatchedLayer:
-    """A layer's title, its grid in both images, and the pinned patch's cosines to the second (cells,)."""
-
-    title: str
-    grids: tuple[tuple[int, int], tuple[int, int]]
-    pinned: NDArray[np.float64]
-
-
 def pack_matches(
     titles: tuple[str, str],
     photos: tuple[Photo, Photo],
     pin: str,
-    layers: Sequence[MatchedLayer],
-    chosen: int,
+    grids: tuple[tuple[int, int], tuple[int, int]],
+    layer: int,
     cosines: NDArray[np.float64],
     matches: Matches,
     count: int,
@@ -98,19 +89,19 @@ def pack_matches(
     """Pack two images and the cosines between their patches for `match.js`.
 
     Args:
-        chosen: index of the enlarged layer.
-        cosines: (N, M) of that layer.
+        grids: rows and columns of both images' patches.
+        layer: index of the layer.
+        cosines: (N, M) of the layer.
         matches: its mutual nearest neighbours.
         count: how many of them, at most, are drawn as lines.
     """
     header = {
         "frames": [
-            {"title": title, "grid": list(layers[chosen].grids[side]), "photo": photos[side].header["photo"]}
+            {"title": title, "grid": list(grids[side]), "photo": photos[side].header["photo"]}
             for side, title in enumerate(titles)
         ],
         "pin": pin,
-        "layers": [{"title": layer.title, "grid": list(layer.grids[1])} for layer in layers],
-        "chosen": chosen,
+        "layer": layer,
         "count": count,
         "legend": ["\N{MINUS SIGN}1", "cosine to the selected patch", "1"],
     }
@@ -120,5 +111,4 @@ def pack_matches(
         photo1=photos[1].array,
         cosines=cosine_codes(cosines),
         pairs=np.stack([matches.first, matches.second], axis=1).astype(np.int32),
-        **{f"layer{i}": cosine_codes(layer.pinned) for i, layer in enumerate(layers)},
     )

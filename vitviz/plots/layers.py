@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis.token_colours import REACH, Components, Uint8
+from vitviz.analysis.token_colours import REACH, ColourDirections, Uint8
 from vitviz.plots.blob import describe, pack
 from vitviz.plots.chart import Chart
 from vitviz.plots.photo import Photo, encode_photo
@@ -21,7 +21,7 @@ _SPREAD = "rgba(86, 180, 233, 0.45)"
 
 
 @dataclass(frozen=True, eq=False)
-class Panel:
+class LayerPanel:
     """One layer over the image: the row of its model, its title, and its cells.
 
     cells: (rows, cols, 3) uint8 colours, or (asked, rows * cols) int16 cosines, asked all tokens or the pinned one.
@@ -48,7 +48,7 @@ class Rows:
     veil: float = 1.0  # opacity of the cells
 
 
-def colour_panels(components: Components, *, shares: bool) -> dict[str, Any]:
+def colour_panels(components: ColourDirections, *, shares: bool) -> dict[str, Any]:
     """Describe the components behind a panel's colours.
 
     Args:
@@ -58,12 +58,12 @@ def colour_panels(components: Components, *, shares: bool) -> dict[str, Any]:
     return {"orders": list(components.order), **header}
 
 
-def share_note(components: Components) -> str:
+def share_note(components: ColourDirections) -> str:
     """Return '61 % of variance': the share that the three components explain."""
     return f"{percent(float(components.shares.sum()), 0)} of variance"
 
 
-def panels_view(rows: Rows, panels: Sequence[Panel]) -> bytes:
+def panels_view(rows: Rows, panels: Sequence[LayerPanel]) -> bytes:
     """Pack panels for `colours.js` or `token_similarity.js`; a photo shared by two models is sent once."""
     photos: list[Photo] = []
     for photo in rows.photos:
@@ -119,7 +119,7 @@ class Top:
     patch: Uint8
     name: str
     value: float
-    picture: int
+    image: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +136,7 @@ class Channel:
 
 
 @dataclass(frozen=True, eq=False)
-class Stage:
+class StageChannels:
     """A few channels of one stage, and their heading."""
 
     title: str
@@ -144,7 +144,7 @@ class Stage:
     channels: Sequence[Channel]
 
 
-def channels_view(photo: Photo, stages: Sequence[Stage]) -> bytes:
+def channels_view(photo: Photo, stages: Sequence[StageChannels]) -> bytes:
     """Pack maps for `channels.js` in eight bits, each scaled to its maximum, with one sprite of patches per stage."""
     header: dict[str, Any] = {"stages": [_describe_stage(stage) for stage in stages], **photo.header}
     arrays: dict[str, NDArray[Any]] = {"photo": photo.array}
@@ -156,7 +156,7 @@ def channels_view(photo: Photo, stages: Sequence[Stage]) -> bytes:
     return pack(header, **arrays)
 
 
-def _describe_stage(stage: Stage) -> dict[str, Any]:
+def _describe_stage(stage: StageChannels) -> dict[str, Any]:
     return {
         "title": stage.title,
         "note": stage.note,
@@ -168,7 +168,7 @@ def _describe_stage(stage: Stage) -> dict[str, Any]:
                 "most": float(channel.map.max()),
                 "names": [top.name for top in channel.tops],
                 "values": [top.value for top in channel.tops],
-                "pictures": [top.picture for top in channel.tops],
+                "pictures": [top.image for top in channel.tops],
             }
             for channel in stage.channels
         ],
@@ -190,7 +190,7 @@ def sprite(patches: Uint8) -> tuple[str, Uint8]:
 
 
 @dataclass(frozen=True)
-class Line:
+class LayerLine:
     """Values of one model over its layers, with the model's index (0 or 1), intervals and head accuracy."""
 
     name: str
@@ -203,7 +203,7 @@ class Line:
 
 
 def over_depth_figure(
-    lines: Sequence[Line], families: Sequence[str], axis: str, chance: float, mode: Mode, *, share: bool
+    lines: Sequence[LayerLine], families: Sequence[str], axis: str, chance: float, mode: Mode, *, share: bool
 ) -> Chart:
     """Draw values over relative depth, so that models of different depths can be compared.
 
@@ -246,7 +246,7 @@ def over_depth_figure(
     )
 
 
-def _name_bars(line: Line, errors: NDArray[np.floating], unit: str) -> list[str]:
+def _name_bars(line: LayerLine, errors: NDArray[np.floating], unit: str) -> list[str]:
     """Return 'layer 3, ± 1.2 %; 10 splits of 256 images' for every layer."""
     digits = 1 if unit else 2
     return [
@@ -255,8 +255,33 @@ def _name_bars(line: Line, errors: NDArray[np.floating], unit: str) -> list[str]
     ]
 
 
+def shares_figure(
+    layers: Sequence[str],
+    shares: NDArray[np.floating],
+    intervals: Sequence[tuple[float, float]],
+    mode: Mode,
+) -> Chart:
+    """Draw one share a layer with its interval, and a dotted line at one half."""
+    figure = Chart(mode)
+    ends = np.array(intervals).T
+    figure.curve(
+        "of the images",
+        layers,
+        100 * shares,
+        (PALETTES[mode].primary, "circle"),
+        "%{y:.0f} % in %{x}",
+        (100 * ends[0], 100 * ends[1]),
+    )
+    figure.hline(50, {"color": PALETTES[mode].muted, "width": 1, "dash": "dot"}, "half")
+    return figure.with_legend(
+        HEIGHT_PX,
+        xaxis={"title": {"text": "[CLS] of another image before"}},
+        yaxis={"title": {"text": "features nearest to their own, %"}, "range": [-5, 105]},
+    )
+
+
 @dataclass(frozen=True)
-class Layer:
+class NormQuantiles:
     """Token norms of one layer: 1, 50 and 99 % quantiles and maximum of the patches, means of the prefix tokens."""
 
     title: str
@@ -265,7 +290,7 @@ class Layer:
     prefix: Sequence[float]
 
 
-def lengths_figure(layers: Sequence[Layer], prefix: Sequence[str], mode: Mode) -> Chart:
+def lengths_figure(layers: Sequence[NormQuantiles], prefix: Sequence[str], mode: Mode) -> Chart:
     """Draw token norms over depth: 1 to 99 % of the patches, their median and maximum, and prefix token means."""
     figure = Chart(mode)
     palette = PALETTES[mode]

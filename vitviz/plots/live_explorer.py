@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -21,6 +22,7 @@ FILES = tuple(
 )
 
 
+@lru_cache(maxsize=64)
 def runs_in_browser(config: ModelConfig) -> bool:
     """Return True if the engine may run a model; what limits.js refuses beyond this keeps its stored picture."""
     known = isinstance(config, ViTConfig | SwinConfig | CNNConfig)

@@ -188,7 +188,6 @@ def _(content: BlockPass, part: Part, journey: Journey, model: MapModel) -> tupl
     return {
         **describe(content, "layer", "stage", "heads", "row_of", "shifted"),
         "window": content.window_grid,
-        "pre_norm": model.words.pre_norm,
         **facts,
     }, arrays
 
@@ -216,8 +215,8 @@ def _(content: ClassifierHeads, part: Part, journey: Journey, model: MapModel) -
     classes = next(p.content for p in journey.parts if isinstance(p.content, ClassScores))
     facts, vectors = quantise_vectors(content.vectors)
     shown = content.weights[:, select_classes(classes)]
-    scale, weights = quantise_vectors(shown.reshape(-1, shown.shape[-1]))
-    return {"names": list(content.names), "weights_scale": scale["scale"], **facts}, {
+    _, weights = quantise_vectors(shown.reshape(-1, shown.shape[-1]))
+    return {"names": list(content.names), **facts}, {
         "vectors": vectors,
         "weights": weights.reshape(*shown.shape[:2], -1),
     }
@@ -243,11 +242,8 @@ def encode_classes(content: ClassScores, model: MapModel) -> tuple[Facts, Arrays
         )
         if values is not None
     }
-    combined = "Mean of both heads' logits, as in timm." if content.by_dist is not None else ""
     return {
         "names": [model.classes[i] for i in index],
         "index": index.tolist(),
         "truth": -1,
-        "combined": combined,
-        "lens_why_not": content.why_no_lens,
     }, arrays

@@ -7,12 +7,12 @@ from vitviz.plots.map_words import ModelTraits
 
 SWIN_PARTS = "Swin paper, section 3.1"
 
-Term = dict[str, Any]
-Line = dict[str, Any]
+EquationTerm = dict[str, Any]
+EquationLine = dict[str, Any]
 ATTENTION, MLP, NORM, RESIDUAL = (f"block.*/{name}" for name in ("attention", "mlp", "norm", "residual"))
 
 
-def build_equations(journey: Journey, model: ModelTraits) -> list[Line]:
+def build_equations(journey: Journey, model: ModelTraits) -> list[EquationLine]:
     """Return equations 1 to 4 of the ViT paper in this model's form, or those of a Swin or a CNN."""
     if model.windows:
         return _build_swin(journey)
@@ -21,16 +21,16 @@ def build_equations(journey: Journey, model: ModelTraits) -> list[Line]:
     return _build_cnn(journey)
 
 
-def build_term(base: str, meaning: str, *parts: str, sub: str = "", sup: str = "") -> Term:
+def build_term(base: str, meaning: str, *parts: str, sub: str = "", sup: str = "") -> EquationTerm:
     """Return one symbol with its indices, its meaning and the parts that it highlights."""
     return {"base": base, "sub": sub, "sup": sup, "parts": list(parts), "say": meaning}
 
 
-def _build_line(number: str, source: str, *tokens: str | Term) -> Line:
+def _build_line(number: str, source: str, *tokens: str | EquationTerm) -> EquationLine:
     return {"n": number, "source": source, "tokens": list(tokens)}
 
 
-def _build_vit(journey: Journey, model: ModelTraits) -> list[Line]:
+def _build_vit(journey: Journey, model: ModelTraits) -> list[EquationLine]:
     paper = "ViT paper, eq. {}"
     lines = [
         _build_line("1", paper.format(1), *_build_embedding(journey, model)),
@@ -40,11 +40,11 @@ def _build_vit(journey: Journey, model: ModelTraits) -> list[Line]:
     return lines
 
 
-def _build_embedding(journey: Journey, model: ModelTraits) -> list[str | Term]:
+def _build_embedding(journey: Journey, model: ModelTraits) -> list[str | EquationTerm]:
     e = build_term("E", "the matrix that maps a patch to a token", "embed")
     patch = "values of one patch" if not model.stem else "the stem's channels at one position"
     source = ("stem",) if model.stem else ("patches", "picture")
-    tokens: list[str | Term] = [
+    tokens: list[str | EquationTerm] = [
         build_term("z", "the tokens before the first layer", "block.1", sub="0"),
         " = [ ",
     ]
@@ -70,7 +70,7 @@ def _describe_positions(journey: Journey) -> str:
     return "the position embedding"
 
 
-def _build_blocks(model: ModelTraits, paper: str) -> list[Line]:
+def _build_blocks(model: ModelTraits, paper: str) -> list[EquationLine]:
     """Return equations 2 and 3 with pre-norm (ViT) or post-norm (Vaswani et al. 2017)."""
     before = build_term("z", "the tokens that enter the layer", "block.*", sub="ℓ−1")
     middle = build_term("z′", "the tokens after attention", RESIDUAL, sub="ℓ")
@@ -79,8 +79,8 @@ def _build_blocks(model: ModelTraits, paper: str) -> list[Line]:
     mlp = build_term("MLP", "two linear maps with a nonlinearity between them, applied per token", MLP)
     norm = build_term("LN", "LayerNorm: normalises each token", NORM)
     if model.pre_norm:
-        two: list[str | Term] = [middle, " = ", msa, "(", norm, "(", before, ")) + ", before]
-        three: list[str | Term] = [after, " = ", mlp, "(", norm, "(", middle, ")) + ", middle]
+        two: list[str | EquationTerm] = [middle, " = ", msa, "(", norm, "(", before, ")) + ", before]
+        three: list[str | EquationTerm] = [after, " = ", mlp, "(", norm, "(", middle, ")) + ", middle]
         return [_build_line("2", paper.format(2), *two), _build_line("3", paper.format(3), *three)]
     two = [middle, " = ", norm, "(", msa, "(", before, ") + ", before, ")"]
     three = [after, " = ", norm, "(", mlp, "(", middle, ") + ", middle, ")"]
@@ -88,7 +88,7 @@ def _build_blocks(model: ModelTraits, paper: str) -> list[Line]:
     return [_build_line("2", source.format(2), *two), _build_line("3", source.format(3), *three)]
 
 
-def _build_readout(journey: Journey, model: ModelTraits) -> list[str | Term]:
+def _build_readout(journey: Journey, model: ModelTraits) -> list[str | EquationTerm]:
     y = build_term("y", "input of the classifier head", "head", "classes")
     norm = build_term("LN", "the final LayerNorm", "norm") if model.final_norm else None
     depth = journey.dims["depth"]
@@ -103,7 +103,7 @@ def _build_readout(journey: Journey, model: ModelTraits) -> list[str | Term]:
         )
     else:
         token = build_term("z", "a patch's token after the last layer", last, sub="L", sup="i")
-    inner: list[str | Term] = [norm, "(", token, ")"] if norm else [token]
+    inner: list[str | EquationTerm] = [norm, "(", token, ")"] if norm else [token]
     if model.readout == "cls_mean":
         mean = build_term("mean", "mean over all patches", "pool", sub="i")
         patch = build_term("z", "a patch's token after the last layer", last, sub="L", sup="i")
@@ -133,7 +133,7 @@ def _build_readout(journey: Journey, model: ModelTraits) -> list[str | Term]:
     ]
 
 
-def _build_swin(journey: Journey) -> list[Line]:
+def _build_swin(journey: Journey) -> list[EquationLine]:
     paper = "Swin paper, eq. 3"
     before = build_term("z", "the tokens that enter the layer", "block.*", sup="ℓ−1")
     middle = build_term("ẑ", "the tokens after attention", RESIDUAL, sup="ℓ")
@@ -157,7 +157,7 @@ def _build_swin(journey: Journey) -> list[Line]:
     return [*lines, _build_line("4", SWIN_PARTS, y, " = ", mean, " ", normed, "(", token, ")")]
 
 
-def _build_swin_embedding() -> list[str | Term]:
+def _build_swin_embedding() -> list[str | EquationTerm]:
     return [
         build_term("z", "the tokens before the first layer", "block.1", sup="0"),
         " = ",
@@ -169,7 +169,7 @@ def _build_swin_embedding() -> list[str | Term]:
     ]
 
 
-def _build_swin_merging(merge: list[str]) -> list[str | Term]:
+def _build_swin_merging(merge: list[str]) -> list[str | EquationTerm]:
     return [
         build_term("z", "the tokens of the next stage", *merge),
         " ← ",
@@ -185,13 +185,13 @@ def _build_swin_merging(merge: list[str]) -> list[str | Term]:
     ]
 
 
-def _build_cnn(journey: Journey) -> list[Line]:
+def _build_cnn(journey: Journey) -> list[EquationLine]:
     stages = [part.id for part in journey.parts if part.id.startswith("stage")]
     pool = journey.part("pool")
     if pool is None:
         return []
     how = journey.readout
-    tokens: list[str | Term] = [
+    tokens: list[str | EquationTerm] = [
         build_term("y", "the logits of the classes", "classes"),
         " = ",
         build_term("W", "the head's matrix", "head"),

@@ -138,7 +138,7 @@ def _(content: EmbeddedPatches, part: Part, model: ModelTraits) -> str:
         if model.stem
         else f"E maps each patch of {part.shape_in[1]:,} values to {width}"
     )
-    return f"{mapping}; token norm {_format_norms(content.vectors)}."
+    return f"{mapping}; a token's length: {_format_norms(content.vectors)}."
 
 
 def _format_norms(vectors: np.ndarray) -> str:
@@ -176,7 +176,7 @@ def _(content: AddedPositions, part: Part, model: ModelTraits) -> str:
     source = f"Each position adds a {'learned' if content.learned else 'computed'} vector"
     if content.of_pixels:
         source = "A second linear map of each patch's pixels is added"
-    return f"{source} (norm {_format_norms(content.table)}); {explain_positions(content, model)}."
+    return f"{source} (length {_format_norms(content.table)}); {explain_positions(content, model)}."
 
 
 def name_added_vector(content: AddedPositions) -> str:
@@ -278,8 +278,8 @@ def describe_journey(journey: Journey, model: ModelTraits, classes: tuple[str, .
     layers = added.argmax(axis=0) + 1
     target = "to [CLS]" if of_cls else "to a token on average"
     return (
-        f"{_describe_counts(blocks)}: attention adds most {target} in layer {layers[0]} (norm {attention:.1f}), the"
-        f" MLP in layer {layers[1]} (norm {mlp:.1f}){'; ' + prediction if prediction else ''}."
+        f"{_describe_counts(blocks)}: attention adds most {target} in layer {layers[0]}, a vector of length"
+        f" {attention:.1f}, the MLP in layer {layers[1]}, one of {mlp:.1f}{'; ' + prediction if prediction else ''}."
     )
 
 
@@ -299,8 +299,10 @@ def write_caption(part: Part, model: ModelTraits) -> str:
         count = len(part.tokens.prefix) if part.tokens is not None else 1
         return f"+ {count} learned {'token' if count == 1 else 'tokens'}"
     if isinstance(content, AddedPositions):
-        target = "every token" if content.on_prefix else "each patch's token"
-        return f"added to {target}" if not content.of_pixels else f"a second linear map, added to {target}"
+        target = "each token" if content.on_prefix else "each patch's token"
+        return (
+            f"{target} gets its own" if not content.of_pixels else f"a second linear map, added to {target}"
+        )
     if isinstance(content, ClassifierHeads):
         return f"{content.vectors.shape[1]:,} weights per class"
     if isinstance(content, CutPatches):

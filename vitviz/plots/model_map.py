@@ -118,7 +118,6 @@ def _describe_part(part: Part, model: MapModel) -> Facts:
         "caption": write_caption(part, model.words),
         "grid": None if tokens is None else list(tokens.grid),
         "prefix": [] if tokens is None else list(tokens.prefix),
-        "cell_px": None if tokens is None else tokens.cell_px,
         "link": None,
         "opens": is_openable(part),
     }

@@ -18,7 +18,7 @@ VEIL = 0.8  # opacity of what does not share the mean
 
 
 def gradient_figure(curves: Sequence[Norms], mode: Mode = "light") -> Chart:
-    """Draw the gradient norm over blocks, one line per variant with the span of its seeds."""
+    """Draw the gradient norm over blocks, one line per variant with its intervals."""
     figure = Chart(mode)
     for curve, colour, symbol in zip(curves, VARIANTS[1:], SYMBOLS, strict=False):
         blocks, ends = range(1, len(curve.mean) + 1), (curve.low, curve.high)
@@ -192,5 +192,5 @@ def stream_figure(norms: NDArray[Any], token: int, mode: Mode = "light") -> Char
     return figure.with_legend(
         360,
         xaxis={"title": {"text": "block"}, "dtick": 1 if len(depth) <= 13 else 4},
-        yaxis={"title": {"text": "token norm"}, "rangemode": "tozero"},
+        yaxis={"title": {"text": "length of a token's vector"}, "rangemode": "tozero"},
     )

@@ -19,7 +19,7 @@ SIDE_PX = 512  # of an image to take away, at most
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
+class CutImage:
     """An image that is cut: shown (S, S, 3), values (C, S, S) as a model reads it, tokens before it, and P."""
 
     shown: PictureArray
@@ -44,7 +44,7 @@ class Embedded(Protocol):
         """(N, D), the model's own x_p E."""
 
 
-def stage(scene: Scene, embedded: Embedded, *, pin: int, column: int) -> bytes:
+def stage(scene: CutImage, embedded: Embedded, *, pin: int, column: int) -> bytes:
     """Return the cut image, the token strip and the patch under the glass.
 
     Args:
@@ -89,7 +89,9 @@ def slip(shown: PictureArray, slipped: PictureArray, patch_px: int, pin: int = 0
     return pack(header, shown=shown, mosaic=np.ascontiguousarray(mosaic))
 
 
-def sequence(scene: Scene, tokens: FloatArray, positions: FloatArray, *, added: bool, pin: int = 0) -> bytes:
+def sequence(
+    scene: CutImage, tokens: FloatArray, positions: FloatArray, *, added: bool, pin: int = 0
+) -> bytes:
     """Return the three terms of z0 = [x_class; x1 E; ...] + E_pos as heat maps with one scale.
 
     Args:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitviz.analysis.position_similarity import Grid, rotary_scores, rotary_turns
+from vitviz.analysis.verdict import measure_interval
 from vitviz.plots import theme
 from vitviz.plots.blob import describe, pack
 from vitviz.plots.chart import Chart
@@ -24,19 +25,19 @@ MAP_END, CLOCKS_START = 0.44, 0.52
 
 
 @dataclass(frozen=True, eq=False)
-class Panel:
+class EncodingPanel:
     """One encoding of the mosaic: a similarity matrix per moment."""
 
     title: str
     note: str
     grid: tuple[int, int]
-    similarity: FloatArray  # (moments, N, N)
+    similarity: FloatArray  # (moments, N, N), symmetric
     moments: Sequence[str] = ("",)
     told: Sequence[str] = ("",)  # one computed sentence per moment
     training: TrainingMoments | None = None
 
 
-def _describe_panel(panel: Panel, limit: float, own_scale: bool) -> dict[str, Any]:
+def _describe_panel(panel: EncodingPanel, limit: float, own_scale: bool) -> dict[str, Any]:
     low, high = _span(panel, limit) if own_scale else (-limit, limit)
     return {
         **describe(panel),
@@ -48,7 +49,7 @@ def _describe_panel(panel: Panel, limit: float, own_scale: bool) -> dict[str, An
 
 
 def mosaic(
-    panels: Sequence[Panel],
+    panels: Sequence[EncodingPanel],
     shown: NDArray[np.uint8],
     pin: tuple[float, float],
     frame: int = 0,
@@ -75,7 +76,8 @@ def mosaic(
         limit = max(float(np.abs(panel.similarity).max()) for panel in panels) or 1.0
     arrays = {"shown": np.ascontiguousarray(shown, np.uint8)}
     for index, panel in enumerate(panels):
-        arrays[f"similarity{index}"] = np.rint((panel.similarity / limit + 1) / 2 * CODES).astype(np.uint16)
+        codes = np.rint((panel.similarity / limit + 1) / 2 * CODES).astype(np.uint16)
+        arrays[f"similarity{index}"] = np.tril(codes)  # the browser mirrors it: zeros take few bytes
     header = {
         "panels": [_describe_panel(panel, limit, own_scale) for panel in panels],
         "unit": "dot product" if raw else "cosine",
@@ -88,7 +90,7 @@ def mosaic(
     return pack(header, **arrays)
 
 
-def _span(panel: Panel, limit: float) -> tuple[float, float]:
+def _span(panel: EncodingPanel, limit: float) -> tuple[float, float]:
     """Return the range of a panel's similarities of different positions; (-limit, limit) where they are all one."""
     values = panel.similarity[:, ~np.eye(panel.similarity.shape[1], dtype=bool)]
     low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 0.0)
@@ -164,15 +166,21 @@ def by_distance_figure(
 
 
 def resize_figure(
-    sizes: Sequence[int], accuracy: Mapping[str, Sequence[float]], native_px: int, mode: theme.Mode = "light"
+    sizes: Sequence[int],
+    accuracy: Mapping[str, Sequence[float]],
+    images: int,
+    native_px: int,
+    mode: theme.Mode = "light",
 ) -> Chart:
-    """Draw accuracy over the image's side in pixels, one line per resizing method of the positions."""
+    """Draw accuracy on test images, with its intervals, over their side in pixels, one line per resizing method."""
     palette = theme.PALETTES[mode]
     figure = Chart(mode)
     colours = (palette.primary, palette.muted)
     for (name, values), colour, symbol in zip(accuracy.items(), colours, theme.SYMBOLS, strict=False):
         percents = [100 * share for share in values]
-        figure.curve(name, sizes, percents, (colour, symbol), "%{x} px: %{y:.1f} %")
+        low, high = 100 * np.array([measure_interval([share], images) for share in values]).T
+        hover = f"%{{x}} px: %{{y:.1f}} % ({images:,} images)"
+        figure.curve(name, sizes, percents, (colour, symbol), hover, (low, high))
     figure.vline(
         x=native_px,
         line={"color": palette.muted, "width": 1, "dash": "dot"},

@@ -1,6 +1,7 @@
 """Pack a race for the browser: accuracy over time, whole against shuffled images, and every seed of variants."""
 
 from collections.abc import Sequence
+from itertools import chain
 from math import ceil, floor
 from typing import Any
 
@@ -16,7 +17,6 @@ from vitviz.plots.theme import variant_colors
 from vitviz.text import plural
 
 ROOM = 0.02  # of the scale beside the outermost dots
-CONCEALED = "#8A8A8A"
 STEP = 0.05  # the scale's ends are multiples of it
 
 
@@ -39,6 +39,9 @@ def payload(racers: Sequence[Racer], chance: float, epochs: float, waiting: str 
                 "title": racer.title,
                 "color": colour,
                 "measured": None if (at := compared.get(racer.name)) is None else [at.accuracy, at.shuffled],
+                "intervals": []
+                if at is None
+                else [measure_interval([x], at.images) for x in (at.accuracy, at.shuffled)],
             }
             for racer, colour in zip(racers, colors, strict=True)
         ],
@@ -67,16 +70,11 @@ def pack_variants(
         variants: in the order of their colours, eight at most; variants of one family have a grey first.
         chance: accuracy of guessing, in [0, 1].
         epochs: length of a training.
-        concealed: True draws the lowest and the highest curve in grey and no seeds.
+        concealed: True draws the range of all curves in grey, and names the variants without their results.
     """
-    racers = _describe_racers(variants)
-    curves: list[NDArray[np.floating]] = [variant.curve for variant in variants]
-    if concealed:
-        curves = find_extremes(curves)
-        racers = [
-            {"name": title, "title": title, "color": CONCEALED, "measured": None, "dots": [], "told": ""}
-            for title in ("Lowest of all", "Highest of all")
-        ]
+    shown = [variant.without_results() for variant in variants] if concealed else variants
+    racers = _describe_racers(shown)
+    ends = [find_interval([*variant.test.values()], variant.images) or () for variant in variants]
     header = {
         "racers": racers,
         "chance": chance,
@@ -85,16 +83,18 @@ def pack_variants(
         "at": [epochs, epochs],
         "images": 0,
         "waiting": "",
+        "note": f"validation images{'; grey: range of all curves' if concealed else ''}",
         "rows": {
             "title": "Accuracy, time and parameters",
             "note": note,
             "axis": "test accuracy, %     ● one seed     | mean",
-            "range": scale([end for v in variants for end in (*v.test.values(), *(find_interval(v) or ()))]),
+            "range": scale([*chain(*ends, *(variant.test.values() for variant in variants))]),
         },
     }
-    arrays = {f"curve{i}": curve for i, curve in enumerate(curves)}
-    if not concealed:
-        arrays |= {f"band{i}": variant.band for i, variant in enumerate(variants) if variant.band.size}
+    arrays: dict[str, NDArray[np.floating]] = {f"curve{i}": v.curve for i, v in enumerate(shown)}
+    arrays |= {f"band{i}": variant.band for i, variant in enumerate(shown) if variant.band.size}
+    if concealed:
+        arrays["band"] = find_range([variant.curve for variant in variants])
     return pack(header, **{name: array.astype(np.float32) for name, array in arrays.items()})
 
 
@@ -106,7 +106,7 @@ def _describe_racers(variants: Sequence[Variant]) -> list[dict[str, Any]]:
             "color": colour,
             "measured": None,
             "dots": [round(accuracy, 4) for accuracy in variant.test.values()],
-            "interval": find_interval(variant),
+            "interval": find_interval([*variant.test.values()], variant.images),
             "sample": plural(len(variant.test), "seed") if variant.test else "",
             "told": variant.summary,
         }
@@ -130,18 +130,18 @@ def create_card(variants: Sequence[Variant]) -> Card:
     return Card(lines, "epochs", "validation accuracy, %")
 
 
-def find_interval(variant: Variant) -> tuple[float, float] | None:
-    """Return the 95 % interval of a variant's mean test accuracy; None with two seeds, where it fills the axis."""
-    return None if len(variant.test) in (0, 2) else measure_interval([*variant.test.values()], variant.images)
+def find_interval(accuracies: Sequence[float], images: int) -> tuple[float, float] | None:
+    """Return the 95 % interval of a mean test accuracy over seeds; None for two seeds, where it fills the axis."""
+    return None if len(accuracies) in (0, 2) else measure_interval(accuracies, images)
 
 
-def find_extremes(curves: Sequence[NDArray[np.floating]]) -> list[NDArray[np.floating]]:
-    """Return the lowest and the highest of curves (2, points) at every position of any of them."""
+def find_range(curves: Sequence[NDArray[np.floating]]) -> NDArray[np.floating]:
+    """Return every position of curves (2, points), and the lowest and the highest value of all curves there."""
     positions = np.unique(np.concatenate([curve[0] for curve in curves]))
     values = np.array(
         [np.interp(positions, curve[0], curve[1], np.nan, np.nan) for curve in curves if curve.shape[1]]
     )
-    return [np.stack([positions, ends(values, 0)]) for ends in (np.nanmin, np.nanmax)]
+    return np.stack([positions, np.nanmin(values, 0), np.nanmax(values, 0)])
 
 
 def scale(values: Sequence[float]) -> tuple[float, float]:

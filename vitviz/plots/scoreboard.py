@@ -1,6 +1,6 @@
 """Draw models as points over two quantities with the Pareto front, and one model's parts as bars."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from vitviz.plots import theme
-from vitviz.plots.chart import Chart, log_ticks, short
+from vitviz.plots.chart import Chart, log_axis
 
 FAMILY = {
     "CNN": theme.FAMILIES["cnn"],
@@ -19,14 +19,6 @@ FAMILY = {
     "Self-supervised ViT": theme.family_colors(["vit", "vit"])[1],
 }
 SYMBOLS = dict(zip(FAMILY, theme.SYMBOLS, strict=False))
-PARTS = {  # of a model, in the order of the data
-    "embedding": theme.HEADS[5],
-    "positions": theme.HEADS[2],
-    "layers": theme.HEADS[3],
-    "attention": theme.HEADS[0],
-    "head": theme.HEADS[1],
-}
-PATTERN = {"size": 6, "solidity": 0.25}  # of hatches
 PHONE_PX = 360  # how wide the image is on a phone
 MOST_NAMES = 12  # beyond so many points only the front and the chosen one carry their names
 # A front that climbs leaves a point to the right and comes from below: names keep away from both where they can.
@@ -40,15 +32,15 @@ _PLACES = (
     "bottom left",
     "top right",
 )
-_LETTER_PX = 5.5  # of the names' type
+_LETTER_PX = 6.0  # of the names' type
 _DOT_PX = 6.0
 _LINE_PX = 3.0  # to each side of the front's line: a name there is struck out
 _ROOM_PX2 = 40.0  # of another name or dot that a name may cover
-Box = tuple[float, float, float, float]  # left, low, right, high in px, y upwards
+LabelBox = tuple[float, float, float, float]  # left, low, right, high in px, y upwards
 
 
 @dataclass(frozen=True)
-class Point:
+class BoardPoint:
     """One model: hollow if its y is cited, ringed if it is Pareto-optimal, with error bars."""
 
     name: str
@@ -74,30 +66,31 @@ class Axis:
 
 
 def board_figure(
-    points: Sequence[Point],
+    points: Sequence[BoardPoint],
     x: Axis,
     y: Axis,
     mode: theme.Mode = "light",
     height_px: int = 540,
     width_px: int = 540,
+    front: str = "best for its cost",
 ) -> Chart:
     """Draw the points of every family in its colour and shape, with the Pareto front.
 
     Args:
         width_px: about as wide as the image will be, by which names find room.
+        front: name of the line through the Pareto-optimal points.
     """
     figure = Chart(mode)
     palette = theme.PALETTES[mode]
-    front = sorted((p for p in points if p.front), key=lambda p: p.x)
+    best = sorted((p for p in points if p.front), key=lambda p: p.x)
     figure.add(
         "scatter",
-        x=[p.x for p in front],
-        y=[p.y for p in front],
+        x=[p.x for p in best],
+        y=[p.y for p in best],
         mode="lines",
         line={"color": palette.muted, "width": 1.5, "dash": "dot", "shape": "hv"},
         hoverinfo="skip",
-        name="front",
-        showlegend=False,
+        name=front,
     )
     sizes_px = tuple((round(0.82 * wide), round(0.65 * height_px)) for wide in (width_px, PHONE_PX))
     places = _place_labels(tuple(points), x, y, sizes_px)
@@ -118,7 +111,7 @@ def board_figure(
 class _Room:
     """The figure at one size: positions of the points, and boxes that labels must avoid."""
 
-    def __init__(self, points: Sequence[Point], x: Axis, y: Axis, size_px: tuple[int, int]) -> None:
+    def __init__(self, points: Sequence[BoardPoint], x: Axis, y: Axis, size_px: tuple[int, int]) -> None:
         self.names, self.width_px = [p.name for p in points], size_px[0]
         self.at = list(
             zip(
@@ -128,10 +121,11 @@ class _Room:
             )
         )
         self.line = _line([at for p, at in zip(points, self.at, strict=True) if p.front])
+        self.line += _find_whiskers(points, self.at, y, size_px[1])
         self.dots = [(a - _DOT_PX, u - _DOT_PX, a + _DOT_PX, u + _DOT_PX) for a, u in self.at]
-        self.taken: list[Box] = []
+        self.taken: list[LabelBox] = []
 
-    def box(self, i: int, place: str) -> Box:
+    def box(self, i: int, place: str) -> LabelBox:
         """Return the box of a point's label."""
         return _box(self.names[i], *self.at[i], place)
 
@@ -141,13 +135,13 @@ class _Room:
         return sum(_overlap(box, other) for other in others) + _overflow_px(box, self.width_px)
 
     def struck(self, i: int, place: str) -> float:
-        """Return the overlap of a point's label with the front's line."""
+        """Return the overlap of a point's label with the front's line and with error bars."""
         return sum(_overlap(self.box(i, place), part) for part in self.line)
 
 
 @lru_cache(maxsize=64)
 def _place_labels(
-    points: tuple[Point, ...], x: Axis, y: Axis, sizes_px: tuple[tuple[int, int], ...]
+    points: tuple[BoardPoint, ...], x: Axis, y: Axis, sizes_px: tuple[tuple[int, int], ...]
 ) -> list[str]:
     """Return the label position of each point so that no labels overlap; '' where there is no room.
 
@@ -178,33 +172,42 @@ def _place_labels(
     return labels
 
 
-def _line(front: Sequence[tuple[float, float]]) -> list[Box]:
+def _line(front: Sequence[tuple[float, float]]) -> list[LabelBox]:
     """Return the front's line: from each point across to below the next, then up to it."""
     corners = sorted(front)
-    boxes: list[Box] = []
+    boxes: list[LabelBox] = []
     for (left, low), (right, high) in zip(corners, corners[1:], strict=False):
         boxes.append((left, low - _LINE_PX, right, low + _LINE_PX))
         boxes.append((right - _LINE_PX, min(low, high), right + _LINE_PX, max(low, high)))
     return boxes
 
 
-def _box(name: str, x: float, y: float, place: str) -> Box:
+def _find_whiskers(
+    points: Sequence[BoardPoint], at: Sequence[tuple[float, float]], y: Axis, height_px: int
+) -> list[LabelBox]:
+    """Return the boxes of the vertical error bars."""
+    px = height_px / (float(np.ptp([p.y for p in points])) or 1.0)
+    reach = [0.0 if y.log else px * p.y_error for p in points]
+    return [
+        (a - _DOT_PX, u - long, a + _DOT_PX, u + long) for (a, u), long in zip(at, reach, strict=True) if long
+    ]
+
+
+def _box(name: str, x: float, y: float, place: str) -> LabelBox:
     """Return the box of a label."""
     wide, high, gap = _LETTER_PX * len(name), 15.0, 8.0
     high_or_low, _, side = place.partition(" ")
-    left = {"right": x + (gap if high_or_low == "middle" else 2), "left": x - gap - wide}.get(
-        side, x - wide / 2
-    )
+    left = {"right": x + gap, "left": x - gap - wide}.get(side, x - wide / 2)
     low = {"top": y + gap, "bottom": y - gap - high}.get(high_or_low, y - high / 2)
     return left, low, left + wide, low + high
 
 
-def _overlap(a: Box, b: Box) -> float:
+def _overlap(a: LabelBox, b: LabelBox) -> float:
     wide, high = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
     return wide * high if wide > 0 and high > 0 else 0.0
 
 
-def _overflow_px(box: Box, width_px: float) -> float:
+def _overflow_px(box: LabelBox, width_px: float) -> float:
     """Return the part of a label beyond the figure's edge, in px."""
     return 15.0 * (max(0.0, -0.08 * width_px - box[0]) + max(0.0, box[2] - 1.08 * width_px))
 
@@ -219,7 +222,7 @@ def _scaled(values: Sequence[float], axis: Axis) -> np.ndarray:
 def _add_family(
     figure: Chart,
     family: str,
-    labelled: Sequence[tuple[Point, str]],
+    labelled: Sequence[tuple[BoardPoint, str]],
     axes: tuple[Axis, Axis],
     palette: theme.Palette,
 ) -> None:
@@ -233,7 +236,7 @@ def _add_family(
         name=family,
         text=[p.name if place else "" for p, place in labelled],
         textposition=[place or "top center" for _, place in labelled],
-        textfont={"size": 12, "color": palette.ink},
+        textfont={"size": 13, "color": palette.ink},
         customdata=[[p.name, p.note] for p in points],
         marker={
             "size": [15 if p.chosen else 11 for p in points],
@@ -251,7 +254,7 @@ def _add_family(
     )
 
 
-def _bars(points: Sequence[Point], color: str) -> dict[str, Any]:
+def _bars(points: Sequence[BoardPoint], color: str) -> dict[str, Any]:
     """Return the spread of the points as error bars."""
     thin = {"color": color, "thickness": 1, "width": 3}
     bars: dict[str, Any] = {}
@@ -271,46 +274,4 @@ def _axis(axis: Axis, values: Sequence[float]) -> dict[str, Any]:
     title = f"{axis.title}, {axis.unit}" if axis.unit else axis.title
     if not axis.log:
         return {"title": {"text": title}, "nticks": 7}
-    low, high = (float(np.log10(pick(values))) for pick in (min, max))
-    room = 0.1 * max(high - low, 0.3)
-    ends = (low - room, high + room)
-    ticks = log_ticks(*ends)
-    shown = {"type": "log", "range": ends, "tickvals": ticks, "ticktext": [short(tick) for tick in ticks]}
-    return {"title": {"text": title}, **shown}
-
-
-def parts_figure(counts: Mapping[str, Mapping[str, int]], mode: theme.Mode = "light") -> Chart:
-    """Draw the shares of a model's parts, one bar per kind of count."""
-    figure = Chart(mode)
-    palette = theme.PALETTES[mode]
-    kinds = list(counts)
-    totals = {kind: max(1, sum(counts[kind].values())) for kind in kinds}
-    for (part, color), hatch in zip(PARTS.items(), theme.HATCHES, strict=True):
-        counts_of_part = [counts[kind].get(part, 0) for kind in kinds]
-        if any(counts_of_part):
-            shares = [100 * count / totals[kind] for count, kind in zip(counts_of_part, kinds, strict=True)]
-            figure.add(
-                "bar",
-                orientation="h",
-                y=kinds,
-                x=shares,
-                name=part,
-                marker={
-                    "color": color,
-                    "line": {"color": palette.paper, "width": 1},
-                    "pattern": {"shape": hatch, "bgcolor": color, "fgcolor": palette.paper, **PATTERN},
-                },
-                customdata=[[f"{count:,}"] for count in counts_of_part],
-                hovertemplate="%{x:.1f} %, %{customdata[0]}",
-            )
-    figure.layout(
-        height=150,
-        barmode="stack",
-        bargap=0.35,
-        showlegend=True,
-        legend={"y": -0.2},
-        xaxis={"visible": False, "range": [0, 100]},
-        yaxis={"autorange": "reversed", "showgrid": False},
-        margin={"l": 4, "r": 4, "t": 4, "b": 4},
-    )
-    return figure
+    return {"title": {"text": title}, **log_axis(values, room=0.1)}

@@ -1,12 +1,12 @@
 """Draw the numbers of a study: one function for each kind of chart that its file can name."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from vitviz.analysis.data_size import compute_mean_lines, create_curve
+from vitviz.analysis.data_size import Curve, compute_mean_lines
 from vitviz.analysis.one_change import Variant, create_variant
 from vitviz.analysis.race import Racer
 from vitviz.analysis.study_numbers import ALL, Numbers
@@ -15,11 +15,11 @@ from vitviz.plots import data_size, distillation, fine_tuning, hybrids, robustne
 from vitviz.plots.chart import Chart
 from vitviz.plots.theme import Mode
 
-Options = Mapping[str, Any]
+ChartOptions = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Race:
+class RaceChart:
     """Learning curves of variants, and a dot for each seed's test accuracy.
 
     Attributes:
@@ -39,28 +39,21 @@ class Race:
 
     def list_known(self) -> list[Variant]:
         """Return all variants; those that are not known have neither curve nor results."""
-        bare: dict[str, Any] = {
-            "curve": np.empty((2, 0)),
-            "test": {},
-            "seconds": (),
-            "diverged": 0,
-            "band": np.empty((2, 0)),
-        }
-        return [replace(variant, **({} if variant.name in self.known else bare)) for variant in self.variants]
+        return [v if v.name in self.known else v.without_results() for v in self.variants]
 
 
-def draw_sizes(numbers: Numbers, options: Options, mode: Mode) -> Chart:
+def draw_sizes(numbers: Numbers, options: ChartOptions, mode: Mode) -> Chart:
     """Draw accuracy over the number of training images."""
     what, own_points = options.get("what", "test accuracy"), numbers.extra.get("own_points", ())
     return data_size.size_figure(numbers.create_curves(), numbers.places, 0.1, what, own_points, mode)
 
 
-def draw_errors(numbers: Numbers, options: Options, mode: Mode) -> Chart:
+def draw_errors(numbers: Numbers, options: ChartOptions, mode: Mode) -> Chart:
     """Draw accuracy over images per class, logarithmic in the error rate."""
     return fine_tuning.image_count_figure(numbers.create_curves(), numbers.places, 0.1, mode)
 
 
-def draw_published(numbers: Numbers, options: Options, mode: Mode) -> Chart:
+def draw_published(numbers: Numbers, options: ChartOptions, mode: Mode) -> Chart:
     """Draw cited accuracy over millions of pretraining images."""
     lines = {
         name: [100 * values[place][0] if place in values else None for place in numbers.places]
@@ -69,28 +62,26 @@ def draw_published(numbers: Numbers, options: Options, mode: Mode) -> Chart:
     return data_size.pretraining_figure(lines, numbers.places, mode)
 
 
-def draw_times(numbers: Numbers, options: Options, mode: Mode) -> Chart:
+def draw_times(numbers: Numbers, options: ChartOptions, mode: Mode) -> Chart:
     """Draw validation accuracy over seconds of training."""
     rows = [row for name in numbers.titles for row in numbers.rows[name]]
     return data_size.time_figure(compute_mean_lines(rows, numbers.titles, numbers.images), 0.1, mode)
 
 
-def draw_gains(numbers: Numbers, options: Options, mode: Mode) -> Chart:
+def draw_gains(numbers: Numbers, options: ChartOptions, mode: Mode) -> Chart:
     """Draw the difference of each series from the one with the suffix of `from`, each with its own 95 % interval."""
     curves = []
     for name, title in numbers.titles.items():
         base = options["from"].format(name)
-        verdicts = {place: numbers.compare(name, base, place) for place in numbers.values[name]}
-        ends = np.array(
-            [[v.estimate if end is None else end for end in (v.low, v.high)] for v in verdicts.values()]
-        )
-        curve = create_curve(name, title, {place: [v.estimate / 100] for place, v in verdicts.items()})
-        curves.append(replace(curve, low=ends[:, 0] / 100, high=ends[:, 1] / 100))
-    draw = distillation.teacher_gain_figure if options.get("heads") else data_size.gain_figure
-    return draw(curves, mode)
+        verdicts = [numbers.compare(name, base, place) for place in numbers.places]
+        points = [
+            [v.estimate if end is None else end for end in (v.estimate, v.low, v.high)] for v in verdicts
+        ]
+        curves.append(Curve(name, title, np.array(numbers.places), *(np.array(points).T / 100)))
+    return data_size.gain_figure(curves, options["what"], mode)
 
 
-def draw_rows(numbers: Numbers, options: Options, mode: Mode) -> Chart:
+def draw_rows(numbers: Numbers, options: ChartOptions, mode: Mode) -> Chart:
     """Draw a row of dots for each series, one dot per seed; with the accuracies that a lecture printed."""
     names = list(numbers.titles)
     marked = names.index(options["marked"]) if "marked" in options else -1
@@ -101,14 +92,14 @@ def draw_rows(numbers: Numbers, options: Options, mode: Mode) -> Chart:
     return hybrids.seeds_figure([*numbers.titles.values()], tests, ends, marked, mode, printed or ())
 
 
-def draw_methods(numbers: Numbers, options: Options, mode: Mode) -> Chart:
+def draw_methods(numbers: Numbers, options: ChartOptions, mode: Mode) -> Chart:
     """Draw a dot with its interval for each series; the first is a line."""
     ends = [numbers.get_interval(name) for name in numbers.titles]
     means = [numbers.get_mean(name, ALL) for name in numbers.titles]
     return distillation.lessons_figure([*numbers.titles.values()], means, ends, mode)
 
 
-def draw_shares(numbers: Numbers, options: Options, mode: Mode) -> Chart:
+def draw_shares(numbers: Numbers, options: ChartOptions, mode: Mode) -> Chart:
     """Draw a row for each place, with the dots of every series."""
     shares = {
         title: [[*seeds.values()] for seeds in numbers.values[name].values()]
@@ -122,7 +113,7 @@ def draw_shares(numbers: Numbers, options: Options, mode: Mode) -> Chart:
     return robustness.rows_figure(options["places"], shares, ends, options["families"], axis, mode)
 
 
-def draw_race(numbers: Numbers, options: Options, mode: Mode) -> Race:
+def draw_race(numbers: Numbers, options: ChartOptions, mode: Mode) -> RaceChart:
     """Return the learning curves of the series."""
     stored, rows = numbers.evidence[0]
     epochs = count_epochs(stored.settings, rows[0])
@@ -132,7 +123,7 @@ def draw_race(numbers: Numbers, options: Options, mode: Mode) -> Race:
     ]
     known = tuple(name for name in numbers.titles if name in options.get("known", ()))
     note = f"{numbers.sample}; {options['note']}"
-    return Race(variants, options.get("chance", 0.1), epochs, note, known=known)
+    return RaceChart(variants, numbers.chance or 0.0, epochs, note, known=known)
 
 
 def add_sample(chart: Chart, sample: str) -> None:
@@ -150,7 +141,7 @@ def count_epochs(settings: Row, row: Row) -> float:
     return float(settings["updates"]) * min(int(settings["batch_size"]), images) / images
 
 
-KINDS: dict[str, Callable[[Numbers, Options, Mode], Chart | Race]] = {
+KINDS: dict[str, Callable[[Numbers, ChartOptions, Mode], Chart | RaceChart]] = {
     "sizes": draw_sizes,
     "errors": draw_errors,
     "published": draw_published,

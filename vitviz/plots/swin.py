@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis.token_reach import NEVER, Block
+from vitviz.analysis.token_reach import NEVER, WindowBlock
 from vitviz.analysis.window_attention import Layout, MaskComparison, Merge
 from vitviz.config import SwinConfig
 from vitviz.plots.blob import pack
@@ -18,7 +18,14 @@ Hops = tuple[
 ]  # a note, and (output, input) blocks until the input can have reached the output
 
 
-def stepper(shown: PictureArray, layout: Layout, attended: MaskComparison, pin: int, begin: int = 0) -> bytes:
+def stepper(
+    shown: PictureArray,
+    layout: Layout,
+    attended: MaskComparison,
+    pin: int,
+    captions: Sequence[str],
+    begin: int = 0,
+) -> bytes:
     """Return the stepper: windows, roll, region ids, masks and attention of one grid.
 
     Args:
@@ -26,6 +33,7 @@ def stepper(shown: PictureArray, layout: Layout, attended: MaskComparison, pin: 
         found: its windows.
         attended: who looks at whom in them.
         pin: index of the chosen patch.
+        captions: the finding of each stage.
         begin: the stage that it goes to first, from 0.
     """
     rows, cols = layout.grid
@@ -36,6 +44,7 @@ def stepper(shown: PictureArray, layout: Layout, attended: MaskComparison, pin: 
         "shift": layout.shift,
         "pin": pin,
         "begin": begin,
+        "captions": list(captions),
     }
     return pack(
         header,
@@ -75,7 +84,7 @@ def gradient(
     shown: PictureArray,
     grid: Pair,
     *,
-    blocks: Sequence[Block],
+    blocks: Sequence[WindowBlock],
     tokens: Sequence[int],
     allowed: NDArray[np.bool_],
     gradients: NDArray[np.float64],

@@ -9,16 +9,14 @@ Mode = Literal["light", "dark"]
 
 # Okabe and Ito (2008): a family, and a head, has the same colour on every page. Their orange is left to attention.
 FAMILIES = {"cnn": "#7F7F7F", "hybrid": "#56B4E9", "swin": "#009E73", "vit": "#0072B2", "deit": "#CC79A7"}
-HEADS = ("#56B4E9", "#009E73", "#CC79A7", "#0072B2", "#D55E00", "#B8A800", "#7F7F7F")
-HEAD_NAMES = ("light blue", "green", "pink", "dark blue", "orange", "olive", "grey")
+HEADS = ("#56B4E9", "#009E73", "#CC79A7", "#0072B2", "#9B5DE5", "#B8A800", "#7F7F7F")
+HEAD_NAMES = ("light blue", "green", "pink", "dark blue", "violet", "olive", "grey")
 # What is compared within one family: grey first, which the others are held against.
-VARIANTS = (HEADS[6], *HEADS[:6], "#7A5BC8")
+VARIANTS = (HEADS[6], *HEADS[:6], "#B23A6B")
 _KIN = {"conv_attention": "hybrid", "flat_attention": "vit"}
 _SHADES = (("#FFFFFF", 0.0), ("#FFFFFF", 0.45), ("#000000", 0.35), ("#FFFFFF", 0.7))
 # What tells lines and bars apart where colours are not seen, beside them in the same order.
 SYMBOLS = ("circle", "square", "diamond", "cross", "triangle-up", "x", "star", "hexagon")
-DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-HATCHES = ("", "/", ".", "\\", "x")
 # Quantities without sign; perceptually even (matplotlib's viridis, eight stops).
 SEQUENTIAL = ("#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39", "#fde725")
 PIN = "#0F151C"  # inside a white frame

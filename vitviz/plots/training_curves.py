@@ -35,6 +35,7 @@ class Series:
     x: NDArray[np.float64]
     values: Mapping[str, NDArray[np.float64]]
     ghost: str = ""
+    images: int = 0  # behind each accuracy, which then has a band; 0 where none is drawn
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,8 @@ def payload(
     header = {
         "runs": [_label(run) for run in runs],
         "series": [
-            {"run": part.run, "split": part.split, "metrics": list(part.values), "ghost": part.ghost}
+            {name: getattr(part, name) for name in ("run", "split", "ghost", "images")}
+            | {"metrics": list(part.values)}
             for part in series
         ],
         "metrics": list(METRICS),

@@ -11,7 +11,7 @@ class TrainingMoments:
     Attributes:
         steps, epochs: of every moment, the latter empty if unknown.
         joined: the first so many moments belong to one run: values between two of them are interpolated.
-        note: of these moments, such as 'another run'; '' for the model's own run.
+        note: of these moments, such as 'a second training of the same recipe'; '' for the model's own run.
     """
 
     steps: Sequence[int]
