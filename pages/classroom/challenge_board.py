@@ -7,9 +7,8 @@ from pathlib import Path
 import streamlit as st
 
 from pages.classroom.membership import Membership
-from pages.frame import registry
 from pages.selection import selection
-from pages.stores import leaderboard
+from pages.stores import leaderboard, registry
 from pages.stores.leaderboard import BoardRow
 from vitviz.classes.challenge import TERMS, ChallengeState
 from vitviz.classes.database import ClassError

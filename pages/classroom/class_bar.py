@@ -8,12 +8,12 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import StopException, get_script_run_ctx
 
-from pages.classroom import class_question, follow_mode, membership
+from pages.classroom import class_question, follow_mode, membership, pen
 from pages.classroom.membership import Membership
 from pages.controls import notices, session_keys
-from pages.frame import registry
+from pages.controls.notices import toast_errors
 from pages.selection import selection
-from pages.stores import classes, session
+from pages.stores import classes, registry, session
 from vitviz.classes.class_store import Attendance
 from vitviz.classes.codes import format_code
 from vitviz.classes.database import ClassError
@@ -52,7 +52,7 @@ def follow_class(slug: str) -> Iterator[None]:
         yield
         return
     class_question.forget_offers()
-    bar = st.container(key=KEY, gap="xsmall")
+    bar = st.container(key=KEY, gap=None)  # a question that comes adds no gap
     if not member.leads:
         _draw(bar, slug)
     try:
@@ -132,6 +132,7 @@ def _draw(bar: DeltaGenerator, slug: str) -> None:
             if leads:
                 st.fragment(_draw_teacher_row, key=ROW, run_every=ATTENDANCE_S)(slug)
                 class_question.draw_ask_controls()
+                st.fragment(pen.draw_button, key="class.draws")()
             else:
                 st.fragment(_draw_learner_row, key=ROW)(slug)
             _draw_class_link(slug)
@@ -178,6 +179,8 @@ def _poll(slug: str) -> None:
             st.rerun()
     try:
         class_question.draw_question(member)
+        if not member.leads:
+            pen.draw_strokes(member, slug)
     except ClassError as error:
         member.error = member.error or str(error)
     if member.error:
@@ -243,15 +246,15 @@ def _draw_teacher_row(slug: str) -> None:
 
 
 def _share_image(image: str) -> None:
-    with membership.toast_errors("The image is not shared"):
+    with toast_errors("The image is not shared"):
         follow_mode.share_image(image)
 
 
 def describe_attendance(attendance: Attendance) -> str:
     if not attendance.present:
         return "no learners yet"
-    everybody = attendance.following == attendance.present
-    return f"{attendance.following:,}{'' if everybody else f' of {attendance.present:,}'} following"
+    all_follow = attendance.following == attendance.present
+    return f"{attendance.following:,}{'' if all_follow else f' of {attendance.present:,}'} following"
 
 
 def _draw_class_link(slug: str) -> None:

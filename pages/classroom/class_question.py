@@ -13,12 +13,12 @@ import streamlit as st
 from pages.classroom import membership
 from pages.classroom.membership import Membership
 from pages.controls import query_params, session_keys, widgets
+from pages.controls.notices import toast_errors
 from pages.controls.widgets import encode_value
-from pages.frame import registry
 from pages.questions import question_form
 from pages.questions.answer_input import draw_input, draw_points, explain_missing, read_input
 from pages.selection import selection
-from pages.stores import classes, session, shared_cache
+from pages.stores import classes, registry, session, shared_cache
 from vitviz.classes import question_store
 from vitviz.classes.class_question import ClassQuestion, HistogramBar, build_histogram, describe_answers
 from vitviz.classes.database import ClassError
@@ -37,7 +37,7 @@ KEY = "class_asked"
 ASK = "Ask the class"
 _OFFERED = "class.offered"  # the page's own questions, those of a lesson's stop first
 _OWN = "class.own"  # key of the form of the teacher's own question
-_ELSEWHERE = ""  # the answer of a session that answered, but does not know what
+_UNKNOWN_ANSWER = ""  # the answer of a session that answered, but does not know what
 # Drawn with the class bar: a style sheet in a polled fragment would replace one that the page has drawn.
 STYLE = Path(__file__).with_suffix(".css").read_text("utf-8")
 
@@ -81,12 +81,6 @@ def is_hidden(measure: Measure) -> bool:
     if pending is None or isinstance(measure, AuthoredMeasure):
         return pending is not None and pending.question.measure == measure
     return type(pending.question.measure) is type(measure)
-
-
-def draw_hidden_notice() -> None:
-    st.caption(
-        "Your class is asked this now: answer at the top of the page. The teacher shows the measured value."
-    )
 
 
 # ---------------------------------------------------------------- asking
@@ -152,7 +146,7 @@ def _explain_private(member: Membership, subject: Subject | None) -> str:
 
 
 def _ask_own() -> None:
-    with membership.toast_errors("The class was not asked"):
+    with toast_errors("The class was not asked"):
         question = question_form.read_form(_OWN, None)
         if question is not None:
             _ask_class(question, None)
@@ -164,7 +158,7 @@ def _ask_class(question: Question, subject: Subject | None) -> None:
     member = membership.get_membership()
     if member is None:
         return
-    with membership.toast_errors("The class was not asked"):
+    with toast_errors("The class was not asked"):
         subject = load_current() if subject is None else subject
         if subject.choice.native is not None:
             raise ValueError("A class answers on the cropped image: turn off 'Whole image' first")
@@ -204,11 +198,8 @@ def draw_question(member: Membership) -> None:
         if not asks:
             st.markdown(f":material/quiz: **{plain(state.question.prompt)}**")
         if state.stage == "open" and answer is None:
-            sentence = "Question sent: answers appear" if member.leads else "New question from your teacher"
-            css = "class-new class-asked" if member.leads else "class-new"
-            # A user who has scrolled down does not see the top of the page, so a notice is drawn at the foot of the
-            # screen. With reduced motion it stays until there is an answer, and the teacher sees none.
-            st.html(f'<div class="{css}" role="status">{sentence} at the top of the page.</div>')
+            sentence = "Question sent." if member.leads else "New question from your teacher."
+            st.html(f'<div class="class-new" role="status">{sentence}</div>')
         if asks:
             _draw_form(member, state)
         else:
@@ -220,19 +211,25 @@ def draw_question(member: Membership) -> None:
 
 
 def _get_answer(member: Membership, state: QuestionState) -> Answer | None:
-    """Return the user's answer in this session; `_ELSEWHERE` if the answer was given in another session."""
+    """Return the user's answer in this session; `_UNKNOWN_ANSWER` if the answer was given in another session."""
     if member.leads or state.number in member.answers:
         return member.answers.get(state.number)
     if state.stage != "measured" and question_store.has_answered(
         membership.get_class_store(), member.code, state.number, session.get_current().token
     ):
-        return member.answers.setdefault(state.number, _ELSEWHERE)  # another thread may have just set it
+        return member.answers.setdefault(state.number, _UNKNOWN_ANSWER)  # another thread may have just set it
     return None
 
 
 def _draw_form(member: Membership, state: QuestionState) -> None:
     question, key = state.question, f"class.guess.{state.number}"
-    answer = draw_input(question.kind, key, question.prompt, load_photo=lambda: _encode_photo(question))
+    answer = draw_input(
+        question.kind,
+        key,
+        question.prompt,
+        load_photo=lambda: _encode_photo(question),
+        on_page=_is_on_page(member, question),
+    )
     widgets.button(
         "Submit answer",
         key=f"class.answer.{state.number}",
@@ -247,7 +244,7 @@ def _submit_answer(member: Membership, state: QuestionState, key: str) -> None:
     member = membership.get_membership() or member
     if state.number in member.answers:
         return
-    with membership.toast_errors("Your answer was not counted"):
+    with toast_errors("Your answer was not counted"):
         store, token = membership.get_class_store(), session.get_current().token
         answer = read_input(state.question.kind, key)
         if answer is None:
@@ -257,7 +254,17 @@ def _submit_answer(member: Membership, state: QuestionState, key: str) -> None:
         else:
             answer = state.question.kind.validate(answer)
             counted = question_store.submit_answer(store, member.code, state.number, token, answer)
-        member.answers[state.number] = answer if counted and answer is not None else _ELSEWHERE
+        member.answers[state.number] = answer if counted and answer is not None else _UNKNOWN_ANSWER
+
+
+def _is_on_page(member: Membership | None, question: ClassQuestion) -> bool:
+    """Return True if the page shows the model, step and image of the question."""
+    current = st.session_state.get(session_keys.SELECTION)
+    if current is None:  # a learner's question is drawn before the page's selection is resolved
+        return False
+    image = current.image if member is None else member.images.get(current.image, current.image)
+    shown = (current.model, current.step, image, current.offset[0])
+    return shown == (question.model, question.step, question.image, question.crop)
 
 
 def _encode_photo(question: ClassQuestion) -> Photo | None:
@@ -282,7 +289,7 @@ def _encode_photo(question: ClassQuestion) -> Photo | None:
 def _draw_answers(member: Membership, state: QuestionState, answer: Answer | None) -> None:
     """Draw the answer count, the answers once they are shown, and the measured answer at the end."""
     kind, measured = state.question.kind, state.measured
-    if answer not in (None, _ELSEWHERE):
+    if answer not in (None, _UNKNOWN_ANSWER):
         st.markdown(f"Your answer: **{plain(kind.format_answer(answer))}**")
     if state.stage == "open":
         count = f"{plural(state.answers, 'answer')}, hidden until you show them."
@@ -293,7 +300,7 @@ def _draw_answers(member: Membership, state: QuestionState, answer: Answer | Non
     elif isinstance(kind, Point):
         _draw_chosen_patches(state, kind, answer)
     else:
-        answered = None if answer == _ELSEWHERE else answer
+        answered = None if answer == _UNKNOWN_ANSWER else answer
         right = "measured" if measured is None or measured.is_measured else "correct"
         bars = build_histogram(kind, state.tally, measured, answered)
         st.html(_format_histogram(bars, state.answers, right))
@@ -327,6 +334,7 @@ def _draw_chosen_patches(state: QuestionState, kind: Point, answer: Answer | Non
         else None,
         label=f"Answers of the class: {text}",
         key=f"class.points.{state.number}",
+        on_page=_is_on_page(membership.get_membership(), state.question),
     )
 
 
@@ -388,7 +396,7 @@ def _draw_moderation(member: Membership, state: QuestionState) -> None:
 
 def _change(consequence: str, change: Callable[..., object], *args: object) -> None:
     """Change the question in the store of classes; if that fails, show its consequence in a toast."""
-    with membership.toast_errors(consequence):
+    with toast_errors(consequence):
         change(membership.get_class_store(), *args)
 
 

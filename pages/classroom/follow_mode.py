@@ -8,9 +8,8 @@ import streamlit as st
 from pages.classroom import membership
 from pages.classroom.membership import Membership
 from pages.controls import query_params, session_keys
-from pages.frame import registry
 from pages.lessons import open_lesson
-from pages.stores import classes, lessons
+from pages.stores import classes, lessons, registry
 from vitviz.classes import teacher_images
 from vitviz.classes.class_store import ClassState
 from vitviz.classes.database import ClassError

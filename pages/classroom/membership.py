@@ -1,13 +1,13 @@
 """Keep a session's membership in a class: join it, record that the session is present, and leave it."""
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import streamlit as st
 
 from pages.controls import notices, query_params, session_keys
+from pages.controls.notices import toast_errors
 from pages.stores import classes, session
 from vitviz.classes.class_store import HEARTBEAT_S, ClassStore, hash_member
 from vitviz.classes.codes import parse_code
@@ -15,7 +15,6 @@ from vitviz.classes.database import ClassError
 from vitviz.classes.shared_view import CLASS, LessonText
 from vitviz.lessons.lesson import Lesson
 from vitviz.lessons.question_kinds import Answer
-from vitviz.text import plain
 
 SLUG = "class_room"  # the class's own page, which the teacher does not share
 CLASS_CLOSED = "The class is closed."
@@ -60,15 +59,6 @@ def get_membership() -> Membership | None:
 
 def get_class_store() -> ClassStore:
     return classes.get_classes()
-
-
-@contextmanager
-def toast_errors(consequence: str) -> Iterator[None]:
-    """Show a toast, '<consequence>: <reason>.', if the body raises ClassError or ValueError."""
-    try:
-        yield
-    except (ClassError, ValueError) as error:
-        st.toast(f"{consequence}: {plain(str(error))}.", icon=":material/info:", duration="infinite")
 
 
 def enter_class() -> Membership | None:

@@ -1,6 +1,7 @@
 """Draw the page of classes: the forms to open and join one, or the view of its teacher or learner."""
 
 from pathlib import Path
+from typing import Literal
 
 import streamlit as st
 
@@ -22,31 +23,32 @@ STYLE = Path(__file__).with_suffix(".css")
 def draw_join_forms() -> None:
     notices.draw_notice(_NOTICE)
     st.html(STYLE)
+    open_codes = _list_own_codes()
     teach, learn = st.columns(2, gap="medium")
     with teach, st.container(border=True, height="stretch", key="class-card-teach"):
         _draw_card_head(
             "teach", "Teach", "Learners see the page that you open, with your model, step, image and pin."
         )
-        _draw_teacher_form()
+        _draw_teacher_form(open_codes)
     with learn, st.container(border=True, height="stretch", key="class-card-join"):
         _draw_card_head(
             "join", "Join", "Your screen follows the projector. Scan its QR code, or enter its code."
         )
-        _draw_learner_form()
+        _draw_learner_form("secondary" if open_codes else "primary")
 
 
-def _draw_card_head(picture: str, title: str, line: str) -> None:
-    st.html(f'<img src="app/static/classroom/{picture}.svg" alt="">')
+def _draw_card_head(image: str, title: str, line: str) -> None:
+    st.html(f'<img src="app/static/classroom/{image}.svg" alt="">')
     st.subheader(title, anchor=False)
     st.markdown(line)
 
 
-def _draw_teacher_form() -> None:
-    open_codes = _list_own_codes()
+def _draw_teacher_form(open_codes: list[str]) -> None:
     for code in open_codes:
         st.button(
             f"Continue class {format_code(code)}",
             key=f"class_room.mine.{code}",
+            type="primary",
             on_click=_join_class,
             args=(code,),
         )
@@ -56,7 +58,6 @@ def _draw_teacher_form() -> None:
         "Open class",
         key="class_room.open",
         icon=":material/cast_for_education:",
-        type="secondary" if open_codes else "primary",
         on_click=_open_class,
         help="No accounts needed. The class ends when you close it, or twelve hours after you last used the app.",
     )
@@ -70,10 +71,11 @@ def _list_own_codes() -> list[str]:
         return []
 
 
-def _draw_learner_form() -> None:
-    with st.form("class_room.join", border=False):
-        st.text_input("Class code", key="class_room._code", max_chars=16, placeholder="K7Q M4T")
-        st.form_submit_button("Join", icon=":material/login:", on_click=_submit_code)
+def _draw_learner_form(button: Literal["primary", "secondary"]) -> None:
+    form = st.form("class_room.join", border=False)
+    with form, st.container(horizontal=True, vertical_alignment="bottom"):
+        st.text_input("Class code", key="class_room._code", max_chars=16, placeholder="6 letters or digits")
+        st.form_submit_button("Join", icon=":material/login:", type=button, on_click=_submit_code)
 
 
 def _open_class() -> None:

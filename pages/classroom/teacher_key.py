@@ -13,6 +13,7 @@ from streamlit import config
 
 from pages.classroom import invitation, membership
 from pages.classroom.membership import Membership
+from pages.controls.notices import toast_errors
 from pages.stores import classes, session
 from pages.views.register import register
 from vitviz.classes import class_store as key_store
@@ -76,7 +77,7 @@ def _take_lead(text: str) -> None:
 def _create_key() -> None:
     member = membership.get_membership()
     if member is not None:
-        with membership.toast_errors("No key was created"):
+        with toast_errors("No key was created"):
             owner = session.get_current().owner
             member.key = key_store.create_key(membership.get_class_store(), member.code, owner)
 
@@ -84,7 +85,7 @@ def _create_key() -> None:
 def _revoke_key() -> None:
     member = membership.get_membership()
     if member is not None:
-        with membership.toast_errors("The key still opens the lead"):
+        with toast_errors("The key still opens the lead"):
             key_store.revoke_key(membership.get_class_store(), member.code, session.get_current().owner)
             member.key = ""
 

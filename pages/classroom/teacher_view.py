@@ -5,6 +5,8 @@ import streamlit as st
 from pages.classroom import challenge_board, follow_mode, invitation, membership, teacher_key
 from pages.classroom.class_bar import describe_attendance
 from pages.classroom.membership import Membership
+from pages.controls import downloads
+from pages.controls.notices import toast_errors
 from pages.frame import page
 from pages.stores import classes, session
 from vitviz.classes import challenge, teacher_images
@@ -30,7 +32,7 @@ def draw(member: Membership) -> None:
     draw_challenge(member)
     store = membership.get_class_store()
     with st.container(horizontal=True):
-        page.download(
+        downloads.download(
             "Results of all questions (CSV)",
             lambda: csv_text(tabulate_results(list_results(store, member.code))),
             f"class_{member.code}.csv",
@@ -75,7 +77,7 @@ def draw_challenge(member: Membership) -> None:
 def _toggle_challenge(is_open: bool) -> None:
     member = membership.get_membership()
     if member is not None:
-        with membership.toast_errors("The challenge is unchanged"):
+        with toast_errors("The challenge is unchanged"):
             change = challenge.close_challenge if is_open else challenge.open_challenge
             change(membership.get_class_store(), member.code)
 
@@ -92,7 +94,7 @@ def _draw_attendance(code: str) -> None:
 def _delete_images() -> None:
     member = membership.get_membership()
     if member is not None:
-        with membership.toast_errors("The images are still shared"):
+        with toast_errors("The images are still shared"):
             teacher_images.delete_images(membership.get_class_store(), member.code)
             member.images.clear()
             classes.forget_images(member.code)
@@ -101,7 +103,7 @@ def _delete_images() -> None:
 def _close_class() -> None:
     member = membership.get_membership()
     if member is not None:
-        with membership.toast_errors("The class is still open"):
+        with toast_errors("The class is still open"):
             membership.get_class_store().close(member.code, session.get_current().owner)
             classes.forget_images(member.code)
             membership.leave_class()

@@ -38,6 +38,7 @@ def draw_input(
     write: Callable[[str], str] = plain,
     *,
     load_photo: Callable[[], Photo | None] = lambda: None,
+    on_page: bool = False,
     more: Mapping[str, str] | None = None,
     on_change: Callable[[], None] | None = None,
 ) -> Answer | None:
@@ -48,6 +49,7 @@ def draw_input(
         prompt: the question.
         write: makes Markdown of the prompt and the options.
         load_photo: returns the image of a question about a patch.
+        on_page: True if the page's own picture shows that image; the patch is selected there.
         more: further options of a multiple-choice question, by name.
         on_change: called after an option was clicked.
     """
@@ -75,7 +77,7 @@ def draw_input(
                 label_visibility="collapsed",
             )
         else:
-            _draw_patches(kind, key, load_photo())
+            _draw_patches(kind, key, load_photo(), on_page)
     return read_input(kind, key)
 
 
@@ -183,11 +185,10 @@ def _draw_number(kind: Drag, key: str) -> None:
         st.caption("Drag the slider to your answer.")
 
 
-def _draw_patches(kind: Point, key: str, photo: Photo | None) -> None:
+def _draw_patches(kind: Point, key: str, photo: Photo | None, on_page: bool) -> None:
     selected: int | None = st.session_state.get(get_moved_key(key))
-    cell = draw_points(
-        photo, kind, (), guess=selected, label="Image of the question: select a patch", key=key
-    )
+    label = "Image of the question: select a patch"
+    cell = draw_points(photo, kind, (), guess=selected, label=label, key=key, on_page=on_page)
     if cell is not None and cell != selected:
         st.session_state[get_moved_key(key)] = cell
         context = get_script_run_ctx()
@@ -205,6 +206,7 @@ def draw_points(
     measured: int | None = None,
     label: str,
     key: str,
+    on_page: bool = False,
 ) -> int | None:
     """Draw the question's image with its patches; return the patch that was clicked in this run, in reading order.
 
@@ -213,8 +215,10 @@ def draw_points(
         guess: the user's patch.
         measured: the measured patch.
         label: for screen readers.
+        on_page: True if the page's own picture shows the image; the marks are drawn there.
     """
     header = {
+        "onPage": on_page,
         "grid": kind.grid,
         "own": NO_CELL if guess is None else guess,
         "measured": NO_CELL if measured is None else measured,
@@ -225,3 +229,9 @@ def draw_points(
     arrays = {"counts": np.asarray(counts, np.uint16)} | ({} if photo is None else {"photo": photo.array})
     cell = _answer_points(pack(header, **arrays), key=key, triggers=("pick",)).pick
     return cell if type(cell) is int and not counts and 0 <= cell < kind.count_answers() else None
+
+
+def draw_hidden_notice() -> None:
+    st.caption(
+        "Your class is asked this now: answer in your teacher's question. The teacher shows the measured value."
+    )

@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING, TypeVar
 
 import streamlit as st
 
-from pages.classroom import class_question
 from pages.controls import query_params, widgets
-from pages.questions.answer_input import draw_input, draw_options, draw_prompt, explain_missing, get_moved_key
+from pages.frame.slots import Slots
+from pages.questions.answer_input import (
+    draw_hidden_notice,
+    draw_input,
+    draw_options,
+    draw_prompt,
+    explain_missing,
+    get_moved_key,
+)
 from pages.stores import lessons, session
 from pages.stores.lessons import StoredAnswer
 from vitviz.lessons.authored_questions import AuthoredMeasure
@@ -40,8 +47,8 @@ def draw(
         is_open: True asks again although there is an answer.
     """
     answer = None if is_open else answers.get(name)
-    if class_question.is_hidden(question.measure):  # the class bar shows the prompt
-        class_question.draw_hidden_notice()
+    if Slots.is_hidden(question.measure):  # the class bar shows the prompt
+        draw_hidden_notice()
         return
     if answer is not None:
         draw_prompt(plain(question.prompt))
@@ -73,7 +80,7 @@ def draw(
         for control, text in question.proof:
             query_params.request_value(control, text)
         st.rerun()  # the whole page, which shows the proof
-    class_question.offer_question(question, at, first=key.startswith("lesson."))
+    Slots.offer_question(question, at, first=key.startswith("lesson."))
 
 
 def ask_question(question: Question, key: str, at: Subject | None = None) -> None:

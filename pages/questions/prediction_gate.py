@@ -9,10 +9,17 @@ from typing import Any
 
 import streamlit as st
 
-from pages.classroom import class_question
 from pages.controls import query_params, session_keys, widgets
 from pages.frame import page
-from pages.questions.answer_input import draw_input, draw_options, draw_prompt, explain_missing, read_input
+from pages.frame.slots import Slots
+from pages.questions.answer_input import (
+    draw_hidden_notice,
+    draw_input,
+    draw_options,
+    draw_prompt,
+    explain_missing,
+    read_input,
+)
 from pages.stores import lessons, session
 from pages.stores.lessons import StoredAnswer
 from vitviz.lessons.lesson import Question
@@ -49,10 +56,10 @@ class Prediction:
     def is_answered(self) -> bool:
         """Ask until it is answered, then draw the verdict; return True once the answer may be shown."""
         if self.question is not None:
-            if class_question.is_hidden(self.question.measure):
-                class_question.draw_hidden_notice()
+            if Slots.is_hidden(self.question.measure):
+                draw_hidden_notice()
                 return False
-            class_question.offer_question(self.question, None)
+            Slots.offer_question(self.question, None)
         text = read_prediction(self.key, self.about, self.kind)
         if not text:
             draw_question(self.key, self.prompt, self.kind, self.write)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from vitviz.classes.class_store import ClassStore, clean_name
 from vitviz.classes.database import ClassError, check_open
 from vitviz.training.run_config import RunConfig
-from vitviz.training.run_limits import parameters
+from vitviz.training.run_size import parameters
 
 DATASET = "digits"
 MAX_PARAMETERS = 60_000
@@ -32,7 +32,7 @@ class ChallengeState:
 
 
 @dataclass(frozen=True)
-class Entry:
+class Submission:
     """A submitted run: its id, the member's hash in this class, and a nickname or ''."""
 
     run: str
@@ -129,13 +129,13 @@ def submit_run(classes: ClassStore, code: str, who: str, name: str, run: str) ->
         )
 
 
-def load_entries(classes: ClassStore, code: str) -> list[Entry]:
+def load_entries(classes: ClassStore, code: str) -> list[Submission]:
     """Return the submitted runs."""
     rows = classes.database.fetch("SELECT run, who, name FROM entry WHERE code = ?", code)
-    return [Entry(*row) for row in rows]
+    return [Submission(*row) for row in rows]
 
 
-def load_open_entries(classes: ClassStore) -> list[Entry]:
+def load_open_entries(classes: ClassStore) -> list[Submission]:
     """Return the runs submitted to every open challenge."""
     query = "SELECT run, who, name FROM entry JOIN challenge USING (code) WHERE NOT ended"
-    return [Entry(*row) for row in classes.database.fetch(query)]
+    return [Submission(*row) for row in classes.database.fetch(query)]
