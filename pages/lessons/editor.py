@@ -8,12 +8,11 @@ from dataclasses import replace
 
 import streamlit as st
 
-from pages.classroom.membership import toast_errors
-from pages.controls import notices, session_keys, widgets
-from pages.frame import page, registry
+from pages.controls import downloads, notices, session_keys, widgets
+from pages.controls.notices import toast_errors
 from pages.lessons import lesson_cards, open_lesson
 from pages.questions import question_form
-from pages.stores import lessons, session
+from pages.stores import lessons, registry, session
 from pages.views.event_values import read_events, read_index, read_index_pair
 from pages.views.register import register
 from vitviz.lessons import task_checks
@@ -48,12 +47,20 @@ def reset_forms() -> None:
     st.session_state[_TURN] = st.session_state.get(_TURN, 0) + 1
 
 
+def draw_empty_card() -> None:
+    """Draw the card of a lesson without stops: how to add them."""
+    with st.container(border=True, height="stretch", key="lesson-card-empty"):
+        st.html('<div class="vv-empty" aria-hidden="true"></div>')
+        st.markdown(f"**{NEW_LESSON_TITLE}**  \n:gray[{EMPTY}]")
+
+
+def has_lesson() -> bool:
+    return lessons.MINE in lessons.get_shelf(session.get_current()).own
+
+
 def draw() -> None:
     """Draw the storyboard of the lesson's stops, the forms of its title and of the selected stop, and the download."""
     own_lessons = lessons.get_shelf(session.get_current()).own
-    if lessons.MINE not in own_lessons:
-        st.markdown(f":gray[{EMPTY}]")
-        return
     _apply_board_events(len(own_lessons[lessons.MINE].stops))
     lesson = own_lessons[lessons.MINE]
     number = min(st.session_state.get(_STOP, 1), len(lesson.stops))
@@ -66,7 +73,9 @@ def draw() -> None:
         _draw_stop(lesson, number, lesson.stops[number - 1], f"lessons.edit.{turn}.{number}")
     _draw_title_form(lesson, turn)
     lesson_cards.draw_cards({lessons.MINE: lesson})
-    page.download("Download my lesson", lambda: write_lesson(lesson), "my_lesson.toml", "lessons.download")
+    downloads.download(
+        "Download my lesson", lambda: write_lesson(lesson), "my_lesson.toml", "lessons.download"
+    )
 
 
 def _apply_board_events(count: int) -> None:
@@ -203,23 +212,26 @@ def _join_lines(text: str) -> str:
 
 
 def draw_add_button(slug: str) -> None:
-    """Draw the button at the end of the page; the page of lessons itself cannot be a stop."""
-    if slug == SLUG:
+    """Draw the button at the end of the page, except on pages that show nothing of a model."""
+    if slug in (SLUG, "class_room"):
         return
     st.button(
         "Add to my lesson",
         key="my_lesson.add",
         icon=":material/bookmark_add:",
         type="tertiary",
-        on_click=add_page,
+        on_click=_add_page,
+        args=(slug,),
         help="Adds this page, with model, step, image, pin and controls, to your lesson.",
     )
 
 
-def add_page() -> None:
+def _add_page(slug: str) -> None:
     """Add the page as shown, in a callback, so that it includes what the last run has drawn."""
+    if slug != st.session_state.get(session_keys.PAGE):
+        return  # the next page interrupted the click's run, and Streamlit serves the click again
     own_lessons = lessons.get_shelf(session.get_current()).own
-    page = registry.BY_SLUG[st.session_state.get(session_keys.PAGE) or "home"]
+    page = registry.BY_SLUG[slug]
     lesson = own_lessons.get(lessons.MINE)
     with toast_errors("The page cannot be added"):  # too many stops, or a control that no link can hold
         stop = Stop(page.title, open_lesson.link_page(), NEW_STOP_WORDS, NEW_STOP_TASK, PageOpen(page.slug))

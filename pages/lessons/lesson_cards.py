@@ -1,34 +1,56 @@
-"""Draw lessons as cards: a picture, the lesson's length, a dot per stop and the links that start or continue it."""
+"""Draw lessons as cards: a picture, the lesson's length, a bar of its stops and the links that start or continue it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from html import escape
 from pathlib import Path
 
 import streamlit as st
 
-from pages.frame import registry
 from pages.lessons import open_lesson
 from pages.selection import selection
-from pages.stores import lessons, session
+from pages.stores import lessons, registry, session
 from pages.stores.lessons import Progress
-from vitviz.lessons.lesson import Lesson
-from vitviz.plots.theme import PALETTES, SEQUENTIAL
+from vitviz.lessons.lesson import Lesson, Stop
+from vitviz.plots.theme import HEADS
 from vitviz.text import plain, plural
 
 COLUMNS = 3
+FIRST = "fifteen"  # the lesson to begin with: the page's filled button
+# By part of the model: olive for the image, so that no two parts are both blue.
+COLOURS = dict(zip(registry.PARTS, (HEADS[5], *HEADS[1:5], HEADS[0], HEADS[6]), strict=True)) | {"": HEADS[6]}
 STYLE = Path(__file__).with_suffix(".css")
-PICTURES = {"fifteen": "patches", "lecture": "block", "explanation": "attention"}
-"""The page that a shipped lesson's picture shows; the others show that of the page they open most often."""
+CARDS = Path(__file__).parents[2] / "static" / "cards"
 
 
-def draw_cards(by_name: Mapping[str, Lesson]) -> None:
-    """Draw lessons in three columns."""
+def draw_cards(by_name: Mapping[str, Lesson], *more: Callable[[], None]) -> None:
+    """Draw lessons in three columns, and after them further cards."""
     st.html(STYLE)
-    cards = list(by_name.items())
+    cards = [partial(_draw_card, name, lesson) for name, lesson in by_name.items()] + list(more)
     for first in range(0, len(cards), COLUMNS):
-        for column, (name, lesson) in zip(st.columns(COLUMNS), cards[first : first + COLUMNS], strict=False):
+        for column, draw_card in zip(st.columns(COLUMNS), cards[first : first + COLUMNS], strict=False):
             with column:
-                _draw_card(name, lesson)
+                draw_card()
+
+
+def draw_legend(by_name: Mapping[str, Lesson]) -> None:
+    """Draw the colours of the parts that the lessons' stops are about."""
+    found = {_find_part(stop) for lesson in by_name.values() for stop in lesson.stops}
+    parts = [
+        f'<span><i style="--dot: {COLOURS[part]}"></i>{part or "all"}</span>'
+        for part in COLOURS
+        if part in found
+    ]
+    st.html(
+        f'<p class="vv-legend">Stops by part of the model: {" ".join(parts)}'
+        ' <span><i class="vv-done"></i>done</span></p>'
+    )
+
+
+def _find_part(stop: Stop) -> str:
+    """Return the part of the model that a stop's page is about; '' for all or none."""
+    parts = registry.BY_SLUG[stop.link.slug].parts
+    return parts[0] if 0 < len(parts) < len(registry.PARTS) else ""
 
 
 def draw_class_lessons(by_name: Mapping[str, Lesson | str]) -> None:
@@ -43,23 +65,24 @@ def draw_class_lessons(by_name: Mapping[str, Lesson | str]) -> None:
 
 
 def find_card_image(name: str, lesson: Lesson) -> str:
-    """Return the page whose picture a lesson's card shows."""
+    """Return the file of a shipped lesson's best stop in the user's theme, or the page that the lesson opens most."""
+    stored = f"lesson_{name}_{selection.get_theme()}.webp"  # tests/browser/test_lesson_pictures.py takes it
+    if name.isidentifier() and (CARDS / stored).is_file():
+        return stored
     slugs = [stop.link.slug for stop in lesson.stops if stop.link.slug != "home"]
-    return PICTURES.get(name) or (max(slugs, key=slugs.count) if slugs else "patches")
+    return f"{max(slugs, key=slugs.count) if slugs else 'patches'}.svg"
 
 
 def render_timeline(lesson: Lesson, progress: Progress) -> str:
-    """Return HTML of a dot per stop, in the colour of the part of the model that its page is about."""
-    dots = []
+    """Return HTML of a bar with a segment per stop, in the colour of the part of the model that its page is about."""
+    segments = []
     for number, stop in enumerate(lesson.stops, start=1):
-        parts = registry.BY_SLUG[stop.link.slug].parts
-        part = parts[0] if 0 < len(parts) < len(registry.PARTS) else ""
-        colour = SEQUENTIAL[registry.PARTS.index(part)] if part else PALETTES[selection.get_theme()].muted
+        part = _find_part(stop)
         state = "vv-done" if number in progress.done else ""
         title = escape(f"{number}. {stop.title}{f' ({part})' if part else ''}", quote=True)
-        dots.append(f'<i class="{state}" style="--dot: {colour}" title="{title}"></i>')
+        segments.append(f'<i class="{state}" style="--dot: {COLOURS[part]}" title="{title}"></i>')
     label = f"{plural(len(lesson.stops), 'stop')}, {len(progress.done)} done"
-    return f'<div class="vv-stops" role="img" aria-label="{label}">{"".join(dots)}</div>'
+    return f'<div class="vv-stops" role="img" aria-label="{label}">{"".join(segments)}</div>'
 
 
 def _draw_card(name: str, lesson: Lesson) -> None:
@@ -72,12 +95,10 @@ def _draw_card(name: str, lesson: Lesson) -> None:
     if begun:
         facts.append(f"{len(progress.done)} of {count} done")
     with st.container(border=True, height="stretch", key=f"lesson-card-{name.replace('.', '-')}"):
-        st.html(f'<img src="app/static/cards/{find_card_image(name, lesson)}.svg" alt="">')
-        st.markdown(f"**{plain(lesson.title)}**  \n{plain(lesson.about)}")
+        st.html(f'<img src="app/static/cards/{find_card_image(name, lesson)}" alt="">')
+        st.markdown(f"**{plain(lesson.title)}** · :gray[{' · '.join(facts)}]  \n{plain(lesson.about)}")
         st.html(render_timeline(lesson, progress))
-        st.caption(" · ".join(facts))
-        with st.container(horizontal=True):
-            if begun and progress.stop > 1:
-                number = progress.find_next(count)
+        with st.container(horizontal=True, key="lesson-first" if name == FIRST else None):
+            if (number := progress.find_next(count)) > 1:
                 open_lesson.draw_link(name, lesson, number, f"Continue at stop {number}", "resume")
-            open_lesson.draw_link(name, lesson, 1, "Start over" if begun else "Start", "play_arrow")
+            open_lesson.draw_link(name, lesson, 1, "Start over" if begun else "Start lesson", "play_arrow")

@@ -10,16 +10,15 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.controls import notices, query_params, session_keys
-from pages.frame import registry
 from pages.selection import selection
-from pages.stores import lessons, session
+from pages.stores import lessons, registry, session
 from pages.stores.lessons import Progress
-from vitviz.config import ModelConfig
 from vitviz.lessons.lesson import Lesson, Link, Stop
 from vitviz.lessons.task_checks import PageState
 from vitviz.text import parse_int
 
 LESSON_MISSING = "The lesson of this link is unavailable on this server."
+_SELECTION = ("model", "step", "image", "crop", "pin")
 _KEYS = {"lesson", "stop", "class"}  # query parameters that belong to no page
 
 
@@ -112,6 +111,11 @@ def _open_stop(name: str, number: str | None) -> None:
     if stop is not None:
         progress.stop = min(max(stop, 1), len(lesson.stops))
     lessons.get_shelf(user).last = name
+    if st.session_state.get(session_keys.LESSON) is None:
+        written = st.session_state.get(session_keys.WRITTEN, {})
+        st.session_state[session_keys.BEFORE_LESSON] = {
+            key: text for key, text in written.items() if key in _SELECTION
+        }
     st.session_state[session_keys.LESSON] = (name, progress.stop)
 
 
@@ -128,13 +132,25 @@ def close_lesson() -> None:
     st.session_state[session_keys.LESSON] = None
 
 
+def leave_lesson() -> None:
+    """Close the lesson and select what was selected before it, unless the user has uploaded another image since."""
+    close_lesson()
+    before = st.session_state.pop(session_keys.BEFORE_LESSON, {})
+    image = query_params.get_values().get("image", "")
+    is_own = image.startswith("upload:") and image != before.get("image")
+    if before and not is_own:
+        session_keys.get_control_values().pop("pin", None)
+        for key, text in before.items():
+            query_params.request_value(key, text)
+
+
 def read_page_state() -> PageState:
     """Return the state of the page, as far as this run has drawn it."""
     opened = get_open_stop()
     return PageState(
         page=_get_slug(),
         link=query_params.get_values(),
-        grid=_get_grid(selection.get_model_choice().config),
+        grid=selection.get_patch_grid(selection.get_model_choice().config),
         facts=dict(st.session_state.get(session_keys.FACTS, {})),
         guessed=opened is not None and opened.number in opened.progress.answers,
     )
@@ -173,11 +189,3 @@ def report_facts(**facts: float) -> None:
 
 def _get_slug() -> str:
     return st.session_state.get(session_keys.PAGE) or "home"
-
-
-def _get_grid(config: ModelConfig) -> tuple[int, int] | None:
-    patch: int | None = getattr(config, "patch_size", None)
-    if not patch:
-        return None
-    height, width = config.image_shape
-    return height // patch, width // patch

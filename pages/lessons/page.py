@@ -4,12 +4,12 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.classroom import class_question
-from pages.controls import notices
-from pages.frame import page, registry
+from pages.controls import downloads, notices
+from pages.frame import page
+from pages.frame.slots import Slots
 from pages.lessons import editor, lesson_cards
 from pages.selection import upload
-from pages.stores import lessons, session
+from pages.stores import lessons, registry, session
 from pages.stores.lessons import StoredAnswer
 from vitviz.csv_table import Columns
 from vitviz.lessons.lesson_file import read_lesson
@@ -28,12 +28,12 @@ def draw_answers() -> None:
     st.subheader("My answers", anchor=False)
     st.caption("Stored for your session and visible only to you.")
     columns: Columns = {name: [row[i] for row in rows] for i, name in enumerate(ANSWER_COLUMNS)}
-    page.csv("My answers (CSV)", columns, "my_answers.csv", "lessons.answers")
+    downloads.csv("My answers (CSV)", columns, "my_answers.csv", "lessons.answers")
 
 
 def _list_answers() -> list[tuple[str, str, str, str, str, str]]:
     """Return every answer of the user, in lessons and to pages' own questions, which have no stop."""
-    user, pending = session.get_current(), class_question.load_pending()
+    user, pending = session.get_current(), Slots.load_pending()
     hidden = "" if pending is None else pending.question.prompt
     rows = []
     for name, progress in lessons.get_shelf(user).progress.items():
@@ -86,10 +86,14 @@ def _open_file(file: upload.UploadedFile) -> None:
 
 
 page.header("lessons")
-lesson_cards.draw_cards(lessons.list_shipped(registry.BY_SLUG))
+shipped = lessons.list_shipped(registry.BY_SLUG)
+lesson_cards.draw_legend(shipped)
+own = () if editor.has_lesson() else (editor.draw_empty_card,)
+lesson_cards.draw_cards(shipped, *own)
 lesson_cards.draw_class_lessons(lessons.list_class_lessons(registry.BY_SLUG))
-st.subheader("My lesson", anchor=False)
-editor.draw()
+if editor.has_lesson():
+    st.subheader("My lesson", anchor=False)
+    editor.draw()
 with st.expander("Open a lesson from a file"):
     draw_upload()
 draw_answers()

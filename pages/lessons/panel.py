@@ -11,18 +11,20 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import StopException
 
-from pages.classroom import class_question, follow_mode
 from pages.controls import notices, query_params, session_keys
-from pages.frame import glossary_terms, registry
+from pages.frame import glossary_terms
+from pages.frame.slots import Slots
 from pages.lessons import open_lesson, stop_finding
 from pages.lessons.open_lesson import OpenStop
 from pages.questions import prediction
 from pages.selection import image_picker, selection, sidebar
-from pages.stores import lessons, shared_cache
+from pages.stores import lessons, registry, shared_cache
 from pages.views.register import register
 from vitviz.classes.shared_view import LessonText
 from vitviz.data.datasets import has_images
 from vitviz.lessons.task_checks import ImageChosen, StepInRange
+from vitviz.papers import cite
+from vitviz.plots import lesson_pictures
 from vitviz.plots.blob import pack
 from vitviz.plots.theme import PALETTES
 from vitviz.text import plain, unbroken
@@ -43,8 +45,8 @@ def draw_beside(slug: str) -> Iterator[None]:
     """
     notices.draw_notice(session_keys.LESSON_MISSING)
     glossary_terms.reset_terms()
-    has_panel = open_lesson.get_open_stop() is not None or follow_mode.get_followed_lesson() is not None
-    is_asked = has_panel and class_question.load_pending() is not None
+    has_panel = open_lesson.get_open_stop() is not None or Slots.get_followed_lesson() is not None
+    is_asked = has_panel and Slots.load_pending() is not None
     lower_part = st.empty() if is_asked else _draw_upper_part()  # either way one element before the page's
     try:
         yield
@@ -62,7 +64,7 @@ def _draw_upper_part() -> DeltaGenerator | None:
     """
     opened = open_lesson.get_open_stop()
     if opened is None:
-        if (text := follow_mode.get_followed_lesson()) is not None:
+        if (text := Slots.get_followed_lesson()) is not None:
             _draw_followed_lesson(text)
         return None
     with st.container(key=KEY):
@@ -72,7 +74,16 @@ def _draw_upper_part() -> DeltaGenerator | None:
         st.markdown(f"**{plain(opened.stop.title)}**")
         words = unbroken(opened.stop.words)
         st.markdown((glossary_terms.link_terms_verbatim if lessons.is_shipped(opened.name) else plain)(words))
+        if opened.stop.picture:
+            _draw_stop_image(opened.stop.picture)
         return st.container(gap="xsmall")
+
+
+def _draw_stop_image(name: str) -> None:
+    caption = lesson_pictures.CAPTIONS[name]
+    image = lesson_pictures.PICTURES[name](selection.get_theme())
+    st.image(image, alt=caption.partition(":")[0], width="stretch")
+    st.caption(cite(caption))
 
 
 def _draw_followed_lesson(text: LessonText) -> None:
@@ -114,7 +125,7 @@ def _draw_head(opened: OpenStop) -> None:
         if st.button(
             "", icon=":material/close:", key="lesson.leave", type="tertiary", help="Close the lesson"
         ):
-            open_lesson.close_lesson()
+            open_lesson.leave_lesson()
             st.rerun()
     count = len(opened.lesson.stops)
     st.progress(opened.number / count, f"Stop {opened.number} of {count}")
@@ -141,7 +152,7 @@ def _draw_question(opened: OpenStop) -> None:
 def _draw_links(opened: OpenStop, slug: str) -> None:
     own_slug, last = opened.stop.link.slug, len(opened.lesson.stops)
     question = opened.stop.question  # the next stop's text may name its answer
-    hidden = question is not None and class_question.is_hidden(question.measure)
+    hidden = question is not None and Slots.is_hidden(question.measure)
     if slug != own_slug:
         _draw_stop_link(
             opened,

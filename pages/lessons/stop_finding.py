@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pages.classroom import class_question
+from pages.frame.slots import Slots
 from pages.lessons.open_lesson import OpenStop
 from pages.selection import selection
 from pages.stores.model_choice import ModelChoice
@@ -24,7 +24,7 @@ def write_finding(opened: OpenStop) -> str:
     names = set(PLACEHOLDER.findall(stop.shows))
     if not names or measure is None:
         return stop.shows
-    if stop.question is not None and class_question.is_hidden(stop.question.measure):
+    if stop.question is not None and Slots.is_hidden(stop.question.measure):
         return ""
     link, current = stop.link.values, selection.get_current()
     model, image = link.get("model", current.model), link.get("image", current.image)

@@ -20,6 +20,7 @@ MAX_MINUTES = 600
 MAX_LINK_KEYS = 48
 MAX_LINK_VALUE_LENGTH = 1000  # a drawing has up to 968
 MAX_LINK_LENGTH = 1200
+PICTURES = ("history", "uses", "pretraining", "recipe")  # of `vitviz.plots.lesson_pictures`
 _SLUG = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _KEY = re.compile(r"[a-z][a-z0-9_]{0,39}(\.[a-z_][a-z0-9_]{0,39})?")
 PLACEHOLDER = re.compile(r"\{(answer|before|words)\}")  # in what a stop shows
@@ -100,6 +101,7 @@ class Stop:
     """One stop of a lesson.
 
     words: the text, at most `MAX_WORDS` words. task: what the user does. check: decides whether the task is done.
+    picture: a name of `PICTURES`, drawn below the text; '' for none.
     shows: what the done task shows; '{answer}' is the measured answer, '{before}' that before training and '{words}'
         its sentence. evidence: the measure of these numbers; by default the question's.
 
@@ -116,6 +118,7 @@ class Stop:
     question: Question | None = None
     shows: str = ""
     evidence: Measure | None = None
+    picture: str = ""
 
     def __post_init__(self) -> None:
         _check_line("title", self.title, MAX_TITLE_LENGTH)
@@ -123,6 +126,8 @@ class Stop:
         _check_line("task", self.task, MAX_TASK_LENGTH)
         if (count := len(self.words.split())) > MAX_WORDS:
             raise ValueError(f"expected at most {MAX_WORDS} words, received {count}")
+        if self.picture and self.picture not in PICTURES:
+            raise ValueError(f"expected a picture of {', '.join(PICTURES)}, received {self.picture[:40]!r}")
         if isinstance(self.check, PredictionMade) and self.question is None:
             raise ValueError("expected a question for the check guess_made, received none")
         if self.shows:

@@ -33,11 +33,11 @@ _TOML = (
 _LESSON_KEYS = {"title": str, "about": str, "minutes": int, "stop": list}
 _STOP_KEYS = {
     **{"title": str, "link": str, "words": str, "task": str, "check": dict},
-    **{"shows": str, "evidence": dict, "question": dict},
+    **{"shows": str, "evidence": dict, "question": dict, "picture": str},
 }
 _EVIDENCE_KEYS = {"measure": str, "with": dict}
 _QUESTION_KEYS = {"prompt": str, "measure": str, "with": dict, "proof": str}
-_OPTIONAL_KEYS = ("about", "minutes", "shows", "evidence", "question", "with", "proof")
+_OPTIONAL_KEYS = ("about", "minutes", "shows", "evidence", "question", "with", "proof", "picture")
 
 
 def read_lesson(toml_bytes: bytes, slugs: Collection[str]) -> Lesson:
@@ -72,6 +72,8 @@ def write_lesson(lesson: Lesson) -> str:
         ]
         name = f"name = {_format_string(task_checks.CHECK_NAMES[type(stop.check)])}"
         lines.append(f"check = {{ {', '.join([name, *_format_fields(stop.check)])} }}")
+        if stop.picture:
+            lines.append(f"picture = {_format_string(stop.picture)}")
         if stop.shows:
             lines.append(f"shows = {_format_string(stop.shows)}")
         if stop.evidence is not None:
@@ -170,6 +172,7 @@ def _read_stop(given: object, slugs: Collection[str], place: str) -> Stop:
         question=None if question is None else _read_question(question, f"{place}, question"),
         shows=_join_lines(table.get("shows", "")),
         evidence=None if evidence is None else _read_evidence(evidence, f"{place}, evidence"),
+        picture=table.get("picture", ""),
     )
 
 

@@ -167,8 +167,8 @@ class LongerBranch(_LayerMeasure):
         attention, mlp = (float(np.linalg.norm(record[part][0])) for part in ("attn_added", "mlp_added"))
         return MeasuredAnswer(
             0 if attention >= mlp else 1,
-            f"Block {layer} adds to [CLS] a vector of norm {attention:.1f} from attention and one of norm {mlp:.1f}"
-            " from the MLP.",
+            f"In block {layer}, attention adds a vector of length {attention:.1f} to [CLS], and the MLP one of length"
+            f" {mlp:.1f}.",
         )
 
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Protocol, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
+from vitviz.experiments.result_file import ResultError
 from vitviz.models.abilities import Abilities, abilities
 from vitviz.models.token_layout import TokenLayout
 from vitviz.text import join_words, percent, signed
@@ -326,14 +327,20 @@ class StoredMeasure(BaseMeasure):
 
     missing: ClassVar[str] = "The experiment's results are not stored on this server."
 
-    def find_answer(self) -> MeasuredAnswer | None:
-        """Return the answer; None if the results are missing."""
+    def find_answer(self) -> MeasuredAnswer:
+        """Return the answer.
+
+        Raises:
+            ResultError: if the results are missing, damaged or incomplete.
+        """
         raise NotImplementedError
 
     def why_not(self, subject: QuestionSubject) -> str:
-        return "" if self.find_answer() else self.missing
+        try:
+            self.find_answer()
+        except ResultError:
+            return self.missing
+        return ""
 
     def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
-        answer = self.find_answer()
-        assert answer is not None
-        return answer
+        return self.find_answer()

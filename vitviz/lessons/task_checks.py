@@ -12,7 +12,7 @@ from vitviz.lessons.typed_tables import LessonError, build_dataclass, list_names
 from vitviz.pin import Pin
 from vitviz.text import cut
 
-Link = Mapping[str, str]
+LinkValues = Mapping[str, str]
 EMPTY_PAD = "drawing:"  # an image without strokes
 FACTS = {  # reported by pages, because no link holds them
     "run": "progress of the selected training run, 0 to 1",
@@ -34,7 +34,7 @@ class PageState:
     """
 
     page: str
-    link: Link
+    link: LinkValues
     grid: tuple[int, int] | None = None
     facts: Mapping[str, float] = field(default_factory=dict)
     guessed: bool = False
@@ -52,7 +52,7 @@ class PageState:
 class Check(Protocol):
     """A condition that is true once a stop's task is done."""
 
-    def is_done(self, state: PageState, start: Link) -> bool:
+    def is_done(self, state: PageState, start: LinkValues) -> bool:
         """Return True if the task is done; `start` is the stop's own link."""
 
 
@@ -62,7 +62,7 @@ class PageOpen:
 
     slug: str
 
-    def is_done(self, state: PageState, start: Link) -> bool:
+    def is_done(self, state: PageState, start: LinkValues) -> bool:
         return state.page == self.slug
 
 
@@ -72,7 +72,7 @@ class ModelChosen:
 
     key: str = ""
 
-    def is_done(self, state: PageState, start: Link) -> bool:
+    def is_done(self, state: PageState, start: LinkValues) -> bool:
         return _is_chosen(state.link.get("model"), self.key, start.get("model"))
 
 
@@ -82,7 +82,7 @@ class ImageChosen:
 
     key: str = ""
 
-    def is_done(self, state: PageState, start: Link) -> bool:
+    def is_done(self, state: PageState, start: LinkValues) -> bool:
         image = state.link.get("image")
         return image != EMPTY_PAD and _is_chosen(image, self.key, start.get("image"))
 
@@ -102,7 +102,7 @@ class StepInRange:
         if self.at_least is None and self.at_most is None:
             raise ValueError("expected at_least or at_most, received neither")
 
-    def is_done(self, state: PageState, start: Link) -> bool:
+    def is_done(self, state: PageState, start: LinkValues) -> bool:
         return _is_in_range(state.link.get("step"), self.at_least, self.at_most)
 
 
@@ -131,7 +131,7 @@ class TokenPinned:
         if self.row is not None and self.col is not None and min(self.row, self.col) < 1:
             raise ValueError(f"expected row and col of at least 1, received {self.row} and {self.col}")
 
-    def is_done(self, state: PageState, start: Link) -> bool:
+    def is_done(self, state: PageState, start: LinkValues) -> bool:
         pin = state.pin
         if pin is None:
             return False
@@ -164,7 +164,7 @@ class ControlSet:
         if self.value and (self.at_least is not None or self.at_most is not None):
             raise ValueError("expected a value or a range, received both")
 
-    def is_done(self, state: PageState, start: Link) -> bool:
+    def is_done(self, state: PageState, start: LinkValues) -> bool:
         text = state.link.get(self.key)
         if self.at_least is not None or self.at_most is not None:
             return _is_in_range(text, self.at_least, self.at_most)
@@ -185,7 +185,7 @@ class RunProgress:
         if not 0 < self.fraction <= 1:
             raise ValueError(f"expected fraction in (0, 1], received {self.fraction:g}")
 
-    def is_done(self, state: PageState, start: Link) -> bool:
+    def is_done(self, state: PageState, start: LinkValues) -> bool:
         return state.facts.get("run", 0.0) >= self.fraction
 
 
@@ -204,7 +204,7 @@ class FactReached:
         if self.what not in FACTS:
             raise ValueError(f"expected a fact of {', '.join(FACTS)}, received {self.what!r}")
 
-    def is_done(self, state: PageState, start: Link) -> bool:
+    def is_done(self, state: PageState, start: LinkValues) -> bool:
         return state.facts.get(self.what, -math.inf) >= self.at_least
 
 
@@ -212,7 +212,7 @@ class FactReached:
 class PredictionMade:
     """The user has answered the stop's question, correctly or not."""
 
-    def is_done(self, state: PageState, start: Link) -> bool:
+    def is_done(self, state: PageState, start: LinkValues) -> bool:
         return state.guessed
 
 

@@ -9,6 +9,7 @@ from typing import Annotated
 import numpy as np
 
 from vitviz.checkpoint_header import CheckpointError, read_header
+from vitviz.experiments.result_file import ResultError
 from vitviz.lessons.question_kinds import BaseMeasure, Drag, MeasuredAnswer, QuestionSubject, StoredMeasure
 from vitviz.text import percent, plural, signed
 
@@ -138,12 +139,12 @@ class RaceAccuracy(StoredMeasure):
                 f" received {self.dataset!r} and {self.positions!r}"
             )
 
-    def find_answer(self) -> MeasuredAnswer | None:
+    def find_answer(self) -> MeasuredAnswer:
         races = json.loads(RACE_FILE.read_text("utf-8"))["races"] if RACE_FILE.is_file() else {}
         race = races.get(self.dataset, {"runs": ()})
         accuracies = {run["positions"]: float(run["measured"]["accuracy"]) for run in race["runs"]}
         if self.positions not in accuracies:
-            return None
+            raise ResultError(f"{RACE_FILE.name} lacks {self.positions} on {self.dataset}")
         accuracy, best = accuracies[self.positions], max(accuracies.values())
         return MeasuredAnswer(
             accuracy,
