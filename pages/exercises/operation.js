@@ -10,7 +10,8 @@ const GREY_LUT = lut(['#000000', '#FFFFFF']);
 const ROW_MS = 1100; // of a unit on its way
 const TITLE = 22;
 const STRIP = 22; // height of an unrolled patch
-const THUMB = [150, 104];
+const FOOT = 2.4 * STRIP; // below the two images
+const THUMB = { wide: 150, high: 92 };
 
 const blend = (a, b, t) => a.map((value, i) => mix(value, b[i], t));
 
@@ -24,6 +25,7 @@ function picture({ data, shape }, ramp) {
 export default class Operation {
   constructor({ root }) {
     this.view = canvas(root, { role: 'img' });
+    this.view.node.onpointermove = (event) => this.point(event);
     this.time = timeline(root, {
       class: 'op-time vv-row',
       label: 'Row of the result',
@@ -35,6 +37,7 @@ export default class Operation {
       file: 'operation',
     });
     this.wrong = el(root, 'ul', { class: 'op-wrong', 'aria-label': 'Common mistakes' });
+    this.others = el(root, 'p', { class: 'op-others vv-muted' });
   }
 
   update(message, fresh) {
@@ -45,7 +48,7 @@ export default class Operation {
       this.source = picture(arrays.source, header.ramps[0]);
       this.target = picture(arrays.target, header.ramps[1]);
       this.time.stop();
-      this.time.at = this.findFirst() + 0.35;
+      this.time.at = this.findFirst() + 0.5; // unrolled, below its place
       this.drawMistakes();
     }
     this.draw();
@@ -67,8 +70,8 @@ export default class Operation {
   }
 
   words() {
-    const { unit } = this.message.header;
-    return `${unit} ${this.at + 1} of ${this.rows}`;
+    const { unit, rows } = this.message.header;
+    return rows.length ? rows[this.at] : `${unit} ${this.at + 1} of ${this.rows}`;
   }
 
   /** The cells of the unit at its source: those of a square patch, or of one row. */
@@ -87,50 +90,78 @@ export default class Operation {
     ]);
   }
 
+  /** Show the unit under the pointer, on the source or on the result, unrolled. */
+  point({ offsetX, offsetY }) {
+    const { patch } = this.message.header;
+    const { shape } = this.message.arrays.source;
+    const inside = ([x, y, wide, high]) => [(offsetX - x) / wide, (offsetY - y) / high];
+    const over = ([across, down]) => across >= 0 && across < 1 && down >= 0 && down < 1;
+    const [source, target] = [inside(this.from), inside(this.to)];
+    let unit = -1;
+    if (over(target)) unit = Math.floor(target[1] * this.rows);
+    else if (over(source) && !patch) unit = Math.floor(source[1] * this.rows);
+    else if (over(source)) {
+      const across = shape[1] / patch;
+      unit = Math.floor(source[1] * (shape[0] / patch)) * across + Math.floor(source[0] * across);
+    }
+    if (unit >= 0 && !this.time.player.playing) this.time.jump(unit + 0.5);
+  }
+
   draw() {
     const { header, arrays, colors, width } = this.message;
     const gap = 48;
     const side = Math.min(380, Math.floor((width - gap) * (width < 640 ? 0.45 : 0.4)));
     const wide = Math.min(480, width - gap - side);
-    const ctx = this.view.size(width, side + TITLE + 2 * STRIP);
-    const top = TITLE;
+    const columns = header.columns.length && header.columns.length <= 12 && wide > 300 ? 18 : 0;
+    const ctx = this.view.size(width, side + TITLE + columns + FOOT);
     const [from, to] = [
-      [0, top, side, side],
-      [side + gap, top, wide, side],
+      [0, TITLE, side, side],
+      [side + gap, TITLE, wide, side],
     ];
+    Object.assign(this, { from, to });
     ctx.font = `600 13px ${colors.font}`;
     ctx.fillStyle = colors.ink;
     ctx.textBaseline = 'top';
-    ctx.fillText(header.titles[0], 0, 0);
-    ctx.fillText(header.titles[1], to[0], 0);
+    ctx.fillText(header.titles[0], 0, 0, side + gap - 8);
+    ctx.fillText(header.titles[1], to[0], 0, wide);
     blit(ctx, this.source, ...from);
     ctx.fillStyle = colors.panel;
     ctx.fillRect(...to);
-    const done = Math.floor(this.time.place);
+    const done = Math.min(this.rows, Math.floor(this.time.place));
     const cols = arrays.target.shape[1];
-    if (done)
-      ctx.drawImage(
-        this.target,
-        0,
-        0,
-        cols,
-        Math.min(done, this.rows),
-        to[0],
-        top,
-        wide,
-        (side * Math.min(done, this.rows)) / this.rows,
+    if (done) ctx.drawImage(this.target, 0, 0, cols, done, to[0], to[1], wide, (side * done) / this.rows);
+    if (header.patch)
+      this.drawLines(
+        ctx,
+        from,
+        arrays.source.shape.map((size) => size / header.patch),
       );
-    if (done < this.rows) this.drawMoving(ctx, from, to, this.time.place - done);
+    if (columns) this.drawNames(ctx, to);
+    if (done < this.rows) this.drawMoving(ctx, from, to, this.time.place - done, columns);
     this.view.node.setAttribute('aria-label', `${header.titles.join(' to ')}. ${this.words()}.`);
     this.time.draw();
   }
 
+  drawNames(ctx, [x, y, wide, high]) {
+    const { header, colors } = this.message;
+    Object.assign(ctx, { font: `13px ${colors.font}`, fillStyle: colors.muted, textAlign: 'center' });
+    const step = wide / header.columns.length;
+    header.columns.forEach((name, i) => ctx.fillText(name, x + (i + 0.5) * step, y + high + 4, step - 4));
+    ctx.textAlign = 'left';
+  }
+
+  drawLines(ctx, [x, y, wide, high], [rows, cols]) {
+    ctx.fillStyle = 'rgb(255 255 255 / 0.35)';
+    for (let col = 1; col < cols; col++) ctx.fillRect(Math.round(x + (col * wide) / cols), y, 1, high);
+    for (let row = 1; row < rows; row++) ctx.fillRect(x, Math.round(y + (row * high) / rows), wide, 1);
+  }
+
   /** Draw the unit on its way, t in [0, 1): lifted, then unrolled below both, then slid into its row. */
-  drawMoving(ctx, from, to, t) {
+  drawMoving(ctx, from, to, t, columns) {
     const { colors } = this.message;
     const cells = this.cells(from);
     const count = cells.length;
-    const bottom = from[1] + from[3] + STRIP * 0.6;
+    const bottom = from[1] + from[3] + columns + STRIP * 0.7;
     const [unroll, slide] = [ease(Math.min(1, t / 0.5)), ease(Math.max(0, (t - 0.5) / 0.5))];
     const rowHigh = to[3] / this.rows;
     const { shape } = this.message.arrays.source;
@@ -138,6 +169,15 @@ export default class Operation {
     ctx.lineWidth = 2;
     const [first, end] = [cells[0], cells[count - 1]];
     ctx.strokeRect(first[0], first[1], end[0] + end[2] - first[0], Math.max(3, end[1] + end[3] - first[1]));
+    ctx.strokeRect(to[0], to[1] + this.at * rowHigh, to[2], Math.max(3, rowHigh));
+    Object.assign(ctx, {
+      font: `13px ${colors.font}`,
+      fillStyle: colors.ink,
+      textBaseline: 'middle',
+      textAlign: 'right',
+    });
+    ctx.fillText(count > 1 ? `its ${count} values →` : `${this.words()} →`, to[0] - 10, bottom + STRIP / 2);
+    ctx.textAlign = 'left';
     cells.forEach((cell, i) => {
       const strip = [to[0] + (i * to[2]) / count, bottom, to[2] / count, STRIP];
       const row = [strip[0], to[1] + this.at * rowHigh, strip[2], Math.max(2, rowHigh)];
@@ -155,19 +195,22 @@ export default class Operation {
     });
   }
 
+  /** Draw the right result and what mistakes yield, as small images, and name the mistakes without one. */
   drawMistakes() {
     const { header, arrays } = this.message;
     this.wrong.replaceChildren();
-    header.mistakes.forEach((name, number) => {
+    const results = header.mistakes.map((name, i) => ['✕', name, arrays[`mistake${i}`]]);
+    const others = results.filter(([, , values]) => !values).map(([, name]) => name);
+    this.others.textContent = others.length ? `The tests also find: ${others.join(', ')}.` : '';
+    for (const [sign, name, values] of [['✓', 'right', arrays.target], ...results]) {
+      if (!values) continue;
       const item = el(this.wrong, 'li');
-      const values = arrays[`mistake${number}`];
-      if (values) {
-        const view = canvas(item, { 'aria-hidden': 'true' });
-        blit(view.size(...THUMB), picture(values, header.ramps[1]), 0, 0, ...THUMB);
-      }
+      const view = canvas(item, { 'aria-hidden': 'true' });
+      const ctx = view.size(THUMB.wide, THUMB.high);
+      blit(ctx, picture(values, header.ramps[1]), 0, 0, THUMB.wide, THUMB.high);
       const line = el(item, 'span');
-      el(line, 'b', { 'aria-hidden': 'true' }, '✕ ');
+      el(line, 'b', { 'aria-hidden': 'true' }, `${sign} `);
       line.append(name);
-    });
+    }
   }
 }

@@ -4,11 +4,11 @@ from functools import partial
 
 import streamlit as st
 
-from pages.controls import widgets
+from pages.controls import downloads, listing, widgets
 from pages.exercises import solution_figures
-from pages.frame import page, registry
+from pages.frame import page
 from pages.selection import selection
-from pages.stores import session
+from pages.stores import registry, session
 from pages.views.event_values import read_events
 from pages.views.register import register
 from vitviz.exercises import BY_SLUG, EXERCISES, Exercise, create_notebook, zip_exercises
@@ -18,9 +18,8 @@ KEY, TILES = "exercises.task", "exercises.tiles"
 _tiles = register(__file__, "tiles")
 
 
-def draw_downloads(slugs: tuple[str, ...], name: str, zip_label: str, notebook_label: str) -> None:
-    page.download(zip_label, partial(zip_exercises, slugs), f"{name}.zip", f"exercises.{name}.zip")
-    page.download(notebook_label, partial(create_notebook, slugs), f"{name}.ipynb", f"exercises.{name}.ipynb")
+def draw_notebook(slugs: tuple[str, ...], name: str, label: str) -> None:
+    downloads.download(label, partial(create_notebook, slugs), f"{name}.ipynb", f"exercises.{name}.ipynb")
 
 
 def choose_exercise() -> Exercise:
@@ -50,7 +49,13 @@ def toggle_solved(slug: str) -> None:
 def draw_task(exercise: Exercise) -> None:
     st.subheader(exercise.title, anchor=False)
     st.markdown(exercise.task)
-    page.source(exercise.call)
+    listing.source(exercise.call)
+    files = partial(zip_exercises, (exercise.slug,))
+    key = f"exercises.{exercise.slug}.zip"
+    with st.container(horizontal=True):
+        downloads.download("Download task and tests", files, f"{exercise.slug}.zip", key, type="primary")
+        draw_notebook((exercise.slug,), exercise.slug, "Notebook")
+    st.caption(f"Run the tests with `python -m pytest -q` in the folder `exercises/{exercise.slug}`.")
     is_solved = exercise.slug in load_solved()
     st.button(
         "Solved" if is_solved else "My solution passes",
@@ -62,10 +67,7 @@ def draw_task(exercise: Exercise) -> None:
         if is_solved
         else "Run the tests on your machine, then mark the exercise here.",
     )
-    with st.container(horizontal=True, vertical_alignment="center"):
-        draw_downloads((exercise.slug,), exercise.slug, "Download task and tests", "Download notebook")
-        selection.link_to(exercise.page, f"Open page: {registry.BY_SLUG[exercise.page].title}")
-    page.source("cd exercises/" + exercise.slug + " && python -m pytest -q")
+    selection.link_to(exercise.page, f"Open page: {registry.BY_SLUG[exercise.page].title}")
 
 
 def draw_files(exercise: Exercise) -> None:
@@ -77,7 +79,7 @@ def draw_files(exercise: Exercise) -> None:
         drawer = st.expander(label, key=f"exercises.drawer.{key}", on_change="rerun")
         if drawer.open:
             with drawer:
-                page.source(text, height=480)
+                listing.source(text, height=480)
 
 
 page.header("exercises")
@@ -85,11 +87,12 @@ exercise = choose_exercise()
 figure_column, task_column = st.columns([2, 1], gap="medium")
 with figure_column:
     caption = solution_figures.FIGURES[exercise.slug]()
-    if exercise.slug not in solution_figures.OPERATIONS:  # an operation's view draws them
-        st.markdown(" · ".join(f":material/close: {mistake}" for mistake in exercise.mistakes))
     page.caption(caption)
 with task_column:
     draw_task(exercise)
 draw_files(exercise)
 with st.container(horizontal=True):
-    draw_downloads(tuple(BY_SLUG), "exercises", f"Download all {len(BY_SLUG)}", "All as a notebook")
+    every = tuple(BY_SLUG)
+    label = f"Download all {len(BY_SLUG)}"
+    downloads.download(label, partial(zip_exercises, every), "exercises.zip", "exercises.exercises.zip")
+    draw_notebook(every, "exercises", "All as a notebook")

@@ -1,6 +1,6 @@
 """Draw each exercise's operation as it moves, and its correct output, computed for the selected image."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from pages.frame import page
 from pages.selection import selection, substitutes
 from pages.selection.subject import CapturedSubject, capture_attention, load_current, load_subject
-from pages.views.figures import draw_chart
 from pages.views.register import register
 from vitviz import sinusoids
 from vitviz.analysis import position_similarity, readout
@@ -20,14 +19,11 @@ from vitviz.config import ModelConfig
 from vitviz.exercises import BY_SLUG
 from vitviz.models.abilities import abilities, as_vit
 from vitviz.plots.blob import pack
-from vitviz.plots.chart import Chart
-from vitviz.plots.theme import DASHES, PALETTES
 from vitviz.probe.logits import readout_weights
 from vitviz.text import percent, plain, signed
 
-SHOWN_TOKENS, SHOWN_CHANNELS = 50, 64
+SHOWN_TOKENS, SHOWN_CHANNELS, SHOWN_FILTERS = 50, 64, 8
 KEY = "exercises.right"
-HEIGHT_PX = 400
 
 _operation = register(__file__, "operation")
 
@@ -55,15 +51,19 @@ def _draw_operation(
     ramps: tuple[str, str] = ("", ""),
     patch: int = 0,
     wrong: Mapping[str, NDArray[Any]] = MappingProxyType({}),
+    rows: Sequence[str] = (),
+    columns: Sequence[str] = (),
 ) -> None:
     """Draw how each unit of the source becomes its row of the target, and what the common mistakes yield instead.
 
     Args:
         source: (rows, cols); a unit is a row, or a square of `patch` pixels.
         wrong: the result of mistakes, by the exercise's name for them; the others are named without a picture.
+        rows, columns: names of the result's rows, instead of a unit and its number, and of its columns.
     """
     mistakes = BY_SLUG[slug].mistakes
     header = {"titles": titles, "unit": unit, "ramps": ramps, "patch": patch, "mistakes": mistakes}
+    header |= {"rows": list(rows), "columns": list(columns)}
     arrays = {"source": source, "target": target}
     arrays |= {f"mistake{mistakes.index(name)}": values for name, values in wrong.items()}
     _operation(pack(header, **{name: values.astype(np.float32) for name, values in arrays.items()}), key=KEY)
@@ -81,13 +81,22 @@ def _draw_patches() -> str:
     wrong = {
         "reshape instead of patchify": grey.reshape(patches.shape),
         "columns before rows": by_columns,
-        "channels last": colours.swapaxes(1, 2).reshape(len(patches), -1),
     }
+    if np.ptp(shown, axis=2).any():  # the channels of a grey image are equal: their order changes nothing
+        wrong["channels last"] = colours.swapaxes(1, 2).reshape(len(patches), -1)
     titles = ("Image in grey", f"{patches.shape[0]} patches × {patches.shape[1]} values")
     _draw_operation(
         grey, patches, titles, "patch", slug="patchify", ramps=("grey", "grey"), patch=patch_px, wrong=wrong
     )
-    return f"The selected image in grey becomes {patches.shape[0]} patches of {patches.shape[1]} values."
+    numbers = np.broadcast_to(np.arange(len(patches))[:, None], patches.shape).reshape(
+        rows, cols, patch_px, patch_px
+    )
+    reshaped = numbers.swapaxes(1, 2).reshape(patches.shape)
+    mixed = max(len(np.unique(row)) for row in reshaped)
+    return (
+        f"A plain reshape mixes pixels of up to {mixed} patches in one row; patchify gives each of"
+        f" {patches.shape[0]} patches its own row of {patches.shape[1]} values."
+    )
 
 
 def _draw_positions() -> str:
@@ -172,23 +181,41 @@ def _draw_block() -> str:
     )
 
 
-def _build_bars(names: tuple[str, ...], values: NDArray[Any], title: str) -> Chart:
-    figure = Chart(selection.get_theme())
-    colour = PALETTES[selection.get_theme()].primary
-    figure.add("bar", x=values, y=list(names), orientation="h", marker={"color": colour})
-    figure.layout(xaxis={"title": {"text": title}}, yaxis={"autorange": "reversed", "type": "category"})
-    figure.layout(height=HEIGHT_PX)
-    return figure
-
-
 def _draw_prediction() -> str:
     subject = _load_subject()
-    probabilities = subject.probabilities
-    top = np.argsort(-probabilities, kind="stable")[:10]
-    names = tuple(subject.classes[i] for i in top)
-    draw_chart(_build_bars(names, probabilities[top], "probability"), KEY)
+    config, probabilities = as_vit(subject.model.config), subject.probabilities
+    streams = ["embedded", *(f"blocks.{layer}" for layer in range(config.depth))]
+    weights, records = readout_weights(subject.model.vit), subject.capture(tuple(streams))
+
+    def read_layers(kind: str) -> list[readout.ReadoutPrediction]:
+        prefix = subject.layout.prefix
+        return [readout.predict_from_stream(records[name][0], weights, kind, prefix) for name in streams]
+
+    right, wrong = read_layers(config.readout), {}
+    if config.readout == "cls":
+        patch = np.stack([reading.probabilities for reading in read_layers("first_patch")])
+        wrong = {"logits not read from [CLS]": patch}
+    features = np.stack([reading.features for reading in right])
+    titles = (f"Read by the head: {readout.READS[config.readout][0]}", "Class probabilities, if read there")
+    names = ["embedding", *(f"block {layer + 1}" for layer in range(config.depth))]
+    shares = np.stack([reading.probabilities for reading in right])
+    _draw_operation(
+        features,
+        shares,
+        titles,
+        "layer",
+        slug="vit",
+        ramps=("signed", ""),
+        wrong=wrong,
+        rows=names,
+        columns=subject.classes,
+    )
     page.caption("", subject.class_note)
-    return f"{subject.choice.shown} predicts {plain(names[0])} with {percent(float(probabilities[top[0]]))}."
+    winner = int(probabilities.argmax())
+    return (
+        f"{subject.choice.shown} predicts {plain(subject.classes[winner])} with"
+        f" {percent(float(probabilities[winner]))}: the head is applied after the last block alone."
+    )
 
 
 def _draw_learned_positions() -> str:
@@ -229,35 +256,39 @@ def _draw_patch_logits() -> str:
     )
 
 
-def _draw_curves() -> str:
-    curves = {
-        choice.shown: choice.curve
-        for choice in selection.list_models().values()
-        if choice.trained_on == "digits"
-    }
-    figure = Chart(selection.get_theme())
-    palette = PALETTES[selection.get_theme()]
-    shown = [(name, curve) for name, curve in curves.items() if curve][:3]
-    colours = (palette.primary, palette.ink, palette.muted)
-    for (name, curve), colour, dash in zip(shown, colours, DASHES, strict=False):
-        steps, accuracy = zip(*curve, strict=True)
-        figure.add(
-            "scatter",
-            x=steps,
-            y=[100 * share for share in accuracy],
-            mode="lines",
-            name=name,
-            line={"color": colour, "dash": dash},
-        )
-    figure.layout(xaxis={"title": {"text": "step"}}, yaxis={"title": {"text": "validation accuracy, %"}})
-    figure.layout(height=HEIGHT_PX, showlegend=bool(shown))
-    draw_chart(figure, KEY)
-    if not shown:
-        return "No model trained on digits is available on this server, so no curve is shown."
-    best = max(share for _, curve in shown for _, share in curve)
+def _draw_training() -> str:
+    """Draw some filters of E and the prediction at each snapshot of a model trained on digits, or of the user's."""
+    trained = [choice for choice in selection.list_models().values() if choice.trained_on == "digits"]
+    current = _load_subject()
+    choice = next((choice for choice in trained if _is_example(choice.config)), current.choice)
+    image = current.image if choice is current.choice else substitutes.choose_image(choice)[0]
+    moments = [capture_attention(load_subject(choice, step, image)) for step in choice.steps]
+    filters = [
+        subject.model.model.get_parameter("patch_embed.proj.weight").detach().numpy()[:SHOWN_FILTERS].ravel()
+        for subject in moments
+    ]
+    titles = (f"{SHOWN_FILTERS} filters of E at each snapshot", "Class probabilities of an image")
+    _draw_operation(
+        np.stack(filters),
+        np.stack([subject.probabilities for subject in moments]),
+        titles,
+        "snapshot",
+        slug="accuracy",
+        ramps=("signed", ""),
+        rows=[f"step {step:,}" for step in choice.steps],
+        columns=moments[-1].classes,
+    )
+    shares = [share for choice in trained for _, share in choice.curve]
+    if not shares:
+        return "No model trained on digits is available on this server, so no accuracy is shown."
+    first, last = (
+        f"{plain(subject.classes[int(subject.probabilities.argmax())])} at step {subject.step:,}"
+        for subject in (moments[0], moments[-1])
+    )
     return (
-        f"{len(shown)} trained models reach up to {percent(best)} validation accuracy, on enlarged digits and without a"
-        " budget of images."
+        f"Training changes the prediction for this image from {first} to {last}."
+        f" {len(trained)} trained models reach up to {percent(max(shares))} validation accuracy, on enlarged digits and"
+        " without a budget of images."
     )
 
 
@@ -271,6 +302,5 @@ FIGURES: dict[str, Callable[[], str]] = {
     "vit": _draw_prediction,
     "trainable_positions": _draw_learned_positions,
     "without_cls": _draw_patch_logits,
-    "accuracy": _draw_curves,
+    "accuracy": _draw_training,
 }
-OPERATIONS = FIGURES.keys() - {"vit", "accuracy"}  # drawn by one view that moves

@@ -1,12 +1,16 @@
 """Glossary page: a list of terms to search and to filter, and a card that draws the selected one."""
 
+from pathlib import Path
+
 import streamlit as st
 
 from pages.controls import widgets
-from pages.frame import page, registry
-from pages.glossary import term_pictures
-from pages.glossary.term_pictures import PICTURES, Material
+from pages.frame import page
+from pages.glossary import term_material, term_pictures
+from pages.glossary.term_material import Material
+from pages.glossary.term_pictures import PICTURES
 from pages.selection import selection
+from pages.stores import registry
 from pages.views.event_values import read_events
 from pages.views.register import register
 from vitviz.config import ViTConfig
@@ -15,6 +19,7 @@ from vitviz.papers import list_links
 from vitviz.plots.blob import pack
 from vitviz.text import plain
 
+STYLE = Path(__file__).with_suffix(".css")
 KEY, LIST = "words.word", "words.list"
 NO_BREAK = ",\N{NO-BREAK SPACE}"  # keeps a shape on one line
 ALL = "all"
@@ -72,13 +77,13 @@ def draw_term(term: Term) -> None:
     material = None
     if term.slug in PICTURES:
         with page.show_file_errors():
-            material = term_pictures.load_material(term.slug)
+            material = term_material.load_material(term.slug)
         if material is not None:
             _picture(term_pictures.pack_term_image(term.slug, material), key="words.picture")
-    if term.symbol:
-        st.latex(term.symbol, width="content")
-    if facts := describe_facts(term, material):
-        st.caption(facts)
+    symbol = f"${term.symbol}$" if term.symbol else ""
+    if facts := " · ".join(part for part in (symbol, describe_facts(term, material)) if part):
+        with st.container(horizontal=True):
+            st.caption(facts)
     with st.container(horizontal=True, vertical_alignment="center"):
         selection.link_to(term.page, f"Open page: {registry.BY_SLUG[term.page].title}")
         st.markdown(list_links()[term.source])
@@ -93,7 +98,7 @@ def describe_facts(term: Term, material: Material | None) -> str:
         parts.append(
             f"Shape `{format_shape(term.shape)}`" + (f" = `{format_shape(shape)}`" if shape else "") + "."
         )
-    if material is not None:
+    if material is not None and term.slug not in term_pictures.WITHOUT_MODEL:
         parts.append(
             f"Shown: {material.subject.safe_title}, {plain(selection.get_image_title(material.subject.image))}."
         )
@@ -101,13 +106,15 @@ def describe_facts(term: Term, material: Material | None) -> str:
 
 
 page.header("words")
+st.html(STYLE)
 terms = choose_terms()
 with st.container(horizontal=True, gap="medium", key="words-columns"):
-    with st.container(width=300):
+    with st.container(width=300, key="words-list"):
         term = choose_term(terms)
     with st.container(border=True, width="stretch", key="words-card"):
         draw_term(term)
-page.caption(
-    "N patches, T tokens, P pixels per patch side, C channels, D channels per token, h heads of d channels, K classes,"
-    " L blocks, M tokens per window side."
-)
+with st.expander("Notation"):
+    page.markdown(
+        "N patches, T tokens, P pixels per patch side, C channels, D channels per token, h heads of d channels,"
+        " K classes, L blocks, M tokens per window side."
+    )

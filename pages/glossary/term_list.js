@@ -8,14 +8,13 @@ export default class TermList {
     this.trigger = trigger;
     const search = el(root, 'input', {
       type: 'search',
-      placeholder: 'Search',
       'aria-label': 'Search the terms',
       class: 'tl-search',
     });
     search.oninput = () => this.filter(search.value);
     this.search = search;
-    this.list = el(root, 'nav', { class: 'tl', 'aria-label': 'Terms' });
     this.count = el(root, 'p', { class: 'vv-muted tl-count', role: 'status' });
+    this.list = el(root, 'nav', { class: 'tl', 'aria-label': 'Terms' });
     this.list.onkeydown = (event) => this.move(event);
   }
 
@@ -41,6 +40,7 @@ export default class TermList {
       const node = button(this.groups.get(group), word, choose);
       return { slug, node, text: `${word} ${text}`.toLowerCase() };
     });
+    this.search.placeholder = `Search ${plural(terms.length, 'term')}`;
     this.filter(this.search.value);
   }
 
@@ -49,7 +49,7 @@ export default class TermList {
     for (const { node, text } of this.entries) node.hidden = !parts.every((part) => text.includes(part));
     for (const box of this.groups.values()) box.hidden = !box.querySelector('button:not([hidden])');
     const shown = this.entries.filter(({ node }) => !node.hidden).length;
-    this.count.textContent = shown ? plural(shown, 'term') : 'No term matches.';
+    this.count.textContent = !typed ? '' : shown ? plural(shown, 'term') : 'No term matches.';
   }
 
   mark(selected) {
@@ -62,11 +62,12 @@ export default class TermList {
     const [top, bottom] = [node.offsetTop, node.offsetTop + node.offsetHeight];
     if (top < this.list.scrollTop || bottom > this.list.scrollTop + this.list.clientHeight)
       this.list.scrollTop = top - this.list.clientHeight / 3;
+    this.list.scrollLeft = node.offsetLeft - this.list.clientWidth / 3; // on a phone the list is one row
   }
 
   /** Move the focus to the next or previous term with the arrow keys. */
   move(event) {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const step = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
     if (!step) return;
     event.preventDefault();
     const nodes = this.entries.map(({ node }) => node).filter((node) => !node.hidden);

@@ -14,8 +14,8 @@ import {
 import { Plot } from '../../vitviz/browser/kit/plot.js';
 import { brief, patchName, signed, tokenName } from '../../vitviz/browser/kit/text.js';
 
-const GAP = 20;
-const WIDEST = 360;
+const GAP = 40;
+const WIDEST = 420;
 const NARROWEST = 200;
 const BAND = 20; // of the lit row, enlarged
 const ROW = 22; // of a bar
@@ -46,6 +46,8 @@ export default class TermPicture {
     const count = header.panels.length;
     const columns = Math.max(1, Math.min(count, Math.floor((width + GAP) / (NARROWEST + GAP))));
     this.side = Math.min(WIDEST, Math.floor((width - (columns - 1) * GAP) / columns));
+    const wide = header.panels.filter(({ kind, square }) => kind === 'matrix' && !square).length;
+    this.wide = this.side + (columns < count || !wide ? 0 : (width - count * (this.side + GAP) + GAP) / wide);
     if (fresh) this.build();
     this.photo.show(message, () => this.draw());
     this.draw();
@@ -53,6 +55,7 @@ export default class TermPicture {
 
   build() {
     this.box.replaceChildren();
+    this.link = el(this.box, 'i', { class: 'tp-link' });
     this.panels = this.message.header.panels.map((panel, number) => {
       const box = el(this.box, 'figure', { class: 'tp-panel' });
       el(box, 'figcaption', {}, panel.title);
@@ -60,7 +63,7 @@ export default class TermPicture {
       const note = el(box, 'div', { class: 'tp-note vv-muted' });
       const follows = panel.kind === 'image' || panel.kind === 'patch' || panel.lit;
       const part = { ...panel, view, note, values: this.message.arrays[`p${number}`] };
-      if (follows && panel.kind !== 'patch') this.follow(part);
+      if (follows && panel.kind !== 'patch' && !panel.mutual) this.follow(part);
       else view.node.setAttribute('role', 'img');
       return part;
     });
@@ -102,8 +105,25 @@ export default class TermPicture {
       if (part.view.node.getAttribute('role') === 'img')
         part.view.node.setAttribute('aria-label', `${part.title}. ${text}`);
     }
+    this.drawLink();
     const follows = this.panels.some(({ kind, lit }) => lit || kind === 'image' || kind === 'patch');
     this.name.textContent = follows ? `Shown for ${this.tokenName()}. Point at another.` : '';
+  }
+
+  /** Draw a line from the patch in the image to its row in the first matrix, if both stand side by side. */
+  drawLink() {
+    const [from, to] = [this.panels[0], this.panels.find(({ rowAt }) => rowAt)];
+    const isShown = to && from.kind === 'image' && this.patch >= 0;
+    const [rows, cols] = this.message.header.grid;
+    const [a, b] = [from, to ?? from].map(({ view: { node } }) => [node.offsetLeft, node.offsetTop]);
+    this.link.hidden = !isShown || a[0] >= b[0];
+    if (this.link.hidden) return;
+    const [patchWide, patchHigh] = [this.side / cols, from.view.node.clientHeight / rows];
+    const x = a[0] + ((this.patch % cols) + 1) * patchWide;
+    const y = a[1] + (Math.floor(this.patch / cols) + 0.5) * patchHigh;
+    const [across, down] = [b[0] - x, b[1] + to.rowAt - y];
+    const turned = `translate(${x}px, ${y}px) rotate(${Math.atan2(down, across)}rad)`;
+    Object.assign(this.link.style, { width: `${Math.hypot(across, down)}px`, transform: turned });
   }
 
   tokenName() {
@@ -137,9 +157,11 @@ function drawImage(picture, part) {
   const ctx = part.view.size(wide, high);
   const values = part.values.data.length ? picture.entry(part) : null;
   if (bitmap) {
+    ctx.save();
     ctx.filter = values ? 'grayscale(1) contrast(0.8)' : 'none';
+    if (part.mutual) ctx.transform(-1, 0, 0, 1, wide, 0); // the mirrored image
     blit(ctx, bitmap, 0, 0, wide, high, bitmap.width >= 128);
-    ctx.filter = 'none';
+    ctx.restore();
   }
   if (values) {
     const most = part.most ?? greatest(values);
@@ -152,9 +174,13 @@ function drawImage(picture, part) {
       high,
     );
   } else drawLines(ctx, rows, cols, wide, high);
-  const at = picture.patch;
+  const at = part.mutual ? values.indexOf(Math.max(...values)) : picture.patch;
   if (at >= 0) frame(ctx, ((at % cols) * wide) / cols, (Math.floor(at / cols) * high) / rows, wide / cols, high / rows);
   if (!values) return `${rows} × ${cols} patches`;
+  if (part.mutual) {
+    const back = part.mutual.includes(picture.patch) ? 'mutual nearest neighbours' : 'not mutual: it has a nearer one';
+    return `nearest: patch ${at + 1}, ${signed(values[at])}; ${back}`;
+  }
   const here = at >= 0 ? `here ${signed(values[at], 3)}, ` : '';
   return `${here}largest ${signed(Math.max(...values), 3)}`;
 }
@@ -181,22 +207,25 @@ function drawMatrix(picture, part) {
   const { data, shape } = part.values;
   const [rows, cols] = shape;
   const row = part.lit ? picture.token - (part.patches ? picture.message.header.prefix.length : 0) : -1;
-  const wide = picture.side;
+  const wide = part.square ? picture.side : picture.wide;
   const band = part.lit && !part.square ? BAND + 8 : 0;
-  const high = part.square ? wide : Math.min(wide - band, Math.max(rows * 20, 24));
+  const high = part.square ? wide : Math.min(picture.side - band, Math.max(rows * 20, 24));
   const ctx = part.view.size(wide, high + band);
   const most = part.ramp ? greatest(data) : bound(data);
   const image = heat(data, rows, cols, picture.table(part.ramp), part.ramp ? 0 : -most, most);
   ctx.fillStyle = picture.message.colors.panel;
   ctx.fillRect(0, 0, wide, high);
   blit(ctx, image, 0, 0, wide, high);
-  const size = `${part.shape[0]} × ${part.shape[1]}`;
+  const key = part.ramp ? '' : '; blue negative, orange positive';
+  const size = `${part.shape[0]} × ${part.shape[1]}${key}`;
   if (part.ramp === 'regions') return `${rows} × ${cols} patches, ${new Set(data).size} groups`;
   if (row < 0) return size;
   if (band) ctx.drawImage(image, 0, row, cols, 1, 0, high + 8, wide, BAND);
-  frame(ctx, 1, (row * high) / rows - 1, wide - 2, Math.max(5, high / rows + 2));
+  Object.assign(ctx, { strokeStyle: picture.message.colors.ink, lineWidth: 2 });
+  ctx.strokeRect(1, (row * high) / rows - 1, wide - 2, high / rows + 2);
+  part.rowAt = ((row + 0.5) * high) / rows;
   const numbers = [...data.subarray(row * cols, row * cols + 3)].map((value) => signed(value)).join(', ');
-  return `${size}. Row ${row + 1}: ${numbers}, …`;
+  return `${size}; ${picture.tokenName().split(' (')[0]}: ${numbers}, …`;
 }
 
 /** Return the end of a matrix's colours: 99 % of its values lie within, so that few large ones do not fade the rest. */
@@ -216,7 +245,7 @@ function drawTiles(picture, part) {
   const label = count > 9 ? 0 : 16;
   const down = Math.ceil(count / across);
   const ctx = part.view.size(room, down * (high + label + 8) - 8);
-  ctx.font = `12px ${picture.message.colors.font}`;
+  ctx.font = `13px ${picture.message.colors.font}`;
   ctx.textBaseline = 'top';
   for (let tile = 0; tile < count; tile++) {
     const [x, y] = [(tile % across) * (size + 8), Math.floor(tile / across) * (high + label + 8)];
@@ -260,17 +289,22 @@ function drawBars(picture, part) {
 function drawCurve(picture, part) {
   const { data, shape } = part.values;
   const { colors, width } = picture.message;
-  const wide = Math.min(width, 480);
-  const ctx = part.view.size(wide, 240);
+  const wide = Math.min(width, 640);
+  const ctx = part.view.size(wide, 340);
   const [x, y] = [data.subarray(0, shape[1]), data.subarray(shape[1])];
   const ends = (values) => [Math.min(...values), Math.max(...values)];
-  const plot = new Plot(ctx, colors, [44, wide - 12, 12, 208], { x: ends(x), y: ends(y) });
+  const right = wide - (part.names[0] ? 76 : 12);
+  const plot = new Plot(ctx, colors, [44, right, 12, 308], { x: ends(x), y: ends(y) });
   plot.axisY(plot.y.ticks(4), brief);
   plot.axisX(plot.x.ticks(5), brief);
-  ctx.strokeStyle = PALETTE.FAMILIES.vit;
-  ctx.lineWidth = 2;
-  ctx.beginPath();
-  x.forEach((value, i) => ctx.lineTo(plot.x(value), plot.y(y[i])));
-  ctx.stroke();
+  part.names.forEach((name, number) => {
+    const line = y.subarray(number * shape[1], (number + 1) * shape[1]);
+    const color = number ? colors.ink : PALETTE.FAMILIES.vit;
+    Object.assign(ctx, { strokeStyle: color, lineWidth: 2 });
+    ctx.beginPath();
+    x.forEach((value, i) => ctx.lineTo(plot.x(value), plot.y(line[i])));
+    ctx.stroke();
+    plot.text(name, right + 6, plot.y(line.at(-1)), { color, align: 'left' });
+  });
   return '';
 }

@@ -12,29 +12,36 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pages.selection import selection
-from pages.selection.subject import Subject, load_subject
-from pages.stores import catalogue, shared_cache
+from pages.glossary.term_material import Material, load_shipped
+from pages.stores import shared_cache
 from vitviz import shifted_windows
-from vitviz.analysis import attention, distance, explanation_methods, filters, patches, position_similarity
+from vitviz.analysis import (
+    attention,
+    distance,
+    explanation_methods,
+    filters,
+    patches,
+    position_similarity,
+    token_similarity,
+)
 from vitviz.analysis.readout import predict_from_stream
-from vitviz.models.abilities import abilities, as_vit
+from vitviz.analysis.receptive_fields import Field
+from vitviz.models.abilities import as_vit
 from vitviz.plots.blob import pack
-from vitviz.sinusoids import sincos_1d
-from vitviz.text import percent
+from vitviz.sinusoids import rotary_angles, sincos_1d
+from vitviz.text import percent, plural
+from vitviz.training.schedule import learning_rate_factor
 
 Array = NDArray[Any]
 MOST_COLUMNS = 192  # of a matrix: more would be narrower than a pixel
-SUBSTITUTES = {"class_head": "cifar10_vit", "distillation": "cifar10_deit_soft", "windows": "cifar10_swin"}
-PHOTO = "sample:cat"
 
 
 @dataclass(frozen=True, eq=False)
-class Panel:
+class TermPanel:
     """One panel: its kind (image, patch, matrix, tiles, bars, curve), title, values and options of the view.
 
     values: (tokens or 1, ...) of an image (patches), tiles (tiles, rows, cols) and bars (names); (rows, cols) of a
-    matrix; (2, points) of a curve.
+    matrix; (1 + curves, points) of curves over the first row.
     """
 
     kind: str
@@ -43,76 +50,46 @@ class Panel:
     options: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, eq=False)
-class Material:
-    """The model and the image that the pictures show, and their intermediates by name."""
-
-    subject: Subject
-
-    @property
-    def last(self) -> str:
-        return f"blocks.{as_vit(self.subject.model.config).depth - 1}"
-
-    @property
-    def prefix(self) -> int:
-        return self.subject.layout.num_prefix_tokens
-
-    def get(self, name: str) -> Array:
-        """Return an intermediate of the image without the batch; '@' stands for the last block."""
-        name = name.replace("@", self.last) if "@" in name else name
-        array = self.subject.capture((name,))[name]
-        return array[0] if len(array) == 1 else array
-
-    def weight(self, name: str) -> Array:
-        return np.asarray(
-            self.subject.model.model.get_parameter(name.replace("@", self.last)).detach().float()
-        )
-
-    def attention(self) -> Array:
-        """Return the last block's attention weights, (heads, T, T)."""
-        return self.get("@.attn")
-
-
-def _matrix(title: str, values: Array, *, lit: bool = True, **options: Any) -> Panel:
+def _matrix(title: str, values: Array, *, lit: bool = True, **options: Any) -> TermPanel:
     """Return a matrix whose row of the token is lit, unless it has no row per token."""
     rows, cols = values.shape
     options |= {"shape": [rows, cols], "lit": lit}
-    return Panel("matrix", title, values[:, :MOST_COLUMNS], options)
+    return TermPanel("matrix", title, values[:, :MOST_COLUMNS], options)
 
 
-def _over(material: Material, title: str, values: Array, **options: Any) -> Panel:
+def _over(material: Material, title: str, values: Array, **options: Any) -> TermPanel:
     """Return a map over the image's patches: (T or 1, T) per token, without the prefix tokens' columns."""
-    return Panel("image", title, np.atleast_2d(values)[:, material.prefix :], options)
+    return TermPanel("image", title, np.atleast_2d(values)[:, material.prefix :], options)
 
 
-def _image(title: str = "Image") -> Panel:
-    return Panel("image", title)
+def _image(title: str = "Image") -> TermPanel:
+    return TermPanel("image", title)
 
 
-def _one_head(part: str, material: Material) -> list[Panel]:
+def _one_head(part: str, material: Material) -> list[TermPanel]:
     return [_image(), _matrix(f"{part.upper()} of head 1, last layer", material.get(f"@.{part}")[0])]
 
 
-def _flow(stages: dict[str, str], material: Material) -> list[Panel]:
+def _flow(stages: dict[str, str], material: Material) -> list[TermPanel]:
     return [_matrix(title, material.get(name)) for title, name in stages.items()]
 
 
-def _tiles(title: str, maps: Array, names: list[str], **options: Any) -> Panel:
-    return Panel("tiles", title, maps, {"names": names, **options})
+def _tiles(title: str, maps: Array, names: list[str], **options: Any) -> TermPanel:
+    return TermPanel("tiles", title, maps, {"names": names, **options})
 
 
-def _head_tiles(material: Material) -> Panel:
+def _head_tiles(material: Material) -> TermPanel:
     attn, (rows, cols) = material.attention(), material.subject.layout.grid
     maps = attn[:, :, material.prefix :].transpose(1, 0, 2).reshape(attn.shape[1], len(attn), rows, cols)
     return _tiles("Its weights in each head", maps, [f"head {head + 1}" for head in range(len(attn))])
 
 
-def _filter_tiles(material: Material, title: str, maps: Array, word: str) -> Panel:
+def _filter_tiles(material: Material, title: str, maps: Array, word: str) -> TermPanel:
     names = [f"{word} {number + 1}" for number in range(len(maps))]
     return _tiles(title, maps.mean(axis=1)[None], names, signed=True)
 
 
-def _filters(material: Material) -> list[Panel]:
+def _filters(material: Material) -> list[TermPanel]:
     weight = material.weight("patch_embed.proj.weight")
     embedded = material.get("patch_embed")
     strongest = int(np.abs(weight).sum(axis=(1, 2, 3)).argmax())
@@ -123,18 +100,18 @@ def _filters(material: Material) -> list[Panel]:
     ]
 
 
-def _components(material: Material) -> list[Panel]:
+def _components(material: Material) -> list[TermPanel]:
     found = filters.principal_components(material.weight("patch_embed.proj.weight"), 8)
     share = percent(float(found.explained.sum()))
     return [_filter_tiles(material, f"8 components of E: {share} of its variance", found.maps, "component")]
 
 
-def _pixels(material: Material) -> list[Panel]:
+def _pixels(material: Material) -> list[TermPanel]:
     rows = patches.patchify(material.subject.prepared.input, material.subject.layout.patch_px)
-    return [_image(), Panel("patch", "Patch"), _matrix("One row per patch", rows, patches=True)]
+    return [_image(), TermPanel("patch", "Patch"), _matrix("One row per patch", rows, patches=True)]
 
 
-def _positions(table: Callable[[Material], Array], material: Material) -> list[Panel]:
+def _positions(table: Callable[[Material], Array], material: Material) -> list[TermPanel]:
     rows = table(material)
     cosines = position_similarity.cosine_similarity(rows)
     missing = material.subject.layout.num_tokens - len(rows)
@@ -142,15 +119,15 @@ def _positions(table: Callable[[Material], Array], material: Material) -> list[P
     return [_matrix("One row per token", rows, patches=bool(missing)), _similarity(material, cosines)]
 
 
-def _similarity(material: Material, cosines: Array) -> Panel:
+def _similarity(material: Material, cosines: Array) -> TermPanel:
     return _over(material, "Cosine similarity to each patch", cosines, signed=True, most=1)
 
 
-def _received(material: Material) -> list[Panel]:
+def _received(material: Material) -> list[TermPanel]:
     return [_over(material, "Attention that each token receives", material.attention().mean(axis=(0, 1)))]
 
 
-def _scaling(material: Material) -> list[Panel]:
+def _scaling(material: Material) -> list[TermPanel]:
     scores = material.get("@.scores")[0]
     width = as_vit(material.subject.model.config).embed_dim // len(material.attention())
     unscaled = attention.softmax(scores * np.sqrt(width))
@@ -160,51 +137,51 @@ def _scaling(material: Material) -> list[Panel]:
     ]
 
 
-def _words_mask(_material: Material) -> list[Panel]:
+def _words_mask(_material: Material) -> list[TermPanel]:
     return [
         _matrix("8 words, no mask", attention.sentence_attention(False), lit=False, ramp="attention"),
         _matrix("Causal mask", attention.sentence_attention(True), lit=False, ramp="attention"),
     ]
 
 
-def _distances(material: Material) -> list[Panel]:
+def _distances(material: Material) -> list[TermPanel]:
     layout = material.subject.layout
     pixels = distance.mean_attention_distance_px(material.attention(), layout.grid, layout.patch_px, True)
     names = [f"head {head + 1}" for head in range(len(pixels))]
     return [_head_tiles(material), _bars("Mean distance, px", pixels, names)]
 
 
-def _bars(title: str, values: Array, names: list[str]) -> Panel:
-    return Panel("bars", title, np.atleast_2d(values), {"names": names})
+def _bars(title: str, values: Array, names: list[str]) -> TermPanel:
+    return TermPanel("bars", title, np.atleast_2d(values), {"names": names})
 
 
-def _class_bars(title: str, material: Material, values: Array) -> Panel:
+def _class_bars(title: str, material: Material, values: Array) -> TermPanel:
     top = np.sort(np.argsort(-values, kind="stable")[:10])
     return _bars(title, values[top], [material.subject.classes[index] for index in top])
 
 
-def _logits(material: Material) -> Panel:
+def _logits(material: Material) -> TermPanel:
     return _class_bars("Logits", material, material.get("logits"))
 
 
-def _probabilities(title: str, material: Material, sharpness: float = 1.0) -> Panel:
+def _probabilities(title: str, material: Material, sharpness: float = 1.0) -> TermPanel:
     return _class_bars(title, material, attention.softmax(material.get("logits") * sharpness))
 
 
-def _teacher(sharpness: float) -> Panel:
-    material = _load_shipped("cifar10_cnn")
+def _teacher(sharpness: float) -> TermPanel:
+    material = load_shipped("cifar10_cnn")
     assert material is not None  # shipped with its students
     title = "The teacher's probabilities" + ("" if sharpness == 1 else f", τ = {1 / sharpness:g}")
     return _probabilities(title, material, sharpness)
 
 
-def _hard_label(_material: Material) -> list[Panel]:
+def _hard_label(_material: Material) -> list[TermPanel]:
     panel = _teacher(1)
     hard = (panel.values == panel.values.max()).astype(np.float32)
     return [panel, _bars("Hard label", hard, panel.options["names"])]
 
 
-def _rollout(material: Material) -> list[Panel]:
+def _rollout(material: Material) -> list[TermPanel]:
     depth = as_vit(material.subject.model.config).depth
     layers = np.stack([material.get(f"blocks.{layer}.attn")[None] for layer in range(depth)])
     flow = explanation_methods.rollout(layers)[0]
@@ -215,7 +192,30 @@ def _rollout(material: Material) -> list[Panel]:
     ]
 
 
-def _random_weights(material: Material) -> list[Panel]:
+def _explain(material: Material, method: str) -> tuple[Array, int]:
+    """Return the method's map of the predicted class, (patches,), and the class."""
+    from vitviz.probe.explanation_maps import Recipe, method_maps_of
+
+    subject, target = material.subject, int(material.get("logits").argmax())
+    return method_maps_of(subject.model, subject.prepared.input, Recipe(target, "mean", 0.0))[method], target
+
+
+def _explained(method: str, material: Material) -> list[TermPanel]:
+    values, target = _explain(material, method)
+    name = material.subject.classes[target]
+    return [_image(), _over(material, f"What speaks for {name}", np.pad(values, (material.prefix, 0)))]
+
+
+def _deletion(material: Material) -> list[TermPanel]:
+    from vitviz.probe.explanation_maps import order_curve
+
+    values, target = _explain(material, "gradient")
+    curve = order_curve(material.subject.model, material.subject.prepared.input, values, target)
+    title = f"Probability of {material.subject.classes[target]} in %, by % of patches blanked"
+    return [*_explained("gradient", material), _curve(title, 100 * curve.fraction, 100 * curve.deletion)]
+
+
+def _random_weights(material: Material) -> list[TermPanel]:
     from vitviz.probe.capture import capture
 
     untrained = shared_cache.load_untrained(material.subject.model)
@@ -227,7 +227,7 @@ def _random_weights(material: Material) -> list[Panel]:
     ]
 
 
-def _lens(material: Material) -> list[Panel]:
+def _lens(material: Material) -> list[TermPanel]:
     from vitviz.probe.logits import readout_weights
 
     config, prefix = as_vit(material.subject.model.config), material.subject.layout.prefix
@@ -242,13 +242,13 @@ def _lens(material: Material) -> list[Panel]:
     return [_matrix(title, np.stack(rows), lit=False, ramp="share"), _probabilities("Output", material)]
 
 
-def _curve(title: str, x: Array, y: Array) -> Panel:
-    return Panel("curve", title, np.stack([x, y]))
+def _curve(title: str, x: Array, *y: Array, names: tuple[str, ...] = ("",)) -> TermPanel:
+    return TermPanel("curve", title, np.stack([x, *y]), {"names": names})
 
 
 def _function(
     title: str, low: float, high: float, of: Callable[[Array], Array], _material: Material
-) -> list[Panel]:
+) -> list[TermPanel]:
     x = np.linspace(low, high, 121)
     return [_curve(title, x, of(x))]
 
@@ -260,12 +260,144 @@ def _gelu(x: Array) -> Array:
     return np.asarray(gelu(as_tensor(x)))
 
 
-def _training(title: str, material: Material) -> list[Panel]:
+def _training(title: str, material: Material) -> list[TermPanel]:
     steps, accuracy = zip(*material.subject.choice.curve, strict=True)
     return [_curve(title, np.asarray(steps, float), 100 * np.asarray(accuracy))]
 
 
-def _regions(title: str, shift: int, _material: Material) -> list[Panel]:
+def _schedule(title: str, end: float, material: Material) -> list[TermPanel]:
+    """Return the rate of a warm-up of 10 % and a cosine, up to a share of the run."""
+    of = np.vectorize(lambda percent: learning_rate_factor("warmup_cosine", percent / 100, 0.1))
+    return _function(title, 0, 100 * end, of, material)
+
+
+def _dropped(material: Material) -> list[TermPanel]:
+    hidden, kept = material.get("@.mlp_hidden"), 0.9
+    drawn = np.random.default_rng(0).random(hidden.shape) < kept
+    return [_matrix("Hidden values, last MLP", hidden), _matrix("A tenth set to 0", hidden * drawn / kept)]
+
+
+def _registers(material: Material) -> list[TermPanel]:
+    """Return the attention that each patch receives, and that of the same model with a test-time register."""
+    from torch import as_tensor
+
+    from vitviz.probe.capture import capture
+    from vitviz.probe.changed_tokens import add_register, find_register_neurons
+
+    inputs = material.subject.prepared.input[None]
+    neurons = find_register_neurons(material.subject.model.vit, as_tensor(inputs))
+    changed, name = add_register(material.subject.model, neurons), f"{material.last}.attn"
+    received = capture(changed.model, inputs, record=(name,))[name][0].mean(axis=(0, 1))
+    share = percent(float(received[material.prefix]))
+    return [
+        _over(material, "Attention received, no register", material.attention().mean(axis=(0, 1))),
+        _over(material, f"With one, which receives {share}", received[1:]),
+    ]
+
+
+def _batch_norm(material: Material) -> list[TermPanel]:
+    before = material.get("@.input")[material.prefix :]
+    after = (before - before.mean(axis=0)) / np.sqrt(before.var(axis=0) + 1e-5)
+    return [
+        _matrix("Before: one row per place", before, patches=True),
+        _matrix("After: columns have mean 0, variance 1", after, patches=True),
+    ]
+
+
+def _mutual_neighbours(material: Material) -> list[TermPanel]:
+    """Return each patch's cosines with the patches of the mirrored image, whose best match is framed."""
+    from vitviz.probe.capture import capture
+
+    mirrored = np.ascontiguousarray(material.subject.prepared.input[None, :, :, ::-1])
+    second = capture(material.subject.model.model, mirrored, record=(material.last,))[material.last][0]
+    first, second = material.get("@")[material.prefix :], second[material.prefix :]
+    cosines = token_similarity.cosines_between(first, second, without_mean=True)
+    mutual = token_similarity.find_mutual_neighbours(cosines).first.tolist()
+    padded = np.pad(cosines, ((material.prefix, 0), (material.prefix, 0)))
+    options = {"signed": True, "most": 1, "mutual": mutual}
+    return [_image(), _over(material, "Its cosines in the mirrored image", padded, **options)]
+
+
+def _patching(material: Material) -> list[TermPanel]:
+    """Return the change of the predicted class's logit, by the patch whose token comes from the mirrored image."""
+    from vitviz.probe.activation_patching import patch_tokens
+
+    receiver, logits = material.subject.prepared.input, material.get("logits")
+    donor, target = np.ascontiguousarray(receiver[:, :, ::-1]), int(logits.argmax())
+    changed = patch_tokens(material.subject.model, donor, receiver, 1)[:, target] - logits[target]
+    name = material.subject.classes[target]
+    title = f"Change of the logit of {name} if a patch's token, layer 1, is the mirrored image's"
+    return [_image(), _over(material, title, changed, signed=True)]
+
+
+def _biases(material: Material) -> list[TermPanel]:
+    """Return where a 3 x 3 convolution reads for each patch, and where attention does."""
+    row, col = np.divmod(np.arange(material.subject.layout.num_patches), material.subject.layout.grid[1])
+    near = (abs(row[:, None] - row) <= 1) & (abs(col[:, None] - col) <= 1)
+    kernel = np.pad(near / 9.0, ((material.prefix, 0), (material.prefix, 0)))
+    return [
+        _over(material, "3 × 3 convolution: neighbours alone", kernel),
+        _over(material, "Attention, last layer: any patch", material.attention().mean(axis=0)),
+    ]
+
+
+def _stem(material: Material) -> list[TermPanel]:
+    maps = material.get("patch_embed.stem.0")[:9]
+    names = [f"channel {number + 1}" for number in range(len(maps))]
+    return [
+        _image(),
+        _tiles("After the first convolution", maps[None], names, signed=True),
+        _matrix("z₀: one row per token", material.get("embedded")),
+    ]
+
+
+def _epochs(_material: Material) -> list[TermPanel]:
+    order = np.stack([np.random.default_rng(epoch).permutation(24) for epoch in range(4)])
+    title = "4 epochs: each row has all 24 images once, in a new order"
+    return [_matrix(title, order.astype(float), lit=False, ramp="share")]
+
+
+def _overfitting(_material: Material) -> list[TermPanel]:
+    """Return the errors of polynomials that are fitted to ten noisy points of a sine, by their degree."""
+    random, degrees = np.random.default_rng(0), np.arange(1, 9)
+    x, new = np.linspace(-1, 1, 10), np.linspace(-0.95, 0.95, 100)
+    y, truth = (np.sin(3 * at) + random.normal(0, 0.3, len(at)) for at in (x, new))
+    fits = [np.polynomial.Polynomial.fit(x, y, degree) for degree in degrees]
+    errors = [
+        [float(np.mean((fit(at) - value) ** 2)) for fit in fits] for at, value in ((x, y), (new, truth))
+    ]
+    title = "Squared error of a polynomial fitted to 10 points, by its degree"
+    return [_curve(title, degrees.astype(float), *np.array(errors), names=("these 10", "100 new"))]
+
+
+def _rotations(material: Material) -> list[TermPanel]:
+    """Return the angles' cosines by patch, and of each pair of patches the mean cosine of what lies between them."""
+    angles = rotary_angles(material.subject.layout.grid, 32, 100.0, centred=True)
+    turned = np.concatenate([np.cos(angles), np.sin(angles)], axis=1)
+    between = np.pad(turned @ turned.T / angles.shape[1], ((material.prefix, 0), (material.prefix, 0)))
+    title = "Mean cosine of the turn to each patch"
+    return [
+        _matrix("Cosines of the angles: one row per patch", np.cos(angles), patches=True),
+        _over(material, title, between, signed=True, most=1),
+    ]
+
+
+def _fields(material: Material) -> list[TermPanel]:
+    field, sides = Field(), []
+    for _ in range(5):
+        field = field.apply_layer(3, 1, 1)
+        sides.append(float(field.side_px))
+    names = [plural(count, "convolution") for count in range(1, 6)]
+    image_px = float(material.subject.prepared.input.shape[-1])
+    return [_bars("Side in px after 3 × 3", np.array([*sides, image_px]), [*names, "attention"])]
+
+
+def _merging(_material: Material) -> list[TermPanel]:
+    ids = np.kron(np.arange(16.0).reshape(4, 4), np.ones((2, 2)))
+    return [_matrix("Each 2 × 2 tokens become one", ids, lit=False, ramp="regions", square=True)]
+
+
+def _regions(title: str, shift: int, _material: Material) -> list[TermPanel]:
     """Return an 8 x 8 grid of patches in windows of 4 x 4, numbered by window, or by region after the shift."""
     if shift:
         ids = shifted_windows.region_ids((8, 8), (4, 4), (shift, shift))
@@ -274,7 +406,7 @@ def _regions(title: str, shift: int, _material: Material) -> list[Panel]:
     return [_matrix(title, ids.astype(float), lit=False, ramp="regions", square=True)]
 
 
-def _bias(material: Material) -> list[Panel]:
+def _bias(material: Material) -> list[TermPanel]:
     from vitviz.probe.swin import block_window, position_bias_table
 
     model = material.subject.model.swin
@@ -293,12 +425,12 @@ def _sinusoids(material: Material) -> Array:
     return sincos_1d(material.subject.layout.num_tokens, 64)
 
 
-Draw = Callable[[Material], list[Panel]]
+Draw = Callable[[Material], list[TermPanel]]
 PICTURES: dict[str, Draw] = {
-    "patch": lambda m: [_image(), Panel("patch", "Patch")],
+    "patch": lambda m: [_image(), TermPanel("patch", "Patch")],
     "patchify": _pixels,
     "token": lambda m: [_image(), _matrix("z₀: one row per token", m.get("embedded"))],
-    "embedding": lambda m: [Panel("patch", "Patch"), _matrix("x E", m.get("patch_embed"), patches=True)],
+    "embedding": lambda m: [TermPanel("patch", "Patch"), _matrix("x E", m.get("patch_embed"), patches=True)],
     "e": lambda m: [
         _filter_tiles(m, "24 columns of E as images", m.weight("patch_embed.proj.weight")[:24], "filter")
     ],
@@ -315,6 +447,7 @@ PICTURES: dict[str, Draw] = {
     "prefix_token": lambda m: [_image(), _matrix("z₀: no patch belongs to row 1", m.get("embedded"))],
     "position_embedding": partial(_positions, _pos_table),
     "sinusoidal_positions": partial(_positions, _sinusoids),
+    "rotary_position_embedding": _rotations,
     "cosine_similarity": lambda m: [_similarity(m, position_similarity.cosine_similarity(m.get("@")))],
     "attention": lambda m: [
         _over(m, "Where it attends, last layer", m.attention().mean(axis=0)),
@@ -359,40 +492,42 @@ PICTURES: dict[str, Draw] = {
     "hard_label": _hard_label,
     "soft_label": lambda m: [_teacher(1), _teacher(1 / 3)],
     "rollout": _rollout,
+    "gradient_weighted_relevance": partial(_explained, "gradient"),
+    "legrad": partial(_explained, "legrad"),
+    "attnlrp": partial(_explained, "attnlrp"),
+    "deletion_check": _deletion,
     "random_weight_control": _random_weights,
     "logit_lens": _lens,
     "window": partial(_regions, "Windows of 4 × 4 patches", 0),
     "shifted_window": partial(_regions, "Regions after a shift by 2", 2),
     "relative_position_bias": _bias,
+    "patch_merging": _merging,
+    "receptive_field": _fields,
+    "learning_rate": partial(_schedule, "Share of the highest rate, by % of the run", 1.0),
+    "warm_up": partial(_schedule, "Share of the highest rate, first fifth of the run", 0.2),
+    "weight_decay": partial(
+        _function,
+        "% left of a weight without gradient, by update (rate 0.001, decay 0.05)",
+        0,
+        40_000,
+        lambda update: 100 * np.exp(update * np.log1p(-0.001 * 0.05)),
+    ),
+    "dropout": _dropped,
     "validation": partial(_training, "Validation accuracy in %, by step"),
     "snapshot": partial(_training, "Validation accuracy in %, by step"),
+    "register": _registers,
+    "batchnorm": _batch_norm,
+    "mutual_nearest_neighbours": _mutual_neighbours,
+    "activation_patching": _patching,
+    "inductive_bias": _biases,
+    "hybrid": _stem,
+    "epoch": _epochs,
+    "overfitting": _overfitting,
 }
-NEEDS = {"relative_position_bias": "windows"} | dict.fromkeys(
-    ("dist", "student", "distillation"), "distillation"
+WITHOUT_MODEL = frozenset(
+    "gelu cross_entropy causal_mask window shifted_window patch_merging learning_rate warm_up weight_decay epoch"
+    " overfitting".split()
 )
-
-
-def _load_shipped(name: str) -> Material | None:
-    """Return a shipped model on the photo; None on a server that lacks it."""
-    choices = {choice.key: choice for choice in catalogue.list_checkpoints()}
-    choice = choices.get(f"checkpoint:{name}")
-    return None if choice is None else Material(load_subject(choice, None, PHOTO, (0.5, 0.5)))
-
-
-def load_material(slug: str) -> Material | None:
-    """Return the user's ViT and image, or shipped ones where they cannot show the term; None without either."""
-    need = NEEDS.get(slug, "class_head")
-    choice, current = selection.get_model_choice(), selection.get_current()
-    able = abilities(choice.config)
-    fits = (
-        bool(able.whole_record)
-        and bool(able.heads_over_all)
-        and need == "class_head"
-        and bool(able.class_head)
-    )
-    if fits and not selection.is_default_model():
-        return Material(load_subject(choice, current.step, current.image))
-    return _load_shipped(SUBSTITUTES[need])
 
 
 def pack_term_image(slug: str, material: Material) -> bytes:
