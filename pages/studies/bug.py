@@ -5,34 +5,22 @@ from pages.selection import selection
 from pages.studies import live_runs
 from pages.studies.study import Values
 from vitviz.analysis.race import format_epochs
-from vitviz.analysis.study_numbers import ALL, Numbers, create_numbers
+from vitviz.analysis.study_numbers import ALL, Numbers
 from vitviz.csv_table import Columns
 from vitviz.experiments import bugs
-from vitviz.experiments.bugs import BUGS, FIXED
-from vitviz.experiments.result_file import read_result
-from vitviz.lessons.experiment_measures import select_bug_rows
+from vitviz.experiments.bugs import BUGS
+from vitviz.lessons.experiment_measures import read_bug
 from vitviz.models import parameter_count
 from vitviz.text import percent, plural
 
 
 def read(values: Values, numbers: None) -> Numbers:
-    return read_pair(values["bug"], values["dataset"])
-
-
-def read_pair(name: str, dataset: str) -> Numbers:
-    """Return the accuracies without and with a bug."""
-    stored = read_result(f"one_slip_{dataset}")
-    rows = {
-        "fixed": select_bug_rows(stored, f"{FIXED}:{BUGS[name].family}"),
-        "with_bug": select_bug_rows(stored, name),
-    }
-    titles = {"fixed": "Without the bug", "with_bug": "With the bug"}
-    return create_numbers(titles, rows, [(stored, [*rows["fixed"], *rows["with_bug"]])])
+    return read_bug(values["bug"], values["dataset"])
 
 
 def columns(values: Values, numbers: Numbers) -> Columns:
     """Return the table of all bugs on a dataset, each with its own interval."""
-    pairs = {name: read_pair(name, values["dataset"]) for name in BUGS}
+    pairs = {name: read_bug(name, values["dataset"]) for name in BUGS}
     verdicts = [pair.compare("with_bug", "fixed", ALL) for pair in pairs.values()]
     return {
         "Bug": [BUGS[name].title for name in pairs],

@@ -27,22 +27,22 @@ def list_own_points(dataset: str, augmented: bool) -> list[Own]:
         shifted = bool(config.train.shift_px)
         if config.preset != data_size.PRESET or config.train.dataset != dataset or shifted != augmented:
             continue
-        pictures = grid.size_of(config.train)
-        if pictures is None:  # an earlier version selected other images
+        images = grid.size_of(config.train)
+        if images is None:  # an earlier version selected other images
             continue
         for member in runs.list_models(run):
             test, name = runs.open_log(member.id).read().test, member.directory.name
             if test is not None and name in data_size.TITLES:
-                points.append(Own(name, data_size.TITLES[name], pictures, float(test["accuracy"])))
+                points.append(Own(name, data_size.TITLES[name], images, float(test["accuracy"])))
     return points
 
 
 def draw_below(values: Values, numbers: Numbers) -> None:
     """Describe the user's own races, and draw the link that trains four models live with the stored recipe."""
     for point in numbers.extra["own_points"]:
-        stored = percent(numbers.get_mean(point.name, point.pictures))
+        stored = percent(numbers.get_mean(point.name, point.images))
         page.caption(
-            f"Star: your {point.title}, {percent(point.accuracy)} with {point.pictures:,} images (stored {stored})."
+            f"Star: your {point.title}, {percent(point.accuracy)} with {point.images:,} images (stored {stored})."
         )
     if values["dataset"] == "digits":
         augmented = widgets.encode_value(values["augmented"])

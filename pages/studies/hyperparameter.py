@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pages.controls import widgets
@@ -10,7 +9,7 @@ from pages.frame import page
 from pages.studies import live_runs
 from pages.studies.study import Values
 from vitviz.analysis.race import format_epochs
-from vitviz.analysis.study_numbers import Numbers, create_numbers
+from vitviz.analysis.study_numbers import Numbers
 from vitviz.data.datasets import available_titles
 from vitviz.experiments import hyperparameters
 from vitviz.experiments.hyperparameters import (
@@ -21,15 +20,13 @@ from vitviz.experiments.hyperparameters import (
     Hyperparameter,
     Value,
 )
-from vitviz.experiments.result_file import read_result
-from vitviz.lessons.experiment_measures import select_hyperparameter_rows
+from vitviz.lessons.experiment_measures import read_hyperparameter
 from vitviz.models import parameter_count
 from vitviz.text import percent
 
 if TYPE_CHECKING:
     from vitviz.training.run_config import RunConfig
 
-EXPERIMENT = "one_knob_digits"
 DATASET, EPOCHS = "experiments.knob_set", "experiments.knob_epochs"
 VALUES, PICKED = "experiments.knob_values", "experiments.knob_picked"  # of numbers, or of names
 MAX_LENGTH = 60
@@ -38,19 +35,8 @@ TITLES = {name: f"{subject} · {HYPERPARAMETERS[name].title}" for name, subject 
 
 def read(values: Values, numbers: None) -> Numbers | None:
     """Return the stored values of a hyperparameter; None if the experiment does not vary it."""
-    hyperparameter = HYPERPARAMETERS[values["knob"]]
-    return read_values(hyperparameter) if hyperparameter.stored else None
-
-
-def read_values(hyperparameter: Hyperparameter) -> Numbers:
-    """Return the accuracies of every value, in the order of the values."""
-    stored = read_result(EXPERIMENT)
-    by_value = select_hyperparameter_rows(stored, hyperparameter.name)
-    titles = {f"{value}": hyperparameter.label(value) for value in hyperparameter.values if value in by_value}
-    rows = {f"{value}": value_rows for value, value_rows in by_value.items()}
-    numbers = create_numbers(titles, rows, [(stored, [row for part in rows.values() for row in part])])
-    base = f"{hyperparameter.base(BASES['digits'])}"
-    return replace(numbers, extra={"base series": base, "title": hyperparameter.title})
+    is_stored = HYPERPARAMETERS[values["knob"]].stored
+    return read_hyperparameter(values["knob"]) if is_stored else None
 
 
 def draw_live(values: Values, numbers: Numbers | None) -> None:

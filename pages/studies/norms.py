@@ -6,7 +6,7 @@ from pages.frame import page
 from pages.selection import selection
 from pages.stores import catalogue, shared_cache
 from pages.stores.model_choice import ModelChoice
-from pages.studies.study import Line, Values
+from pages.studies.study import CurvePoints, Values
 from vitviz.analysis.norms import GROUPS, NORMS, batch_influence, normalise
 from vitviz.analysis.study_numbers import Numbers
 from vitviz.csv_table import Columns
@@ -108,7 +108,7 @@ def draw_above(values: Values, numbers: Numbers) -> None:
     page.untrained_note(get_model().trained_on)
 
 
-def sketch() -> list[Line]:
+def sketch() -> list[CurvePoints]:
     """Return a plane of tokens and channels for each norm, and the values in it that share a mean."""
     tokens, lines = np.zeros((PICTURES, 4, 4)), []
     for place, name in enumerate(NORMS):

@@ -12,7 +12,7 @@ from pages.frame import page
 from pages.selection import selection
 from pages.selection.selection import Selection
 from pages.stores import shared_cache
-from pages.studies.study import Line, Values
+from pages.studies.study import CurvePoints, Values
 from vitviz.analysis.attention import softmax
 from vitviz.models.presets import GREY_28
 from vitviz.plots.theme import Mode
@@ -40,7 +40,7 @@ def draw_above(values: Values, numbers: None) -> None:
     page.markdown("The score of the only token with itself is one number $s$; its softmax is $e^s / e^s$.")
 
 
-def sketch() -> list[Line]:
+def sketch() -> list[CurvePoints]:
     """Return the line of all scores, and the weight of a single token over its score: 1 everywhere."""
     scores = np.linspace(-2.0, 2.0, 9)
     return [(scores, scores), (scores, softmax(scores[:, None])[:, 0].astype(float))]

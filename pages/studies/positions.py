@@ -7,15 +7,14 @@ import numpy as np
 
 from pages.frame import training_runs
 from pages.stores import catalogue
-from pages.studies.hyperparameter import read_values
 from pages.studies.study import Values
 from vitviz.analysis.one_change import Variant
 from vitviz.analysis.race import create_racer
 from vitviz.analysis.study_numbers import ALL, Numbers
 from vitviz.data.datasets import available_datasets
-from vitviz.experiments.hyperparameters import HYPERPARAMETERS
 from vitviz.experiments.result_file import ResultError
-from vitviz.plots.study_charts import Race
+from vitviz.lessons.experiment_measures import read_hyperparameter
+from vitviz.plots.study_charts import RaceChart
 from vitviz.plots.theme import Mode
 from vitviz.training.position_race import CODES
 
@@ -41,7 +40,7 @@ def load_race(dataset: str) -> dict[str, Any]:
 def read(values: Values, numbers: None) -> Numbers:
     """Return the accuracy with each encoding: of one race, or over seeds."""
     if values["dataset"] == SEEDS:
-        return read_values(HYPERPARAMETERS["positions"])
+        return read_hyperparameter("positions")
     race = load_race(values["dataset"])
     rows = {run["positions"]: [{**run["measured"], "seconds": run["seconds"]}] for run in race["runs"]}
     accuracy = {name: {ALL: {0: float(row["accuracy"])}} for name, (row,) in rows.items()}
@@ -50,7 +49,7 @@ def read(values: Values, numbers: None) -> Numbers:
     return Numbers({name: CODES[name] for name in rows}, accuracy, rows, extra=extra)
 
 
-def chart(values: Values, numbers: Numbers, mode: Mode) -> Race:
+def chart(values: Values, numbers: Numbers, mode: Mode) -> RaceChart:
     """Return the learning curves of a race; that without positions is hidden until the prediction."""
     race = load_race(values["dataset"])
     racers = tuple(
@@ -61,7 +60,7 @@ def chart(values: Values, numbers: Numbers, mode: Mode) -> Race:
         Variant(racer.name, racer.title, racer.curve, {}, (), parameters=0, images=0) for racer in racers
     ]
     known = tuple(racer.name for racer in racers if racer.name != "none")
-    return Race(variants, 1 / len(race["classes"]), float(race["train"]["epochs"]), "", racers, known)
+    return RaceChart(variants, 1 / len(race["classes"]), float(race["train"]["epochs"]), "", racers, known)
 
 
 def draw_above(values: Values, numbers: Numbers) -> None:

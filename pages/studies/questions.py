@@ -14,9 +14,8 @@ from pages.questions import prediction_gate
 from pages.questions.prediction_gate import Prediction, ask_options
 from pages.studies import captions
 from pages.studies.captions import fill
-from pages.studies.study import Study, Values, View
+from pages.studies.study import Study, StudyView, Values
 from vitviz.analysis.study_numbers import Numbers
-from vitviz.analysis.verdict import find_leaders
 from vitviz.lessons.lesson import Question
 from vitviz.lessons.measures import read_measure
 from vitviz.text import percent
@@ -27,7 +26,7 @@ OUTCOMES = ("higher", "lower", "no difference shown")
 
 
 def build(
-    study: Study, view: View, values: Values, numbers: Numbers | None, words: Words
+    study: Study, view: StudyView, values: Values, numbers: Numbers | None, words: Words
 ) -> Prediction | None:
     """Return the question of a view; None if it asks none."""
     ask = view.ask
@@ -46,16 +45,10 @@ def build(
 
 def _ask_highest(ask: Mapping[str, Any], about: Hashable, prompt: str, numbers: Numbers) -> Prediction:
     place = numbers.get_place(ask.get("at", ""))
-    best = numbers.rank(place)[-1 if ask.get("lowest") else 0]
-    sides = {
-        name: {
-            seed: 1 - share if ask.get("lowest") else share
-            for seed, share in numbers.values[name][place].items()
-        }
-        for name in numbers.titles
-    }
-    has_seeds = len(sides[best]) > 1  # one seed shows no difference
-    leaders = find_leaders(sides, images=numbers.images) if has_seeds else ()
+    lowest = bool(ask.get("lowest"))
+    best = numbers.rank(place)[-1 if lowest else 0]
+    has_seeds = numbers.as_trained or len(numbers.list_seeds(best, place)) > 1  # one seed shows no difference
+    leaders = numbers.find_leaders(place, lowest) if has_seeds else ()
     right = [index for index, name in enumerate(numbers.titles) if name in leaders]
     if len(right) == len(numbers.titles):
         right = [len(numbers.titles)]
@@ -66,7 +59,7 @@ def _ask_highest(ask: Mapping[str, Any], about: Hashable, prompt: str, numbers: 
             return f"Your prediction: no difference shown. Measured: {highest}."
         predicted = f"Your prediction: {numbers.titles[guess]}, {percent(numbers.get_mean(guess, place))}"
         if guess == best:
-            return f"{predicted}, the {'lowest' if ask.get('lowest') else 'highest'} mean."
+            return f"{predicted}, the {'lowest' if lowest else 'highest'} mean."
         measured = captions.describe(numbers, (guess, best, place), numbers.compare(guess, best, place))
         return f"{predicted}. Measured: {measured}."
 
@@ -76,9 +69,7 @@ def _ask_highest(ask: Mapping[str, Any], about: Hashable, prompt: str, numbers: 
 
 def _ask_verdict(ask: Mapping[str, Any], about: Hashable, prompt: str, numbers: Numbers) -> Prediction:
     place = numbers.get_place(ask.get("at", ""))
-    options = dict(
-        zip(ask["names"], ask["answers"], strict=True)
-    )  # first is higher, lower, no difference shown
+    options = ask["outcomes"]  # first is higher, lower, no difference shown
     pair = ask["first"], ask["second"], place
     verdict = numbers.compare(*pair)
     right = [OUTCOMES.index(verdict.outcome)] if verdict.outcome else []

@@ -8,26 +8,29 @@ A study's own module may have: `read(values, numbers)`, which completes the numb
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from html import escape
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from pages.controls import widgets
+from pages.controls import downloads, widgets
 from pages.frame import page
 from pages.questions.prediction_gate import Prediction
 from pages.selection import selection
 from pages.stores import lessons, session, shared_cache
 from pages.stores.lessons import StoredAnswer
 from pages.studies import captions, questions
-from pages.studies.study import Study, Values, View, load
+from pages.studies.study import Study, StudyView, Values, load
 from pages.views.figures import draw_chart, draw_race
 from vitviz.analysis.study_numbers import Numbers, read_numbers
+from vitviz.analysis.verdict import MAY_DIFFER
 from vitviz.csv_table import Columns
 from vitviz.experiments.result_file import Result, ResultError, Row, describe_provenance
 from vitviz.plots import race, study_charts
 from vitviz.plots.chart import Chart
 from vitviz.plots.hidden_curves import Card, CardLine, conceal, draw_card, read_card
-from vitviz.plots.study_charts import Race
+from vitviz.plots.study_charts import RaceChart
 from vitviz.plots.theme import PALETTES, Mode
 from vitviz.text import percent, plain, plural, split_sentence
 
@@ -51,9 +54,9 @@ SHARES = dict.fromkeys(
 class Built:
     """The picture, sentences and numbers of a study for one selection."""
 
-    view: View
+    view: StudyView
     numbers: Numbers | None
-    picture: Chart | Race | Callable[[], None] | None
+    figure: Chart | RaceChart | Callable[[], None] | None
     prediction: Prediction | None
     caption: str
     notes: str
@@ -71,34 +74,37 @@ def build(study: Study, values: Values, mode: Mode = "light") -> Built:
     if read := study.hook("read"):
         numbers = read(values, numbers)
     words = list_words(study, values, numbers)
-    picture = None
+    figure = None
     if view.chart is not None and numbers is not None:
-        picture = study_charts.KINDS[view.chart["kind"]](
+        figure = study_charts.KINDS[view.chart["kind"]](
             numbers, _fill_options(view.chart, numbers, words), mode
         )
     elif chart := study.hook("chart"):
-        picture = chart(values, numbers, mode)
-    if isinstance(picture, Chart) and numbers is not None:
-        study_charts.add_sample(picture, numbers.sample)
+        figure = chart(values, numbers, mode)
+    if isinstance(figure, Chart) and numbers is not None:
+        study_charts.add_sample(figure, numbers.sample)
     ask = study.hook("ask")
     prediction = ask(values, numbers) if ask else questions.build(study, view, values, numbers, words)
     sentences = view.caption, view.notes, view.conditions
     family = captions.judge(sentences, numbers)
     caption, notes, conditions = (captions.fill(sentence, numbers, words, family) for sentence in sentences)
+    caption = caption[:1].upper() + caption[1:]  # it may begin with a verdict
     if view.chart is not None and numbers is not None and numbers.sample:
         bars = {"race": BANDS, "gains": GAIN_BARS}.get(view.chart["kind"], BARS)
         bars = IMAGE_BARS if numbers.as_trained else bars
-        notes = " ".join(filter(None, (notes, bars)))
+        notes = " ".join(filter(None, (notes, bars, captions.describe_family(family))))
+    if "no difference shown" in caption:
+        notes = f"{notes} Where no difference is shown, {MAY_DIFFER}.".strip()
     texts = {"caption": caption, "notes": notes, "conditions": conditions}
-    return Built(view, numbers, picture, prediction, **texts)
+    return Built(view, numbers, figure, prediction, **texts)
 
 
-def _read(view: View, values: Values) -> Numbers | None:
+def _read(view: StudyView, values: Values) -> Numbers | None:
     if view.published is not None:
         return read_published(view.published)
     if not view.data:
         return None
-    titles: Any = load(view.titles) if isinstance(view.titles, str) else view.titles
+    titles: Any = load(view.titles) if isinstance(view.titles, str) else pick(view.titles, values)
     if isinstance(titles, list):
         titles = dict(zip(titles, titles, strict=True))
     titles = {name: title if isinstance(title, str) else title.title for name, title in titles.items()}
@@ -112,9 +118,12 @@ def _select(source: Mapping[str, Any], values: Values) -> dict[str, Any]:
         name: values[wanted[1:]] if isinstance(wanted, str) and wanted.startswith("=") else wanted
         for name, wanted in source.get("where", {}).items()
     }
-    result = source["result"]
-    result = result[values[source["by"]]] if isinstance(result, Mapping) else result
-    return {**source, "result": result.format_map(values), "where": where}
+    return {**source, "result": pick(source["result"], values).format_map(values), "where": where}
+
+
+def pick(entry: Any, values: Values) -> Any:
+    """Return the part of an entry that stands for the selected option of the choice that its 'by' names."""
+    return entry[values[entry["by"]]] if isinstance(entry, Mapping) and "by" in entry else entry
 
 
 def read_published(table: Mapping[str, Any]) -> Numbers:
@@ -156,22 +165,12 @@ def draw(study: Study) -> None:
     except ResultError as error:
         draw_missing_note(study.find_view(values), values, error)
         return
-    view, above = built.view, study.hook("draw_above")
-    if view.beside:
-        question_column, stage = st.columns([2, 3], gap="medium")
-    else:
-        stage, question_column = st.container(), st.container()
-    with question_column:
-        above_place = st.container()
-        answered = built.prediction is None or built.prediction.is_answered()
-    with stage:
-        draw_picture(built, f"studies.{study.name}", answered)
-    if above is not None:  # may load images, which must not delay the picture
-        with above_place:
-            above(values, built.numbers)
+    view = built.view
+    question_column, answered = _draw_question_and_chart(study, built, values)
     finding, details = split_sentence(built.caption)
-    if caption := finding if answered else "Predict, or skip, to see the answer.":
-        page.caption(caption)
+    if caption := finding if answered else "Predict, or skip, to see the results.":
+        with question_column:
+            page.caption(caption)
     if answered:
         _draw_links(view.links, values)
         if below := study.hook("draw_below"):
@@ -195,7 +194,26 @@ def draw(study: Study) -> None:
     )
 
 
-def draw_missing_note(view: View, values: Values, error: ResultError) -> None:
+def _draw_question_and_chart(study: Study, built: Built, values: Values) -> tuple[DeltaGenerator, bool]:
+    """Draw the question beside the picture; return the question's place, and True if the answer may be shown."""
+    above = study.hook("draw_above")
+    if built.prediction is None and above is None:
+        question_column = stage = st.container()
+    else:
+        with st.container(key="stacks-study"):  # on a narrow screen the question stands above the picture
+            question_column, stage = st.columns([2, 3] if built.view.beside else [1, 3], gap="medium")
+    with question_column:
+        above_place = st.container()
+        answered = built.prediction is None or built.prediction.is_answered()
+    with stage:
+        draw_picture(built, f"studies.{study.name}", answered)
+    if above is not None:  # may load images, which must not delay the picture
+        with above_place:
+            above(values, built.numbers)
+    return question_column, answered
+
+
+def draw_missing_note(view: StudyView, values: Values, error: ResultError) -> None:
     """Draw why there is no result, and the commands that measure it."""
     names = dict.fromkeys(_select(source, values)["result"] for source in view.data)
     commands = "".join(f" Run `python -m vitviz.experiment {name}`." for name in names)
@@ -214,21 +232,21 @@ def _draw_links(links: Sequence[Mapping[str, Any]], values: Values) -> None:
 
 
 def draw_picture(built: Built, key: str, answered: bool) -> None:
-    picture, conceals = built.picture, built.view.conceals
-    if isinstance(picture, Race):
-        shape = picture.chance, picture.epochs
-        if picture.racers and answered:
-            message = race.payload(picture.racers, *shape)
+    figure, conceals = built.figure, built.view.conceals
+    if isinstance(figure, RaceChart):
+        shape = figure.chance, figure.epochs
+        if figure.racers and answered:
+            message = race.payload(figure.racers, *shape)
         elif answered or not conceals:
-            message = race.pack_variants(picture.variants, *shape, picture.note)
+            message = race.pack_variants(figure.variants, *shape, figure.note)
         else:
-            variants = picture.list_known() if picture.known else picture.variants
-            message = race.pack_variants(variants, *shape, picture.note, concealed=not picture.known)
+            variants = figure.list_known() if figure.known else figure.variants
+            message = race.pack_variants(variants, *shape, figure.note, concealed=not figure.known)
         draw_race(message, key=f"{key}.race")
-    elif callable(picture):
-        picture()
-    elif picture is not None:
-        draw_chart(picture if answered or not conceals else conceal(picture), f"{key}.figure")
+    elif callable(figure):
+        figure()
+    elif figure is not None:
+        draw_chart(figure if answered or not conceals else conceal(figure), f"{key}.figure")
 
 
 def describe_evidence(stored: Result, rows: Sequence[Row], conditions: str) -> str:
@@ -240,7 +258,7 @@ def describe_evidence(stored: Result, rows: Sequence[Row], conditions: str) -> s
     return f"Stored experiment: {parts}; {plain(describe_provenance(sessions))}. `{stored.command}`"
 
 
-def build_columns(numbers: Numbers, view: View) -> Columns:
+def build_columns(numbers: Numbers, view: StudyView) -> Columns:
     """Return the table of a study: each series at each place, its differences, and the view's further columns."""
     if not numbers.values:
         return {}
@@ -263,7 +281,7 @@ def build_columns(numbers: Numbers, view: View) -> Columns:
 
 
 def _build_differences(
-    numbers: Numbers, view: View, points: Sequence[tuple[str, Any]]
+    numbers: Numbers, view: StudyView, points: Sequence[tuple[str, Any]]
 ) -> dict[str, list[Any]]:
     """Return the differences from the base of each series, each with its own interval; none without a base."""
     base = numbers.extra.get("base series", (view.chart or {}).get("from"))
@@ -295,11 +313,11 @@ def _draw_numbers(name: str, built: Built, columns: Columns) -> None:
     }
     formats |= {title: st.column_config.NumberColumn(format="localized") for title in built.view.table or {}}
     page.table(columns, SHARES, formats, f"studies.{name}.table")
-    page.csv("These numbers (CSV)", columns, f"{name}.csv", f"studies.{name}.csv")
+    downloads.csv("These numbers (CSV)", columns, f"{name}.csv", f"studies.{name}.csv")
     results = {stored.name: stored for stored, _ in built.numbers.evidence}  # one file may serve two curves
     for stored in results.values():
         rows = [dict(row) for row in stored.rows]
-        page.json("All runs (JSON)", rows, f"{stored.name}.json", f"studies.{name}.{stored.name}.json")
+        downloads.json("All runs (JSON)", rows, f"{stored.name}.json", f"studies.{name}.{stored.name}.json")
 
 
 def draw_gallery(studies: Sequence[Study]) -> None:
@@ -315,11 +333,11 @@ def draw_gallery(studies: Sequence[Study]) -> None:
 
 def _draw_card(study: Study) -> None:
     answer = find_answer(study)
-    if sketch := _sketch(study.name, selection.get_theme(), answer is None, study):
-        state = "the range of all curves" if answer is None else "the curves"
-        st.image(sketch, alt=f"{study.title}: {state}", width="stretch")
     label = f"{study.question} :gray[{study.minutes}\N{NO-BREAK SPACE}min]"
-    selection.link_to("studies", label, icon=":material/arrow_forward:", **{"studies.study": study.name})
+    query = {"studies.study": study.name}
+    selection.link_to("studies", label, icon=":material/arrow_forward:", **query)
+    if sketch := _sketch(study.name, selection.get_theme(), answer is None, study):
+        st.html(sketch)
     if answer is not None:
         icon = "help" if not answer.right else "check" if answer.guess in answer.right else "close"
         st.caption(f":material/{icon}: Your prediction: {answer.guessed}")
@@ -334,18 +352,20 @@ def find_answer(study: Study) -> StoredAnswer | None:
 
 @shared_cache.shared(max_entries=128)
 def _sketch(name: str, mode: Mode, is_open: bool, _study: Study) -> str:
-    return draw_card_sketch(_study, mode, is_open)
+    sketch = draw_card_sketch(_study, mode, is_open)
+    label = f"{_study.title}: {'the range of all curves' if is_open else 'all curves'}"
+    return f'<div role="img" aria-label="{escape(label)}">{sketch}</div>' if sketch else ""
 
 
 def draw_card_sketch(study: Study, mode: Mode = "light", is_open: bool = True) -> str:
-    """Return an SVG of a study's example: the range of all curves, or once answered the curves; '' without results."""
+    """Return a study's card: the range of all curves, or once answered the curves; '' without results."""
     if sketch := study.hook("sketch"):
         lines = [CardLine("", PALETTES[mode].muted, x, y) for x, y in sketch()]
         return draw_card(Card(lines), mode, is_open=False)
     try:
-        picture = build(study, study.choose(draw=False), mode).picture
+        figure = build(study, study.choose(draw=False), mode).figure
     except ResultError:
         return ""
-    if isinstance(picture, Race):
-        return draw_card(race.create_card(picture.variants), mode, is_open)
-    return draw_card(read_card(picture), mode, is_open) if isinstance(picture, Chart) else ""
+    if isinstance(figure, RaceChart):
+        return draw_card(race.create_card(figure.variants), mode, is_open)
+    return draw_card(read_card(figure), mode, is_open) if isinstance(figure, Chart) else ""

@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from pages.frame import page
+from pages.controls import listing
 from pages.questions.prediction_gate import Prediction, ask_options
-from pages.studies.bug import read_pair
 from pages.studies.study import Values
 from vitviz.analysis.study_numbers import ALL, Numbers
 from vitviz.data.datasets import data_title
 from vitviz.experiments.bugs import BUGS, SEEDS, Bug
+from vitviz.lessons.experiment_measures import read_bug
 
 LINE = "experiments.line"  # taken for the bug, counted from 0
 
@@ -21,17 +21,12 @@ def get_bug(values: Values) -> tuple[str, Bug]:
 def read(values: Values, numbers: None) -> Numbers:
     """Return the accuracies on the dataset on which the bug changes the mean most."""
     name, bug = get_bug(values)
-    pairs = {dataset: read_pair(name, dataset) for dataset in SEEDS}
+    pairs = {dataset: read_bug(name, dataset) for dataset in SEEDS}
     dataset = max(pairs, key=lambda dataset: _measure_effect(pairs[dataset]))
     line = bug.wrong[0]
     correction = f"should read `{bug.right.strip()}`" if bug.right else "should not be there"
     solution = f"Line {line + 1}, `{bug.lines[line].strip(' ,')}`, {correction}: {bug.why}"
-    extra = {
-        "dataset": data_title(dataset),
-        "solution": solution,
-        "chance": 0.1 if dataset == "digits" else 0.25,
-    }
-    return replace(pairs[dataset], extra=extra)
+    return replace(pairs[dataset], extra={"dataset": data_title(dataset), "solution": solution})
 
 
 def _measure_effect(numbers: Numbers) -> float:
@@ -54,4 +49,4 @@ def judge_line(bug: Bug, line: int) -> str:
 
 def draw_above(values: Values, numbers: Numbers) -> None:
     _, bug = get_bug(values)
-    page.source("\n".join(f"{place}  {line}" for place, line in enumerate(bug.lines, 1)))
+    listing.source("\n".join(f"{place}  {line}" for place, line in enumerate(bug.lines, 1)))

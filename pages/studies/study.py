@@ -11,25 +11,21 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
+import streamlit as st
 from numpy.typing import NDArray
 
 from pages.controls import widgets
 from pages.frame import page
 from pages.views.figures import RACE_MATH
 
-Line = tuple[NDArray[np.float64], NDArray[np.float64]]  # x and y of a card's sketch
+CurvePoints = tuple[NDArray[np.float64], NDArray[np.float64]]  # x and y of a card's sketch
 FOLDER = Path(__file__).parent
+SELECT_PX = 360
 Values = Mapping[str, Any]  # the selected option of each choice, by the choice's name
-WIDGETS: Mapping[str, Callable[..., Any]] = {
-    "segmented": widgets.segmented,
-    "select": widgets.select,
-    "slider": widgets.select_slider,
-    "toggle": widgets.toggle,
-}
 
 
 @dataclass(frozen=True)
-class Choice:
+class StudyControl:
     """A control of a study.
 
     Attributes:
@@ -38,7 +34,7 @@ class Choice:
         options: a list, titles by option, or 'module:name' of titles or of a function of the earlier values.
         by: an earlier choice; `options` and `default` then have an entry for each of its options.
         default: an option; the first if it is not given or not offered.
-        widget: of `WIDGETS`.
+        widget: a function of `pages.controls.widgets`.
         when: the earlier values with which the control is drawn; otherwise the default is taken.
         why_not: why a toggle is disabled with other values.
     """
@@ -83,19 +79,21 @@ class Choice:
             return is_on if is_drawn else default
         if not is_drawn:
             return default
-        return WIDGETS[self.widget](
-            self.key, self.label, tuple(options), default, format_func=options.__getitem__, help=self.help
-        )
+        draw_widget = getattr(widgets, self.widget)
+        with st.container(width=SELECT_PX if self.widget == "select" else "content"):
+            return draw_widget(
+                self.key, self.label, tuple(options), default, format_func=options.__getitem__, help=self.help
+            )
 
 
 @dataclass(frozen=True)
-class View:
+class StudyView:
     """Contents of a study for some of its options: the entries of its file's `[[view]]`, which `renderer` draws.
 
     Attributes:
         when: the values for which it is shown; the first view that fits is taken.
         data: result files, see `read_numbers`.
-        titles: of the series, by name, or 'module:name' of them.
+        titles: of the series, by name, or 'module:name' of them; with 'by', a choice, for each of its options.
         fields: the fields of a row that hold 'series', 'x' and 'y'.
         chart: 'kind', a name of `study_charts.KINDS`, and its options.
         ask: the question before the picture, see `questions`.
@@ -149,8 +147,8 @@ class Study:
     title: str
     question: str
     minutes: int
-    choices: Sequence[Choice]
-    views: Sequence[View]
+    choices: Sequence[StudyControl]
+    views: Sequence[StudyView]
     keys: Sequence[str] = ()
     math: str | None = None
     code: Sequence[str] = ()
@@ -164,7 +162,7 @@ class Study:
             values[choice.name] = choice.draw(values) if draw else choice.find_default(values)
         return values
 
-    def find_view(self, values: Values) -> View:
+    def find_view(self, values: Values) -> StudyView:
         return next(view for view in self.views if matches(values, view.when))
 
     def list_keys(self) -> tuple[str, ...]:
@@ -198,12 +196,16 @@ def read_study(path: Path) -> Study:
     """Read a study from its file, with the Python file of its name beside it if there is one."""
     fields = tomllib.loads(path.read_text("utf-8"))
     choices = [
-        Choice(**{"name": choice["key"].partition(".")[2], **choice}) for choice in fields.pop("choice", [])
+        StudyControl(**{"name": choice["key"].partition(".")[2], **choice})
+        for choice in fields.pop("choice", [])
     ]
     shared = fields.pop("shared", {})  # by all views
-    views = [View(**{"when": {}, **shared, **view}) for view in fields.pop("view", [{}])]
+    views = [StudyView(**{"when": {}, **shared, **view}) for view in fields.pop("view", [{}])]
     if fields.pop("race_math", False):
         fields["math"] = page.read_math(RACE_MATH) + "\n" + fields["math"]
+    if any(" against " in view.caption for view in views):
+        verdict = page.read_math(__file__, section="verdict")
+        fields["math"] = "\n".join(filter(None, (fields.get("math"), verdict)))
     has_module = path.with_suffix(".py").is_file()
     module = import_module(f"pages.studies.{path.stem}") if has_module else None
     return Study(path.stem, **fields, choices=choices, views=views, module=module)

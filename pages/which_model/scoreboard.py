@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 from torch import nn
 
-from pages.controls import widgets
+from pages.controls import downloads, widgets
 from pages.frame import page
 from pages.questions import prediction
 from pages.selection import model_usage, selection
@@ -18,7 +18,7 @@ from pages.views.figures import draw_chart
 from pages.which_model import captions
 from vitviz.analysis.scoreboard import (
     QUANTITIES,
-    Entry,
+    BoardEntry,
     Quantity,
     Timing,
     Timings,
@@ -62,19 +62,19 @@ def get_title(test_set: str) -> str:
     return TITLES.get(test_set) or catalogue.get_dataset_title(test_set)
 
 
-def list_models() -> tuple[Entry, ...]:
+def list_models() -> tuple[BoardEntry, ...]:
     entries = map(_load_shipped, catalogue.list_checkpoints())
     return (*(entry for entry in entries if entry), *_list_published())
 
 
-def _load_shipped(choice: ModelChoice) -> Entry | None:
+def _load_shipped(choice: ModelChoice) -> BoardEntry | None:
     if choice.path is None or choice.trained_on is None:
         return None
     header = catalogue.read_header(choice.path)
     card = header.card
     dataset = get_title(choice.trained_on)
     seconds, images = card.get("seconds"), int(card.get("test_images", 0))
-    return Entry(
+    return BoardEntry(
         key=choice.key,
         title=choice.title,
         family=family_of(choice.config, dataset),
@@ -82,10 +82,10 @@ def _load_shipped(choice: ModelChoice) -> Entry | None:
         size_px=choice.preparation.image_size,
         test_set=choice.trained_on,
         accuracy=choice.accuracy,
-        pictures=images,
+        images=images,
         source=f"measured by this project on {images:,} test images",
         trained_on=dataset,
-        training_pictures=count_training_images(header.history),
+        training_images=count_training_images(header.history),
         training_s=float(seconds) if isinstance(seconds, int | float) else None,
         trained_with=str(card.get("machine", "")),
     )
@@ -102,14 +102,14 @@ def count_training_images(history: Sequence[Mapping[str, Any]]) -> int | None:
 
 
 @lru_cache(maxsize=1)
-def _list_published() -> tuple[Entry, ...]:
+def _list_published() -> tuple[BoardEntry, ...]:
     return (*map(_build_pretrained, pretrained_list.PRETRAINED), *_list_paper_models())
 
 
-def _build_pretrained(name: str) -> Entry:
+def _build_pretrained(name: str) -> BoardEntry:
     weights = pretrained_list.PRETRAINED[name]
     top1 = published_results.TOP1.get(name)
-    return Entry(
+    return BoardEntry(
         key=f"pretrained:{name}",
         title=weights.title,
         family="DeiT" if name.startswith("deit") else family_of(weights.config, weights.trained_on),
@@ -117,17 +117,17 @@ def _build_pretrained(name: str) -> Entry:
         size_px=weights.opens_at_px,
         test_set=IMAGENET,
         accuracy=None if top1 is None else top1 / 100,
-        pictures=0,
+        images=0,
         source="no classifier head" if top1 is None else published_results.cite_accuracy(name),
         trained_on=weights.trained_on,
-        training_pictures=published_results.TRAINING_IMAGES.get(weights.trained_on),
+        training_images=published_results.TRAINING_IMAGES.get(weights.trained_on),
     )
 
 
-def _list_paper_models() -> list[Entry]:
+def _list_paper_models() -> list[BoardEntry]:
     """Return the ViT paper's models, whose JFT-300M weights are unpublished, at their fine-tuning resolution."""
     return [
-        Entry(
+        BoardEntry(
             key=f"paper:{transfer.preset}:{transfer.data}",
             title=f"{transfer.name}, {transfer.side_px} px, {transfer.data}",
             family=transfer.family,
@@ -135,10 +135,10 @@ def _list_paper_models() -> list[Entry]:
             size_px=transfer.side_px,
             test_set=IMAGENET,
             accuracy=transfer.accuracy["ImageNet"] / 100,
-            pictures=0,
+            images=0,
             source=published_results.VIT_PAPER,
             trained_on=transfer.data,
-            training_pictures=published_results.TRAINING_IMAGES.get(transfer.data),
+            training_images=published_results.TRAINING_IMAGES.get(transfer.data),
             core_days=transfer.core_days,
         )
         for transfer in published_results.TRANSFERS
@@ -161,11 +161,18 @@ def _draw_question() -> None:
             prediction.ask_question(QUESTION, "which_model.first")
 
 
-def _draw_board(all_entries: Sequence[Entry]) -> None:
+def _draw_board(all_entries: Sequence[BoardEntry]) -> None:
     available = {entry.test_set for entry in all_entries}
     test_sets = [name for name in TEST_SETS if name in available]
+    selected = selection.get_current().model
+    of_selected = [entry.test_set for entry in all_entries if entry.key == selected]
+    first = of_selected[0] if of_selected and of_selected[0] in test_sets else test_sets[0]
+    widgets.follow_default(BoardControls.key("set"), first)
     with page.row():
-        test_set = widgets.segmented(BoardControls.key("set"), "Test set", test_sets, format_func=get_title)
+        with st.container(width=150):
+            test_set = widgets.select(
+                BoardControls.key("set"), "Test set", test_sets, first, format_func=get_title
+            )
         with page.options("which_model.board"):
             x = _choose_axis("x", "x axis", "adds")
             y = _choose_axis("y", "y axis", "accuracy")
@@ -175,12 +182,15 @@ def _draw_board(all_entries: Sequence[Entry]) -> None:
         left, right = st.columns([3, 1], gap="medium")
     with right:
         titles = {key: entry.title for key, entry in entries.items()}
-        key = widgets.select(BoardControls.key("model"), "Model in detail", titles)
+        detailed = selected if selected in entries else next(iter(entries))
+        widgets.follow_default(BoardControls.key("model"), detailed)
+        key = widgets.select(BoardControls.key("model"), "Model in detail", titles, detailed)
         draw_model(entries[key], known)
-    listed = list(entries.values())
+        listed = list(entries.values())
+        _draw_timing_button(listed, known)
+        draw_sources(entries[key])
     with left:
         _draw_points(listed, entries[key], (QUANTITIES[x], QUANTITIES[y]), known)
-        _draw_timing_button(listed, known)
     _draw_table(listed, known)
 
 
@@ -190,8 +200,8 @@ def _choose_axis(name: str, label: str, default: str) -> str:
 
 
 def build_points(
-    entries: Sequence[Entry], selected: Entry, x: Quantity, y: Quantity, known: Timings
-) -> list[plots.Point]:
+    entries: Sequence[BoardEntry], selected: BoardEntry, x: Quantity, y: Quantity, known: Timings
+) -> list[plots.BoardPoint]:
     complete = [
         (entry, x_value, y_value)
         for entry in entries
@@ -199,8 +209,8 @@ def build_points(
     ]
     fronts = pareto([(across, up) for _, across, up in complete], (x.more_is_better, y.more_is_better))
     return [
-        plots.Point(
-            entry.title.removeprefix(f"{get_title(entry.test_set)} "),
+        plots.BoardPoint(
+            (name := entry.title.removeprefix(f"{get_title(entry.test_set)} "))[:1].upper() + name[1:],
             entry.family,
             x_value,
             y_value,
@@ -214,16 +224,16 @@ def build_points(
     ]
 
 
-def _compute_error_bars(entry: Entry, x: Quantity, y: Quantity, known: Timings) -> dict[str, float]:
+def _compute_error_bars(entry: BoardEntry, x: Quantity, y: Quantity, known: Timings) -> dict[str, float]:
     timed = known.get(entry.shape)
-    bars = {"y_error": 200 * entry.error} if y.name == "accuracy" else {}  # two standard errors
+    bars = {"y_error": 196 * entry.error} if y.name == "accuracy" else {}  # of a 95 % interval
     if x.name == "ms" and timed is not None:
         bars |= {"x_low": 1000 * timed.low_s, "x_high": 1000 * timed.high_s}
     return bars
 
 
 def _draw_points(
-    entries: Sequence[Entry], selected: Entry, axes: tuple[Quantity, Quantity], known: Timings
+    entries: Sequence[BoardEntry], selected: BoardEntry, axes: tuple[Quantity, Quantity], known: Timings
 ) -> None:
     points = build_points(entries, selected, *axes, known)
     if not points:
@@ -232,61 +242,65 @@ def _draw_points(
         st.info(f"{reason}: {missing.title}.", icon=":material/timer:")
         return
     across, up = (plots.Axis(q.title, q.unit, q.log) for q in axes)
-    draw_chart(plots.board_figure(points, across, up, selection.get_theme()), "which_model.board")
+    front = "best for its cost" if captions.is_cost(axes) else "best in both numbers"
+    draw_chart(
+        plots.board_figure(points, across, up, selection.get_theme(), front=front), "which_model.board"
+    )
     page.caption(captions.describe_front(points, len(entries), axes))
     if "training" in {q.name for q in axes} and not on_one_machine(entries):
         page.caption("Training times are from different machines and not comparable.")
 
 
-def draw_model(entry: Entry, known: Timings) -> None:
-    weights = parameter_count.parameters(entry.config)
+def draw_model(entry: BoardEntry, known: Timings) -> None:
     adds = parameter_count.multiply_adds(entry.config, entry.size_px)
     length = parameter_count.tokens(entry.config, entry.size_px)
-    lines = [
-        f"**{entry.parameters:,}** parameters",
-        f"**{entry.multiply_adds / 1e6:,.1f} million** multiply-adds at {entry.size_px} px"
-        + ("" if length is None else f", {plural(length, 'token')}"),
-        describe_timing(entry, known),
-        "no accuracy: the model has no classifier head"
-        if entry.accuracy is None
-        else f"**{percent(entry.accuracy, 2)}** on {get_title(entry.test_set)}, {entry.source}",
-        f"trained on {plain(entry.trained_on)}"
-        + (f", {entry.training_pictures:,} images" if entry.training_pictures else ""),
-    ]
-    if entry.core_days is not None:
-        lines.append(f"{entry.core_days:,.0f} TPUv3-core-days of pretraining ({entry.source})")
-    st.markdown("  \n".join(lines))
-    figure = plots.parts_figure({"parameters": weights, "multiply-adds": adds}, selection.get_theme())
-    draw_chart(figure, "which_model.parts")
-    page.caption(captions.describe_parts(weights, adds, windows=bool(abilities(entry.config).windows)))
+    numbers = {
+        "Accuracy": "no classifier head" if entry.accuracy is None else f"**{percent(entry.accuracy, 2)}**",
+        "Parameters": f"**{entry.parameters:,}**",
+        f"Multiply-adds at {entry.size_px} px": f"**{entry.multiply_adds / 1e6:,.1f} million**",
+        "of these, QKᵀ and AV": percent(adds.get(parameter_count.ATTENTION, 0) / sum(adds.values())),
+        "Tokens": f"{length:,}" if length else "",
+        "Training images": f"{entry.training_images:,}" if entry.training_images else "",
+        "Pretraining": f"{entry.core_days:,.0f} TPUv3-core-days" if entry.core_days else "",
+        "Time per image": "" if entry.shape in known else describe_timing(entry, known),
+    }
+    first, *others = (f"| {name} | {number} |" for name, number in numbers.items() if number)
+    st.markdown("\n".join([first, "|---|---|", *others]))
+    if entry.shape in known:
+        st.markdown(describe_timing(entry, known))
+
+
+def draw_sources(entry: BoardEntry) -> None:
+    """Draw the code that opens a model, and how its numbers were measured."""
     kind, _, name = entry.key.partition(":")
     if kind in ("checkpoint", "pretrained"):
         model_usage.draw_lines(entry.title, name, entry.config, "which_model")
-    if entry.trained_with:
-        page.provenance(f"Trained on {plain(entry.trained_with)}.")
+    notes = [] if entry.accuracy is None else [f"Accuracy on {get_title(entry.test_set)}: {entry.source}."]
+    notes.append(
+        f"Trained on {' on '.join(filter(None, (plain(entry.trained_on), plain(entry.trained_with))))}."
+    )
+    adds = parameter_count.multiply_adds(entry.config, entry.size_px)
+    notes.append(captions.describe_parts(adds, windows=bool(abilities(entry.config).windows)))
+    page.provenance("  \n".join(notes))
 
 
-def _draw_table(entries: Sequence[Entry], known: Timings) -> None:
+def _draw_table(entries: Sequence[BoardEntry], known: Timings) -> None:
     columns = build_columns(sorted(entries, key=lambda entry: -(entry.accuracy or 0)), known)
-    page.table(columns, {"Accuracy": partial(percent, digits=2)}, _FORMATS, "which_model.table")
-    page.csv("All models (CSV)", columns, "models.csv", "which_model.csv")
+    measured = {name: columns[name] for name in SHOWN if any(value is not None for value in columns[name])}
+    page.table(measured, {"Accuracy": partial(percent, digits=2)}, _FORMATS, "which_model.table")
+    downloads.csv("All models and columns (CSV)", columns, "models.csv", "which_model.csv")
 
 
+SHOWN = ("Model", "Accuracy", "Parameters", "Multiply-adds", "ms per image", "Memory, MB")  # the CSV has all
 _FORMATS = {
-    "Parameters": st.column_config.NumberColumn(format="localized"),
-    "Multiply-adds": st.column_config.NumberColumn(format="localized"),
+    "Parameters": st.column_config.NumberColumn(format="compact"),
+    "Multiply-adds": st.column_config.NumberColumn(format="compact"),
     "ms per image": st.column_config.NumberColumn(format="%.1f", help="Measured on this server."),
-    "ms, range": st.column_config.TextColumn(help="Fastest and slowest repeat."),
     "Memory, MB": st.column_config.NumberColumn(format="%.1f", help="Weights and peak memory for one image."),
-    "Training images": st.column_config.NumberColumn(format="localized"),
-    "Training, s": st.column_config.NumberColumn(
-        format="%.0f", help="Measured by this project on one core, without the teacher's."
-    ),
-    "Core-days": st.column_config.NumberColumn(format="localized", help="TPUv3, of pretraining, as cited."),
 }
 
 
-def build_columns(entries: Sequence[Entry], known: Timings) -> Columns:
+def build_columns(entries: Sequence[BoardEntry], known: Timings) -> Columns:
     """Return the table, one row per model; None for missing numbers."""
     columns: dict[str, Sequence[object]] = {
         "Model": [entry.title for entry in entries],
@@ -299,7 +313,7 @@ def build_columns(entries: Sequence[Entry], known: Timings) -> Columns:
         "Memory, MB": [QUANTITIES["memory"].value(entry, known) for entry in entries],
         "px": [entry.size_px for entry in entries],
         "Trained on": [entry.trained_on for entry in entries],
-        "Training images": [entry.training_pictures for entry in entries],
+        "Training images": [entry.training_images for entry in entries],
         "Training, s": [entry.training_s for entry in entries],
         "Core-days": [entry.core_days for entry in entries],
         "Source of accuracy": [entry.source for entry in entries],
@@ -319,7 +333,7 @@ def build_columns(entries: Sequence[Entry], known: Timings) -> Columns:
 # ---------------------------------------------------------------- timing
 
 
-def _draw_timing_button(entries: Sequence[Entry], known: Timings) -> None:
+def _draw_timing_button(entries: Sequence[BoardEntry], known: Timings) -> None:
     by_shape = {entry.shape: entry for entry in entries if not entry.too_large and entry.shape not in known}
     waiting = sorted(by_shape.values(), key=lambda entry: entry.multiply_adds)
     if not waiting:
@@ -332,12 +346,12 @@ def _draw_timing_button(entries: Sequence[Entry], known: Timings) -> None:
     if large := sum(entry.too_large for entry in entries):
         hint += f" Estimated by formula: {plural(large, 'model')} of more than 100 million parameters."
     label = f"Measure the time of {plural(len(waiting), 'model')}"
-    if st.button(label, key="which_model.time", icon=":material/timer:", help=hint):
+    if st.button(label, key="which_model.time", type="primary", help=hint):
         _time_models(waiting)
         st.rerun()
 
 
-def _time_models(waiting: Sequence[Entry]) -> None:
+def _time_models(waiting: Sequence[BoardEntry]) -> None:
     bar = st.progress(0.0)
     for number, entry in enumerate(waiting):
         page.rerun_if_outdated()
@@ -346,7 +360,7 @@ def _time_models(waiting: Sequence[Entry]) -> None:
     bar.empty()
 
 
-def time_model(entry: Entry) -> Timing:
+def time_model(entry: BoardEntry) -> Timing:
     """Time a model with its own weights, or with random weights if they are missing."""
     choice = selection.list_models().get(entry.key)
     if choice is not None:
@@ -354,14 +368,14 @@ def time_model(entry: Entry) -> Timing:
     return timings.time_model(entry.shape, lambda: _create_random_model(entry), random=True)
 
 
-def _create_random_model(entry: Entry) -> nn.Module:
+def _create_random_model(entry: BoardEntry) -> nn.Module:
     """Return an untrained model; it is not cached because it may be large."""
     from vitviz.models.zoo import create_model
 
     return create_model(entry.config, seed=0).eval().requires_grad_(False)
 
 
-def describe_timing(entry: Entry, known: Timings) -> str:
+def describe_timing(entry: BoardEntry, known: Timings) -> str:
     """Return the time per image with its range and memory, an estimate, or why there is none."""
     timing = known.get(entry.shape)
     if timing is not None:
@@ -379,7 +393,7 @@ def describe_timing(entry: Entry, known: Timings) -> str:
     )
 
 
-def format_range(entry: Entry, timing: Timing | None) -> str | None:
+def format_range(entry: BoardEntry, timing: Timing | None) -> str | None:
     """Return '12.1 to 13.4', 'by formula' for an estimate, or None without a timing."""
     if timing is None:
         return "by formula" if entry.too_large else None
