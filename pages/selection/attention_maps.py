@@ -6,27 +6,23 @@ from typing import Literal
 
 import numpy as np
 
-from pages.selection.subject import CapturedSubject, name_token
+from pages.selection.subject import CapturedSubject
 from pages.stores import shared_cache
 from vitviz.analysis.attention import (
     FloatArray,
-    entropy_bits,
     fuse_heads,
     map_of_token,
     map_onto_token,
 )
-from vitviz.models.abilities import as_swin
-from vitviz.models.token_layout import TokenLayout, layout_of_layer, stage_of
+from vitviz.models.token_layout import TokenLayout, layout_of_layer
 from vitviz.pin import Pin
 from vitviz.plots.attention_message import Head, Strip, explorer_layers_view, explorer_view, strip_view
 from vitviz.plots.live_explorer import LiveModel, live_explorer_view, name_script, runs_in_browser
 from vitviz.plots.photo import Photo
 from vitviz.probe.explorer_layers import describe_scene
-from vitviz.text import percent
 
 Direction = Literal["row", "column"]
-STRONGEST = 5  # patches whose weights are summed in a caption
-MASKED = 1e-20  # below any unmasked weight; Swin's mask of -100 leaves about e^-100 = 4e-44
+PREDICTED = 3  # classes beside the map
 
 
 @dataclass(frozen=True)
@@ -75,18 +71,32 @@ def select_head(lines: FloatArray, head: Head) -> FloatArray:
 
 
 def build_view(
-    subject: CapturedSubject, map_selection: MapSelection, ground: Photo, group: str
+    subject: CapturedSubject, map_selection: MapSelection, ground: Photo, group: str, bars: str = ""
 ) -> tuple[bytes, Strip]:
-    """Return the browser's message, and the strip of the captured layers (for a Swin, of the stage's)."""
+    """Return the browser's message, and the strip of the captured layers (for a Swin, of the stage's).
+
+    Args:
+        bars: key of the bars whose most probable classes stand beside the map; by default none do.
+    """
+    predicted = _describe_prediction(subject, bars)
     layer, head = map_selection.layer, map_selection.head
     scene = describe_scene(subject.model, subject.layout, layer, head, group)
     if subject.able.windows:
         strip = strip_view([subject.windows[at - 1][1] for at in scene.strip_layers], head)
-        return explorer_view(scene, ground, subject.windows[layer - 1][1], strip), strip
+        return explorer_view(scene, ground, subject.windows[layer - 1][1], strip, predicted), strip
     if not subject.able.whole_record:
         scene = replace(scene, strip_layers=(layer,), strip_names=(f"layer {layer}",))
     strip = _build_strip(subject, subject.captured_layers, head)
-    return explorer_view(scene, ground, subject.attention_of(layer), strip), strip
+    return explorer_view(scene, ground, subject.attention_of(layer), strip, predicted), strip
+
+
+def _describe_prediction(subject: CapturedSubject, bars: str) -> dict[str, object] | None:
+    """Return the most probable classes; None without classes or probabilities."""
+    if not bars or not subject.able.class_head or getattr(subject.model.config, "class_output", "") == "raw":
+        return None
+    top = np.argsort(-subject.probabilities, kind="stable")[:PREDICTED]
+    now = [round(float(subject.probabilities[i]), 4) for i in top]
+    return {"key": bars, "names": [subject.classes[i] for i in top], "now": now}
 
 
 @shared_cache.per_image(shared=24, upload=6)
@@ -147,62 +157,3 @@ def build_live_view(
     if weights is not None:
         weights.update({name_script(raw): raw for raw in live.checkpoints.values()})
     return live_explorer_view(stored, live, embedded=weights is None)
-
-
-def describe_attention(subject: CapturedSubject, map_selection: MapSelection, pin: Pin) -> str:
-    layout = get_layer_layout(subject, map_selection.layer)
-    token = pin.token(layout)
-    lines = select_weights(subject, map_selection, pin)
-    prefix = f"{map_selection.name}: {name_token(layout, token)}"
-    if subject.able.windows:
-        position = stage_of(as_swin(subject.model.config), map_selection.layer)
-        masked = subject.model.swin.block(position.stage, position.block).plan(layout.grid).mask is not None
-        return f"{prefix} {_describe_window(lines, map_selection, layout, masked)}"
-    if map_selection.direction == "column":
-        line = select_head(lines, map_selection.head)
-        strongest = int(line.argmax())
-        return (
-            f"{prefix} receives most attention from {name_token(layout, strongest)} ({line[strongest]:.3f}),"
-            f" {line.sum():.2f} in total (uniform attention: 1)."
-        )
-    return f"{prefix} {_describe_row(lines, map_selection.head, layout)}"
-
-
-def _describe_row(lines: FloatArray, head: Head, layout: TokenLayout) -> str:
-    first = layout.num_prefix_tokens
-    line = select_head(lines, head)
-    line = line / max(float(line.sum()), 1e-12)  # the maximum over heads sums to more than 1
-    patches = layout.num_patches
-    strongest = percent(float(np.sort(line[first:])[-STRONGEST:].sum()), 0)
-    text = f"puts {strongest} of its attention on {_name_strongest(patches)}"
-    if first:
-        names = " and ".join(f"[{name.upper()}]" for name in layout.prefix)
-        text += f" and {percent(float(line[:first].sum()))} on {names}"
-    text += f" (uniform attention: {percent(1 / layout.num_tokens)} per token)."
-    if patches == 1:
-        return text
-    tops = {int(row[first:].argmax()) for row in lines}
-    if len(lines) == 1:
-        return f"{text} This layer has one head."
-    if len(tops) == 1:
-        return f"{text} All {len(lines)} heads agree on the strongest patch."
-    return f"{text} The {len(lines)} heads have {len(tops)} different strongest patches."
-
-
-def _name_strongest(patches: int) -> str:
-    if patches > STRONGEST:
-        return "its five strongest patches"
-    return "its only patch" if patches == 1 else f"the {patches} patches"
-
-
-def _describe_window(
-    lines: FloatArray, map_selection: MapSelection, layout: TokenLayout, masked: bool
-) -> str:
-    rows, cols = layout.grid
-    count = int((lines.max(axis=0) > MASKED).sum())
-    window = f"{count:,} of the {rows} × {cols} tokens (its window{' without masked tokens' * masked})"
-    if map_selection.direction == "column":
-        return f"receives attention from {window}."
-    line = select_head(lines, map_selection.head)
-    line = line / max(float(line.sum()), 1e-12)
-    return f"attends to {window}; effective number of tokens: {2 ** float(entropy_bits(line)):.1f}."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
@@ -14,7 +14,7 @@ from pages.controls import notices, query_params, session_keys
 from pages.selection import model_dialog, model_suggestion, selection, thumbnails, upload
 from pages.stores import catalogue, session, shared_cache, uploads
 from pages.stores.model_choice import ModelChoice
-from pages.streamlit_fixes import element_cache
+from pages.streamlit_fixes.optional import element_cache
 from vitviz.data.drawings import is_drawing
 from vitviz.pin import Pin
 from vitviz.plots.theme import Mode
@@ -123,7 +123,7 @@ def _draw_thumbnail(model: ModelChoice, chosen: selection.Selection) -> None:
         _draw_image,
         _encode_thumbnail(chosen.image, model.preparation, chosen.offset, pin, selection.get_theme()),
         max(1, round(_get_longer_side_px(pixels) * pixels.shape[1] / max(pixels.shape[:2]))),
-        pixels.shape[0] == pixels.shape[1],
+        max(1, round(_get_longer_side_px(pixels) * pixels.shape[0] / max(pixels.shape[:2]))),
         selection.get_image_title(chosen.image),
         describe_crop(
             _get_original_size(chosen.image, pixels), pixels.shape[:2], prepared, redrawn, model.preparation
@@ -132,8 +132,7 @@ def _draw_thumbnail(model: ModelChoice, chosen: selection.Selection) -> None:
     )
 
 
-def _draw_image(small: str, width: int, square: bool, title: str, text: str) -> None:
-    height: int | Literal["content"] = _IMAGE_PX if square else "content"
+def _draw_image(small: str, width: int, height: int, title: str, text: str) -> None:
     with st.container(width=width, height=height, border=False, key="nouns-picture"):
         st.image(small, alt=f"The selected image: {title}", width=width)
     with st.container(gap="xxsmall"):

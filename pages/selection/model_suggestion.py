@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.controls import session_keys, widgets
-from pages.frame import registry
 from pages.selection import model_dialog, selection
-from pages.stores import catalogue, published_weights, shared_cache
+from pages.stores import catalogue, published_weights, registry, shared_cache
 from pages.stores.model_choice import ModelChoice
 from vitviz.models.abilities import abilities, as_vit
 from vitviz.models.pretrained_list import PRETRAINED
@@ -44,7 +43,11 @@ class PreviousModel:
 
 
 def suggest_for_image(image: str) -> None:
-    """Switch from the default model to a photo model, or else to a colour model, when the user adds a colour image."""
+    """Switch from the default model to a photo model, or else to a colour model, when the user adds a colour image.
+
+    A page that needs what the photo model lacks, such as classes, shows a substitute of a grey model's successor; the
+    next page shows the photo model itself.
+    """
     model = selection.get_model_choice()
     chosen = st.session_state.get(session_keys.MODEL_CHOSEN)
     if (chosen and chosen != KEPT) or not shared_cache.is_coloured(image):
@@ -52,7 +55,7 @@ def suggest_for_image(image: str) -> None:
     photo_model = find_photo_model(_get_need())
     if is_photo_model(model) or (photo_model is None and not _needs_colour(model, image)):
         return
-    target = photo_model or _find_fitting_model(model, image)
+    target = photo_model or find_photo_model("embedding") or _find_fitting_model(model, image)
     if target is None:
         return
     current, values = selection.get_current(), session_keys.get_control_values()
@@ -106,14 +109,17 @@ def _is_photo(image: str) -> bool:
 
 
 def draw(model: ModelChoice, image: str) -> None:
-    """Draw the model in use and a way back, or a checkpoint that fits the image."""
+    """Draw why the app selected the model in use and a way back, or a checkpoint that fits the image."""
     previous = _get_previous_model(model)
     if previous is not None:
         if not _is_photo(image):
             return
         accuracy = "" if model.accuracy is None else f" ({percent(model.accuracy)} test accuracy)"
-        reason = "A photo model is on this server" if is_photo_model(model) else _explain_grey(previous)
-        _draw_note(f"{reason}: {model.shown} is shown instead{accuracy}.")
+        _draw_note(
+            f"{model.shown}, a model of photos, was selected for this photo."
+            if is_photo_model(model)
+            else f"{_explain_grey(previous)}: {model.shown} is shown instead{accuracy}."
+        )
         st.button(
             f"Back to {previous.shown}",
             key="nouns.undo",
@@ -144,7 +150,8 @@ def draw(model: ModelChoice, image: str) -> None:
 
 def draw_offer(model: ModelChoice, image: str) -> bool:
     """Offer photo models for a photo unless one is shown; return True if they are offered."""
-    if is_photo_model(model) or not _is_photo(image):
+    selected = str(session_keys.get_control_values().get("model", ""))  # the page may show a substitute
+    if is_photo_model(model) or selected.startswith(published_weights.KEY) or not _is_photo(image):
         return False
     st.markdown("**See it with a photo model**")
     for name in _OFFERED:
@@ -163,7 +170,7 @@ def _get_previous_model(model: ModelChoice) -> ModelChoice | None:
     previous: PreviousModel | None = st.session_state.get(session_keys.PREVIOUS_MODEL)
     return (
         None
-        if previous is None or previous.suggested != model.key
+        if previous is None or previous.suggested != model.key or not selection.is_default_model()
         else selection.list_models().get(previous.model)
     )
 

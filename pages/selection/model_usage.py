@@ -8,7 +8,7 @@ from functools import partial
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.frame import page
+from pages.controls import downloads, listing
 from pages.stores import published_weights, shared_cache
 from pages.stores.model_choice import ModelChoice
 from vitviz.config import ModelConfig
@@ -32,7 +32,7 @@ def draw(choice: ModelChoice, step: int, key: str) -> None:
         kind, _, name = choice.key.partition(":")
         with drawer:
             if kind in ("checkpoint", "pretrained"):
-                page.source(write_usage(published_weights.split_key(name)[0], choice.config))
+                listing.source(write_usage(published_weights.split_key(name)[0], choice.config))
             if kind != "pretrained":
                 _draw_export(choice, step, key, has_lines=kind == "checkpoint")
 
@@ -40,7 +40,7 @@ def draw(choice: ModelChoice, step: int, key: str) -> None:
 def draw_lines(title: str, name: str, config: ModelConfig, key: str) -> None:
     if drawer := _open_drawer(title, key):
         with drawer:
-            page.source(write_usage(name, config))
+            listing.source(write_usage(name, config))
 
 
 def _open_drawer(title: str, key: str) -> DeltaGenerator | None:
@@ -58,12 +58,12 @@ def _draw_export(choice: ModelChoice, step: int, key: str, *, has_lines: bool) -
         describe_timm_model(choice.config)
     except ValueError:
         if not has_lines:
-            page.source(write_usage(_FOLDER, choice.config))  # with the reason
+            listing.source(write_usage(_FOLDER, choice.config))  # with the reason
         return
     if not has_lines:
-        page.source(write_timm_usage(f"local-dir:{_FOLDER}", choice.config, _FOLDER))
+        listing.source(write_timm_usage(f"local-dir:{_FOLDER}", choice.config, _FOLDER))
     make = partial(pack_folder, choice, step)
-    page.download(
+    downloads.download(
         f"Folder for timm (zip, step {step:,})", make, f"{_FOLDER}.zip", f"{key}.export", why_not=why_not
     )
 

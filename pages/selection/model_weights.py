@@ -8,10 +8,15 @@ from streamlit import runtime
 from pages.stores import catalogue, shared_cache
 from pages.stores.model_choice import ModelChoice
 from vitviz.checkpoint_header import CheckpointError, take_step
+from vitviz.models.parameter_count import parameters
 from vitviz.plots.live_explorer import name_script, runs_in_browser
 
 SITE = "_site_weights"  # session key of `vitviz site`: script -> checkpoint; missing in the app
 PUBLISHED = "_published_weights"  # session key: address -> weights that this session's page uses, as gzip
+MOST_HALF = 500_000  # parameters that the site stores in fp16; matrices of a larger model have 7 bits
+LARGEST_CODE = (
+    63  # of them: 3 of 500 test images change their class in either CIFAR-10 model (benchmarks/site.md)
+)
 MOST_PRIVATE = 4  # weights that a session holds of its own models
 MOST_PUBLISHED = 16  # addresses that a session remembers for a downloaded page
 _PRIVATE = "_model_weights"  # session key: identity -> weights, in no cache that others share
@@ -25,7 +30,8 @@ def publish(choice: ModelChoice, step: int) -> str:
     if choice.native is not None or not runs_in_browser(choice.config):
         return ""
     if SITE in st.session_state:
-        raw = _pack(choice, step)
+        is_large = sum(parameters(choice.config).values()) > MOST_HALF
+        raw = _pack(choice, step, LARGEST_CODE if is_large else 0)
         file = name_script(raw)
         st.session_state[SITE][file] = raw
         return file
@@ -33,7 +39,9 @@ def publish(choice: ModelChoice, step: int) -> str:
         return ""
     raw = _encode(choice, step)
     place = f"weights.{choice.key}.{step}"
-    address = runtime.get_instance().media_file_mgr.add(raw, "application/gzip", place)
+    # Kept for a browser that has not fetched it yet (pages/streamlit_fixes/optional/download_files.py).
+    files = runtime.get_instance().media_file_mgr
+    address = files.add(raw, "application/gzip", place, is_for_static_download=True)
     published: dict[str, bytes] = st.session_state.setdefault(PUBLISHED, {})
     published[address] = published.pop(address, raw)
     while len(published) > MOST_PUBLISHED:
@@ -73,8 +81,8 @@ def _read(choice: ModelChoice, step: int) -> bytes:
     return _pack(choice, step)
 
 
-def _pack(choice: ModelChoice, step: int) -> bytes:
+def _pack(choice: ModelChoice, step: int, largest_code: int = 0) -> bytes:
     """Return loaded weights as a checkpoint."""
     from vitviz.checkpoints import pack_model
 
-    return pack_model(shared_cache.load_model(choice, step))
+    return pack_model(shared_cache.load_model(choice, step), largest_code)

@@ -7,8 +7,7 @@ from typing import Any, get_args
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.controls import notices, session_keys
-from pages.frame import page
+from pages.controls import listing, notices, session_keys
 from pages.selection import selection, upload
 from pages.stores import own_weights, session
 from vitviz.config import Interpolation, Preparation
@@ -54,7 +53,7 @@ def draw() -> None:
     )
     notices.draw_notice(_ERROR)
     if _ERROR in st.session_state and (lines := st.session_state.get(_CONVERT)):
-        page.source(lines)
+        listing.source(lines)
 
 
 def draw_settings(chosen: str) -> None:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.controls import query_params, session_keys
-from pages.frame.registry import PageEntry
 from pages.selection import image_picker
 from pages.selection.substitutes import (
     describe_training,
@@ -19,8 +18,9 @@ from pages.selection.substitutes import (
     find_nearest_model,
     is_comparable,
 )
-from pages.stores import catalogue, published_weights, runs, session, shared_cache
+from pages.stores import catalogue, published_weights, recorded_runs, runs, session, shared_cache
 from pages.stores.model_choice import ModelChoice
+from pages.stores.registry import PageEntry
 from vitviz.config import ModelConfig
 from vitviz.models.abilities import abilities
 from vitviz.models.published_weights import SHIPPED
@@ -36,6 +36,12 @@ _SUITED = {  # kind of image: dataset of the models that suit it
     "mnist": "mnist",
     "drawing": "mnist",
     "digits": "digits",
+}
+# Pages that show the tables of a recorded run without weights; by view, '' is any other.
+_READS_TABLES = {
+    "positions": {"": "yes"},
+    "filters": {"": "yes", "where": ""},
+    "attention_distance": {"": "yes"},
 }
 OWN_IMAGE = "own"  # query parameter: 1 shows the selected image although the model was trained on others
 
@@ -94,12 +100,23 @@ def store_landing(entry: PageEntry, model: ModelChoice, image: str) -> None:
 
 def find_default_image(entry: PageEntry, model: ModelChoice) -> str:
     """Return the image on which a page opens with its default model; '' for the model's own."""
+    if model.key == PHOTO_MODEL:
+        return entry.photo
     return _read_of_view(entry, entry.images) if model.key == f"checkpoint:{entry.default}" else ""
+
+
+def find_lab_recording(slug: str) -> str:
+    """Return the key of the recorded run that the live lab shows instead of model and image; '' on other pages."""
+    if slug != "live_lab":
+        return ""
+    return recorded_runs.find_shown(session.get_current(), query_params.peek_value("live_lab.run"))
 
 
 def _find_lab_model(selected: ModelChoice, choices: Mapping[str, ModelChoice]) -> str:
     """Return the model whose training the live lab shows: of the run shown, else a recorded one."""
     visit_runs = runs.list_runs(session.get_current())
+    if recorded := find_lab_recording("live_lab"):
+        return recorded if recorded in choices else selected.key
     linked = runs.find_run(query_params.peek_value("live_lab.run").partition("/")[0])
     if (run := linked or next(iter(visit_runs), None)) is not None:
         models = {model.directory.name: model for model in runs.list_models(run)}
@@ -126,6 +143,9 @@ def resolve_model(entry: PageEntry, selected: ModelChoice, choices: Mapping[str,
         return [able.why_not for name in required if not (able := getattr(abilities(config), name))]
 
     missing = list_missing(selected.config)
+    if recorded_runs.lacks_weights(selected) and not _reads_tables(entry, selected.config):
+        missing = missing or [recorded_runs.NO_WEIGHTS]
+    choices = {key: choice for key, choice in choices.items() if not recorded_runs.lacks_weights(choice)}
     if entry.slug == "on_your_picture":
 
         def has_rival(model: ModelChoice) -> bool:
@@ -142,7 +162,14 @@ def resolve_model(entry: PageEntry, selected: ModelChoice, choices: Mapping[str,
     # Beside the name of the model that is shown, 'this model' would be that one.
     reason = re.sub(r"\b[Tt]his (model|Swin)\b", lambda _: selected.shown, missing[0], count=1)
     file = f" ({plain(nearest.file_name)})" if nearest.title == selected.title else ""
-    return Shown(nearest.key, f"{reason} {nearest.shown}{file} is shown instead.")
+    reason = re.sub(r": choose an? [^.:]+\.\Z", ".", reason)  # the next sentence names one
+    return Shown(nearest.key, f"{reason} On this page, {nearest.shown}{file} is shown instead.")
+
+
+def _reads_tables(entry: PageEntry, config: ModelConfig) -> bool:
+    """Return True if a page shows a recorded run without its weights."""
+    has_table = entry.slug != "positions" or getattr(config, "positions", "") in ("learned", "rotary")
+    return has_table and bool(_read_of_view(entry, _READS_TABLES.get(entry.slug, {})))
 
 
 def resolve_image(model: ModelChoice, selected: str, substituted: bool) -> Shown:

@@ -11,15 +11,14 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 
 from pages.controls import query_params, session_keys, widgets
-from pages.frame import menu, registry
-from pages.stores import catalogue, session, shared_cache, uploads
+from pages.stores import catalogue, moved_views, recorded_runs, registry, session, shared_cache, uploads
 from pages.stores.model_choice import ModelChoice
 from pages.views.event_values import read_events, read_index, read_pin
 from vitviz.pin import Pin
 from vitviz.plots.theme import Mode
 
 if TYPE_CHECKING:
-    from vitviz.config import Preparation
+    from vitviz.config import ModelConfig, Preparation
     from vitviz.data.image_preprocessing import Prepared
 
 
@@ -52,14 +51,20 @@ def get_current() -> Selection:
 
 
 def list_models() -> Mapping[str, ModelChoice]:
-    """Return all models of this user by key; cached for one run of the script."""
-    run, models = st.session_state.get(session_keys.MODELS, (None, {}))
-    return models if run is not None and run is _identify_script_run() else refresh_models()
+    """Return the models of this user that a page may load, and the selected one; cached for one run of the script."""
+    run, models, lacking = st.session_state.get(session_keys.MODELS, (None, {}, frozenset()))
+    if run is None or run is not _identify_script_run():
+        models = refresh_models()
+        lacking = st.session_state[session_keys.MODELS][-1]
+    selected = st.session_state.get(session_keys.SELECTION)
+    without = lacking - {None if selected is None else selected.model}
+    return {key: choice for key, choice in models.items() if key not in without} if without else models
 
 
 def refresh_models() -> Mapping[str, ModelChoice]:
     models = catalogue.list_models(session.get_current())
-    st.session_state[session_keys.MODELS] = (_identify_script_run(), models)
+    lacking = frozenset(key for key, choice in models.items() if recorded_runs.lacks_weights(choice))
+    st.session_state[session_keys.MODELS] = (_identify_script_run(), models, lacking)
     return models
 
 
@@ -74,6 +79,15 @@ def get_model_choice() -> ModelChoice:
     current = get_current()
     choice = list_models()[current.model]
     return fit_choice(choice, current.image) if current.whole else choice
+
+
+def get_patch_grid(config: ModelConfig) -> tuple[int, int] | None:
+    """Return the rows and columns of a model's patches; None for a model without patches."""
+    patch: int | None = getattr(config, "patch_size", None)
+    if not patch:
+        return None
+    height, width = config.image_shape
+    return height // patch, width // patch
 
 
 def fit_choice(choice: ModelChoice, image: str) -> ModelChoice:
@@ -216,14 +230,14 @@ def link_to(slug: str, label: str | None = None, *, icon: str | None = None, **c
     Keys with a dot are the other page's controls: `link_to("attention", **{"attention.layer": 3})`. A page that is not
     there is not linked to.
     """
-    slug, query = menu.translate(
+    slug, query = moved_views.translate(
         slug, {key: widgets.encode_value(setting) for key, setting in changes.items()}
     )
     entry = registry.BY_SLUG.get(slug)
     if entry is None:
         return
     st.page_link(
-        menu.get_page(slug),
+        entry.path,
         label=label or entry.title,
         icon=icon or f":material/{entry.icon}:",
         query_params=query_params.build_query(**query),

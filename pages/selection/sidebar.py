@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -10,8 +11,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.controls import popover, query_params, session_keys, widgets
-from pages.frame import registry
-from pages.frame.registry import PageEntry
 from pages.selection import image_picker, model_dialog, page_selection, selection, substitutes, thumbnails
 from pages.selection.image_picker import IMAGE_EXPIRED as IMAGE_EXPIRED
 from pages.stores import (
@@ -20,6 +19,7 @@ from pages.stores import (
     parameter_history,
     published_weights,
     recorded_runs,
+    registry,
     runs,
     session,
     shared_cache,
@@ -27,7 +27,9 @@ from pages.stores import (
     user_datasets,
 )
 from pages.stores.model_choice import ModelChoice
-from pages.streamlit_fixes import element_cache, installation
+from pages.stores.registry import PageEntry
+from pages.streamlit_fixes import installation
+from pages.streamlit_fixes.optional import element_cache
 from vitviz.pin import Pin
 from vitviz.plots.theme import Mode
 from vitviz.text import parse_float, parse_int, plain, plural
@@ -44,10 +46,12 @@ WEIGHTS_EXPIRED = (
     f"These weights have expired: an upload is deleted when its session ends or after {WEIGHTS_PER_USER} newer ones."
     " Another model is shown."
 )
+RECORDING_EXPIRED = "This recorded run has expired: upload it again. Another model is shown."
 RUN_DELETED = "This run was deleted or has expired. Another model is shown."
 RUN_EMPTY = "This run has no snapshot yet. Another model is shown."
 CHECKPOINT_MISSING = "This model is not on this server. Another model is shown."
 _WHERE_TO_CONFIRM = "Confirm or change it under 'Add a model'."
+_NO_SIDEBAR = '[data-testid="stSidebar"] { display: none; }'
 _FOLLOW_POLL_S = 1.5
 _FOLLOW_KEY, _FOLLOWED_RUN = "nouns.follow", "nouns._followed"
 
@@ -61,14 +65,17 @@ def draw(slug: str) -> None:
     _adopt_linked_model(user)
     entry = registry.BY_SLUG.get(slug, registry.PAGES[0])
     choices = selection.refresh_models()
-    has_selection = entry.sidebar and not recorded_runs.is_shown(slug, user)
+    has_selection = entry.sidebar and not page_selection.find_lab_recording(slug)
+    # Streamlit keeps the sidebar of the page before, empty, until the next event.
+    with st.sidebar if has_selection else nullcontext():
+        st.html(f"<style>{_read_style() if has_selection else _NO_SIDEBAR}</style>")
     with st.sidebar if has_selection else popover.discard():
-        st.html(f"<style>{_read_style()}</style>")
         _draw_selection(entry, choices)
 
 
 def _draw_selection(entry: PageEntry, choices: Mapping[str, ModelChoice]) -> None:
     selected = choices[_resolve_model(entry, choices)]
+    _change_step_model(selected, choices)
     shown = page_selection.resolve_model(entry, selected, choices)
     model = choices[shown.value]
     step = _draw_model(model, choices, shown, is_lab=entry.slug == "live_lab")
@@ -76,7 +83,8 @@ def _draw_selection(entry: PageEntry, choices: Mapping[str, ModelChoice]) -> Non
         query_params.set_value(page_selection.OWN_IMAGE, "1")
     image = image_picker.resolve_image(selected, page_selection.resolve_default_image(entry, selected))
     page_selection.store_landing(entry, selected, image)
-    _resolve_value("pin", Pin.parse)
+    grid = selection.get_patch_grid(selected.config)
+    _resolve_value("pin", lambda text: (grid and Pin.parse_patch(text, grid)) or Pin.parse(text))
     selected_step = step if model is selected else _resolve_step(selected)
     whole = _resolve_whole(entry, selected)
     resolved = selection.resolve(selected.key, selected_step, image, _resolve_crop(), whole)
@@ -96,9 +104,29 @@ def _draw_selection(entry: PageEntry, choices: Mapping[str, ModelChoice]) -> Non
     model_dialog.draw(model, step)
 
 
+def _change_step_model(selected: ModelChoice, choices: Mapping[str, ModelChoice]) -> None:
+    """Let the step follow the selected model; one that the user moved is kept for its model alone."""
+    values = session_keys.get_control_values()
+    before = st.session_state.get(session_keys.STEP_MODEL)
+    if before == selected.key:
+        return
+    st.session_state[session_keys.STEP_MODEL] = selected.key
+    if before is None:
+        return
+    moved = session_keys.get_dict(session_keys.MOVED_STEPS)
+    step = values.pop("step", None)
+    st.session_state.pop("step", None)
+    if before in choices and step is not None and step != choices[before].steps[-1]:
+        moved[before] = step
+    if selected.key in moved:
+        widgets.set_control("step", moved.pop(selected.key))
+
+
 def _resolve_step(model: ModelChoice) -> int:
     """Return the linked or stored step of a model whose slider is not drawn."""
     _replace_dropped_step(model)
+    if len(model.steps) == 1:
+        return _take_only_step(model)
     step = _resolve_value("step", parse_int)
     return step if isinstance(step, int) and step in model.steps else model.steps[-1]
 
@@ -148,6 +176,8 @@ def _adopt_linked_model(user: session.UserSession) -> None:
         runs.adopt_run(user, name)
     elif kind == "weights":
         own_weights.adopt_weights(user, name)
+    elif linked.startswith(recorded_runs.KEY):
+        recorded_runs.adopt_run(user, linked)
 
 
 def _resolve_value(key: str, parse: Callable[[str], object | None]) -> object | None:
@@ -187,7 +217,7 @@ def _draw_model(
     """Draw the model's name, card and step; return the step that the page shows. The lab's card follows its run."""
     if popover.is_closed():
         return _resolve_step(model)
-    _draw_model_list(model.key, choices)
+    _draw_model_list(model.key, choices, is_selected=not shown.reason)
     if shown.reason:
         st.caption(shown.reason)
         st.button(
@@ -231,21 +261,30 @@ def _draw_card(place: DeltaGenerator, model: ModelChoice, step: int) -> None:
         st.html(f'<div class="vv-strip">{escape(model.title)} · step {step:,}</div>')
 
 
-def _draw_model_list(shown: str, choices: Mapping[str, ModelChoice]) -> None:
-    """Draw the list of models with the shown one; another one becomes the user's selection."""
-    st.session_state["model"] = shown
-    st.selectbox(
-        "Model",
-        catalogue.sort_models(choices.values()),
-        key="model",
-        format_func=lambda name: catalogue.label_model(choices[name]),
-        on_change=_store_clicked_model,
-    )
+def _draw_model_list(shown: str, choices: Mapping[str, ModelChoice], is_selected: bool) -> None:
+    """Draw the list of models under the shown one's name; the one that is clicked becomes the user's selection.
+
+    A substitute is only the list's placeholder, because a list does not report a click on its own value.
+    """
+    st.session_state["model"] = shown if is_selected else None
+    name = catalogue.label_model(choices[shown])
+    with st.container(key="nouns-model-list", gap=None):
+        st.selectbox(
+            "Model",
+            catalogue.sort_models(choices.values()),
+            index=0 if is_selected else None,
+            placeholder=None if is_selected else name,
+            key="model",
+            format_func=lambda name: catalogue.label_model(choices[name]),
+            on_change=_store_clicked_model,
+        )
+        st.html(f'<div class="vv-model-name" aria-hidden="true">{escape(name)}</div>')
 
 
 def _store_clicked_model() -> None:
-    session_keys.get_control_values()["model"] = st.session_state["model"]
-    st.session_state[session_keys.MODEL_CHOSEN] = True
+    if st.session_state["model"] is not None:
+        session_keys.get_control_values()["model"] = st.session_state["model"]
+        st.session_state[session_keys.MODEL_CHOSEN] = True
 
 
 def _draw_model_card(
@@ -255,12 +294,12 @@ def _draw_model_card(
         st.image(thumbnail, alt=f"Thumbnail of {title}", width=_MODEL_PX)
     with st.container(gap="xxsmall"):
         if random:
-            st.badge("random weights", icon=":material/casino:", color="orange")
+            st.badge("random weights", icon=":material/casino:", color="violet")
         if assumptions:
             st.badge(
                 plural(len(assumptions), "assumption"),
                 icon=":material/help:",
-                color="orange",
+                color="violet",
                 help=plain("\n\n".join((*assumptions, _WHERE_TO_CONFIRM))),
             )
         st.caption(note)
@@ -309,6 +348,8 @@ def _explain_missing(key: object, choices: Mapping[str, ModelChoice]) -> str:
         return RUN_DELETED if runs.find_run(name) is None else RUN_EMPTY
     if own_weights.is_expired(key):
         return WEIGHTS_EXPIRED
+    if key.startswith(recorded_runs.KEY) and key != recorded_runs.OPENED:
+        return RECORDING_EXPIRED
     published_name, _ = published_weights.split_key(key)
     if key.startswith(published_weights.KEY) and published_name in PRETRAINED:
         entry = PRETRAINED[published_name]
@@ -325,6 +366,8 @@ def _describe_step(model: ModelChoice, step: int) -> str:
     last = model.steps[-1]
     if step == last or model.trained_on is None:
         return model.note
+    if recorded_runs.is_recorded(model):
+        return f"Step {step:,} of {last:,} of a recorded run."
     if step == 0:
         return f"Before training on {catalogue.get_dataset_title(model.trained_on)}."
     return f"Step {step:,} of {last:,} of training on {catalogue.get_dataset_title(model.trained_on)}."
@@ -349,10 +392,8 @@ def _draw_step(model: ModelChoice) -> int:
     steps = model.steps
     _replace_dropped_step(model)
     if len(steps) == 1:
-        session_keys.get_control_values()["step"] = steps[0]
-        query_params.take_value("step")
         draw_follow_toggle(model)
-        return steps[0]
+        return _take_only_step(model)
     followed = follow_newest_step(model)
     step = widgets.select_slider(
         "step",
@@ -368,6 +409,13 @@ def _draw_step(model: ModelChoice) -> int:
     element_cache.draw_cached(place, _draw_curve, curve, step, steps[-1], private=catalogue.is_private(model))
     draw_follow_toggle(model)
     return step
+
+
+def _take_only_step(model: ModelChoice) -> int:
+    """Return a model's only step, which nobody has selected: a run that goes on later shows its last one."""
+    session_keys.get_control_values().pop("step", None)
+    query_params.take_value("step")
+    return model.steps[0]
 
 
 def _draw_curve(curve: str, step: int, last: int) -> None:

@@ -15,7 +15,7 @@ from vitviz.models.token_layout import TokenLayout
 from vitviz.plots.photo import Photo
 from vitviz.probe.capture import Capture
 from vitviz.probe.explorer_layers import ATTENTION, WINDOWS, read_windows
-from vitviz.probe.layers import Layer, list_layers
+from vitviz.probe.layers import RecordedLayer, list_layers
 from vitviz.text import plain
 
 
@@ -50,7 +50,7 @@ class Subject:
         return plain(self.title)
 
     @property
-    def layers(self) -> tuple[Layer, ...]:
+    def layers(self) -> tuple[RecordedLayer, ...]:
         return list_layers(self.model.config)
 
     @property
@@ -67,8 +67,8 @@ class Subject:
         """Return the note that belongs to a prediction for a photo, or ''."""
         return substitutes.describe_classes(self.choice, self.image)
 
-    def ground(self, seen: bool) -> Photo:
-        """Return the background of maps: the original crop, or (`seen`) the model's input."""
+    def ground(self, seen: bool | None = None) -> Photo:
+        """Return the background of maps: the original crop, or (`seen`) the model's input; by default a small input."""
         return shared_cache.encode_photo(self.image, self.model.preparation, self.offset, seen)
 
     def capture(self, patterns: tuple[str, ...]) -> Capture:

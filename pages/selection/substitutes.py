@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from operator import attrgetter
 
+import streamlit as st
+
 from pages.controls import session_keys
 from pages.selection import selection
 from pages.stores import shared_cache
@@ -13,11 +15,12 @@ from vitviz.data.datasets import default_pictures, find_note, first_number, test
 from vitviz.models.abilities import abilities
 from vitviz.text import plain, plural
 
-RANDOM = ":orange-badge[:material/casino: random weights] Not trained."
+RANDOM = ":violet-badge[:material/casino: random weights] Not trained."
 _read_input = attrgetter(
     "trained_on", "config.num_classes", "config.image_size", "preparation.in_chans", "preparation.digit"
 )
 FEW_CLASSES = 100
+_DRAWN = ("shapes", "digits", "mnist")  # datasets that are no photos
 LARGEST_PX = 64  # side of an automatically chosen model's images, to stay fast
 
 
@@ -38,23 +41,34 @@ def find_nearest_model(
     choices: Mapping[str, ModelChoice] | None = None,
 ) -> ModelChoice:
     """Return the small model of a kind that is nearest to the selected one: trained, same channels, dataset,
-    classes and size.
+    photos or drawn images, classes, size and family.
     """
     selected = selection.get_model_choice() if selected is None else selected
     choices = selection.list_models() if choices is None else choices
 
-    def distance(choice: ModelChoice) -> tuple[bool, bool, bool, bool, bool, float]:
+    def distance(choice: ModelChoice) -> tuple[bool, bool, bool, bool, bool, bool, bool, float]:
         return (
             choice.trained_on is None,
             choice.preparation.in_chans != selected.preparation.in_chans,
             choice.trained_on != selected.trained_on,
+            (choice.trained_on in _DRAWN) != (selected.trained_on in _DRAWN),
             choice.config.num_classes != selected.config.num_classes,
             choice.config.image_size != selected.config.image_size,
+            choice.config.family != selected.config.family,
             -choice.curve[-1][1] if choice.curve else 0.0,  # the best of several equals
         )
 
     candidates = (c for c in choices.values() if fits(c.config) and max(c.config.image_shape) <= LARGEST_PX)
     return min(candidates, key=distance)
+
+
+def draw_refusal(why_not: str, *needs: str) -> None:
+    """Draw why the selected model cannot do something, and the nearest model that has these abilities."""
+    st.info(why_not, icon=":material/block:")
+    nearest = find_nearest_model(lambda config: all(getattr(abilities(config), need) for need in needs))
+    if st.button(f"Show {nearest.shown} instead", key="nouns.able"):
+        select_substitute(nearest)
+        st.rerun()  # not only the fragment
 
 
 def select_substitute(choice: ModelChoice) -> None:

@@ -8,6 +8,9 @@ import streamlit as st
 from starlette.formparsers import MultiPartParser
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from pages.stores import session, user_datasets
+from vitviz.text import reason
+
 # While a file arrives, the web server moves what is beyond 1 MB to a temporary file; 0: never, it stays in memory.
 # Streamlit stops a body that is longer than server.maxUploadSize, so this is bounded.
 MultiPartParser.spool_max_size = 0
@@ -38,6 +41,14 @@ def receive_zip(key: str, label: str, most_bytes: int) -> UploadedFile | None:
     """Draw an uploader of a zip as `draw_uploader` does, and return the file that has arrived."""
     st.file_uploader(label, key=_number_key(key), type=["zip"], max_upload_size=most_bytes >> 20)
     return _take_numbered(key)
+
+
+def remove_dataset(name: str, notice: str) -> None:
+    """Remove a user's dataset (a callback); why that failed is stored in the session under the key `notice`."""
+    try:
+        user_datasets.remove_dataset(session.get_current(), name)
+    except OSError as error:
+        st.session_state[notice] = f"The images could not be deleted ({reason(error)})."
 
 
 def _number_key(key: str) -> str:

@@ -3,7 +3,7 @@
 from urllib.parse import urlencode
 
 from pages.controls import query_params, widgets
-from pages.frame import registry
+from pages.stores import registry
 from vitviz.config import ModelConfig
 from vitviz.models.abilities import abilities, as_vit
 from vitviz.plots.map_contents import MapModel

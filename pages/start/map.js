@@ -5,9 +5,9 @@ import { isPresenting } from '../frame/presentation.js';
 import { listen, recall } from '../../vitviz/browser/kit/bus.js';
 import { canvas, el, live } from '../../vitviz/browser/kit/dom.js';
 import { photo } from '../../vitviz/browser/kit/pixels.js';
-import { equations, means } from './map_equations.js';
+import { equations, means, placeOf } from './map_equations.js';
 import { Journey, Moment, drawMoment } from './map_journey.js';
-import { layout } from './map_layout.js';
+import { CLOSE, layout, roomFor } from './map_layout.js';
 import { MapMasks } from './map_masks.js';
 import { MapModel } from './map_model.js';
 import { drawArcs, drawKeys, drawToken } from './map_overlay.js';
@@ -120,16 +120,16 @@ export default class MapView {
   }
 
   build() {
-    const { model } = this;
-    this.room = this.message.width - 8; // frames extend four pixels beyond their parts
-    this.plan = layout(model, this.room);
-    const texts = model.parts.map(({ id, title }) => `${id}${title}`).join();
-    const built = `${this.message.width} ${texts} ${model.header.photo.px} ${Boolean(model.header.drawing)}`;
+    const { parts, header } = this.model;
+    this.room = roomFor(this.message.width);
+    this.plan = layout(this.model, this.room);
+    const built = `${this.room} ${parts.map(({ id, title }) => id + title)} ${header.photo.px} ${Boolean(header.drawing)}`;
     if (built === this.built) return;
     this.built = built;
     const focused = this.root.getRootNode().activeElement?.closest?.('[data-part]')?.dataset.part;
     this.stage.replaceChildren();
     this.root.classList.toggle('mp-narrow', this.plan.narrow);
+    this.root.classList.toggle('mp-close', this.message.width < CLOSE);
     this.under = canvas(this.stage, { class: 'mp-under', 'aria-hidden': 'true' });
     this.bands = {};
     for (const { name, height } of this.plan.bands) {
@@ -157,6 +157,7 @@ export default class MapView {
     this.measure();
     paintParts(this.parts, this.view());
     this.drawnScene = '';
+    this.drawnAbove = null;
     this.risen = 1;
     this.draw();
     this.marks();
@@ -165,7 +166,7 @@ export default class MapView {
   paintImage() {
     const { view, part, box } = this.parts.get('picture') ?? {};
     if (view) paintPart(view, part, box, this.view());
-    this.schedule();
+    if (!this.pad.pad.line) this.schedule(); // a pen that moves changes nothing above the tiles
   }
 
   measure() {
@@ -211,6 +212,10 @@ export default class MapView {
     if (!this.model) return;
     const view = this.view();
     this.drawScene(view);
+    const still = !this.journey.active && !this.hover.pin && !this.pinned && !this.masks.any;
+    const above = still && JSON.stringify([this.pin, this.pad.free, this.room, this.height]);
+    if (above && above === this.drawnAbove) return; // the same token's frame
+    this.drawnAbove = above;
     const ctx = this.over.size(this.room, this.height);
     if (this.journey.active) this.drawJourney(ctx, view);
     else this.drawHover(ctx, view);
@@ -224,12 +229,12 @@ export default class MapView {
     const scene = {
       ...view,
       pin: this.streamPin(pin),
-      strong: this.strongPlace() || place,
+      strong: placeOf(this.refs) || place,
       strongId: place ? id : '',
       stripPin: active ? this.pin : (pin ?? this.pin),
       lit: this.litIds(),
-      reach: active ? this.moment.reach : null,
-      ahead: active ? this.moment.ahead : null,
+      reach: this.journey.isHiding ? this.moment.reach : null,
+      ahead: this.journey.isHiding ? this.moment.ahead : null,
     };
     // The stream's threads are slow, so they are drawn when the pointer rests.
     const resting = scene.pin === this.model.readout || active || this.rested === scene.pin;
@@ -271,13 +276,8 @@ export default class MapView {
 
   // ------------------------------------------------------------ shown stream and highlights
   streamPin(hovered) {
-    if (this.journey.active) return this.moment.readingOut ? this.model.readout : this.pin;
-    return hovered ?? this.pinned ?? this.model.readout;
-  }
-
-  strongPlace() {
-    const inside = this.refs.map((ref) => ref.split('/')[1]).find(Boolean);
-    return { attention: 'attention', mlp: 'mlp', residual: 'residual' }[inside] ?? '';
+    if (this.journey.isHiding && !this.moment.readingOut) return this.pin;
+    return (this.journey.active ? null : (hovered ?? this.pinned)) ?? this.model.readout;
   }
 
   litIds() {
@@ -289,15 +289,15 @@ export default class MapView {
   /** Set the CSS classes of highlighted parts, their neighbours and parts ahead of the animation. */
   marks() {
     const [before, after] = this.hover.id ? this.model.neighbours(this.hover.id) : [[], []];
-    const ahead = this.journey.active ? Math.ceil(this.journey.at - 1e-6) : Infinity;
+    const now = this.journey.active ? Math.ceil(this.journey.at - 1e-6) : Infinity;
     this.model.parts.forEach((part, i) => {
       const { node } = this.parts.get(part.id);
       const named = this.refs.some((ref) => means(ref, part.id));
       node.classList.toggle('mp-lit', part.id === this.hover.id || named);
       node.classList.toggle('mp-feeds', before.includes(part.id));
       node.classList.toggle('mp-fed', after.includes(part.id));
-      node.classList.toggle('mp-ahead', i > ahead);
-      node.classList.toggle('mp-now', i === ahead);
+      node.classList.toggle('mp-ahead', this.journey.isHiding && i > now);
+      node.classList.toggle('mp-now', i === now);
     });
     const far = Boolean((this.hover.id && !this.hover.pin) || this.refs.length) && !this.journey.active;
     this.stage.classList.toggle('mp-focused', far);
@@ -393,7 +393,7 @@ export default class MapView {
     drawMoment(ctx, followed, station, share);
     const classes = this.parts.get('classes');
     if (!classes) return;
-    const risen = station.id === 'classes' ? share : 0;
+    const risen = this.journey.isHiding ? (station.id === 'classes' ? share : 0) : 1;
     if (risen !== this.risen) paintPart(classes.view, classes.part, classes.box, view, { share: risen });
     this.risen = risen;
   }

@@ -9,6 +9,10 @@ export function means(ref, id, place = '') {
   return same && (!inside || !place || inside === place);
 }
 
+/** Return the place in a block to which terms refer; '' for none. */
+export const placeOf = (refs) =>
+  refs.map((ref) => ref.split('/')[1]).find((place) => ['attention', 'mlp', 'residual'].includes(place)) ?? '';
+
 function script(parent, { sub, sup }) {
   if (!sub && !sup) return;
   const both = el(parent, 'span', { class: 'mp-scripts' });

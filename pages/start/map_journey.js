@@ -1,7 +1,7 @@
 // Animate one token through the map: a bar to play, scrub and step, and the drawing of every moment.
 
 import { fill, write } from '../../vitviz/browser/kit/axes.js';
-import { button, el } from '../../vitviz/browser/kit/dom.js';
+import { button, el, setText } from '../../vitviz/browser/kit/dom.js';
 import { animate, ease, mix, reducedMotion } from '../../vitviz/browser/kit/motion.js';
 import { player } from '../../vitviz/browser/kit/player.js';
 import { greatest } from '../../vitviz/browser/kit/colour_ramp.js';
@@ -60,6 +60,11 @@ export class Journey {
       if (this.touring) this.leave(false);
     };
     for (const name of STOPS) window.addEventListener(name, this.touched, { capture: true, passive: true });
+  }
+
+  /** True if parts not reached yet are pale; a tour moves over the whole map. */
+  get isHiding() {
+    return this.active && !this.touring;
   }
 
   playing() {
@@ -139,7 +144,7 @@ export class Journey {
     this.slider.max = String(last);
     this.slider.value = String(this.active ? this.at : 0);
     const words = this.acts.words(this.active ? this.stations[station] : null, this.touring);
-    if (this.caption.textContent !== words) this.caption.textContent = words;
+    setText(this.caption, words);
     const text = this.active ? `${this.stations[station].title}: ${words}` : 'not started';
     this.slider.setAttribute('aria-valuetext', text);
     this.whole.hidden = !this.active || this.touring;

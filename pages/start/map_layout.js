@@ -4,7 +4,11 @@
 // classes); a wide core has the outro at its right end. Coordinates are relative to a band's corner.
 // `note` is the place of a part's caption, `tools` that of the image's buttons, `seen` that of the model's input.
 
+import { grown } from '../../vitviz/browser/kit/figure_scale.js';
+
 const NARROW = 640;
+export const CLOSE = 900; // the bar's sentence stands below its buttons
+const FRAME = 4; // beyond a part's edge
 const TITLE = 24;
 const STRIP = 9;
 const TOOLS = 34; // the image's buttons, with the gap above
@@ -275,3 +279,6 @@ function assemble(bands, narrow = false) {
 
 /** Compute all boxes of a model for a stage width. */
 export const layout = (model, width) => (width < NARROW ? tall(model, width) : wide(model, width));
+
+/** Return the width of the map: all of the view, or as much as makes it fit a screen while it is presented. */
+export const roomFor = (width) => Math.min(width, grown(width)) - 2 * FRAME;

@@ -3,8 +3,9 @@
 import { computeNewest, openModel, toInput, words } from '../../vitviz/browser/engine/live_model.js';
 import { prepareDigit } from '../../vitviz/browser/kit/digit_input.js';
 import { listen } from '../../vitviz/browser/kit/bus.js';
+import { setText } from '../../vitviz/browser/kit/dom.js';
 import { decode } from '../../vitviz/browser/kit/drawing_pad.js';
-import { createContext, offscreen } from '../../vitviz/browser/kit/pixels.js';
+import { createContext, picture } from '../../vitviz/browser/kit/pixels.js';
 import { MapModel } from './map_model.js';
 import { EngineRecords } from './map_named_records.js';
 import { paintParts, writeParts } from './map_parts.js';
@@ -76,9 +77,11 @@ export class LiveMap {
     const tensors = await record(model, prepared.pixels, this.view.masks.changes);
     if (!this.ready || this.address !== address || !this.isNew()) return;
     const side = model.config.image_size;
-    const image = new ImageData(side, side);
-    prepared.shown.forEach((value, i) => image.data.set([value, value, value, 255], 4 * i));
-    const drawn = { strokes: text, frame: prepared.frame, image: offscreen(image) };
+    const drawn = {
+      strokes: text,
+      frame: prepared.frame,
+      image: picture({ data: prepared.shown, shape: [side, side] }),
+    };
     this.showDrawing(liveMessage(this.message, tensors), drawn);
     this.view.masks.describe(null);
     this.view.root.dataset.live = text;
@@ -161,9 +164,9 @@ export class LiveMap {
     view.model = new MapModel(message);
     for (const entry of view.parts.values()) entry.part = view.model.byId.get(entry.part.id);
     view.scale = streamScale(view.model, [view.model.readout, view.model.header.pin]);
-    paintParts(view.parts, view.view());
+    paintParts(view.parts, view.view(), true);
     writeParts(view.parts, view.model);
-    view.summary.textContent = summary(view.model);
+    setText(view.summary, summary(view.model));
     view.drawnScene = '';
     view.draw();
   }

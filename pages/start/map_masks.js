@@ -10,7 +10,7 @@ const REST_MS = 300; // without a change, until the address follows
 const HINT = 'Click patches to mask them: no token attends to a masked patch. Heads are zeroed out in an opened layer.';
 
 /** Write flags as hexadecimal digits: four flags a digit, the first flag in the highest bit. */
-function toHex(flags) {
+export function toHex(flags) {
   let text = '';
   for (let i = 0; i < flags.length; i += 4)
     text += [0, 1, 2, 3].reduce((digit, k) => 2 * digit + Number(flags[i + k] ?? false), 0).toString(16);
@@ -18,7 +18,7 @@ function toHex(flags) {
 }
 
 /** Read `count` flags from hexadecimal digits; none is set if the digits are not as many as the flags need. */
-function fromHex(text, count) {
+export function fromHex(text, count) {
   const fits = text.length === Math.ceil(count / 4);
   return Array.from({ length: count }, (_, i) => fits && ((parseInt(text[i >> 2], 16) >> (3 - (i % 4))) & 1) === 1);
 }

@@ -203,7 +203,7 @@ const quadStep = (quad, shape) => ({
   kind: 'quad',
   title: 'Four neighbouring tokens',
   formula: '[z₁; z₂; z₃; z₄]',
-  numbers: `norms ${quad.map((values) => norm(values).toFixed(2)).join(', ')}`,
+  numbers: `lengths ${quad.map((values) => norm(values).toFixed(2)).join(', ')}`,
   labels: QUARTERS,
   shape,
   values: stack(quad),

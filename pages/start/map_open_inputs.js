@@ -89,7 +89,7 @@ export async function openPrefix({ part, get }) {
   const vectors = await readPrefix(part.prefix, get);
   const names = part.prefix.map(tokenName);
   const title = names.length > 1 ? 'Learned tokens' : 'Learned token';
-  const norms = names.map((name, i) => `${name}: norm ${norm(vectors[i]).toFixed(2)}`).join(', ');
+  const norms = names.map((name, i) => `${name}: length ${norm(vectors[i]).toFixed(2)}`).join(', ');
   const steps = [buildVectors(title, '[x_class; x₁E; …; x_N E]', vectors, part.shape_out, names, norms)];
   const columns = Object.fromEntries(names.map((name, i) => [name, vectors[i]]));
   return { token: 0, steps, tables: [buildTable(title, 'prefix_tokens.csv', columns)] };

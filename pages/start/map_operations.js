@@ -64,13 +64,13 @@ export function buildSum(title, formula, [a, b], labels, shape) {
   const lengths = [a, b, total].map(norm);
   const cosine = lengths[0] * lengths[1] ? dot(a, b) / (lengths[0] * lengths[1]) : 0;
   const [first, second, whole] = lengths.map((length) => length.toFixed(2));
-  const numbers = `norms ${first} and ${second}, cosine ${signed(cosine)}; norm of the sum ${whole}`;
+  const numbers = `lengths ${first} and ${second}, cosine ${signed(cosine)}; length of the sum ${whole}`;
   return { kind: 'sum', title, formula, numbers, labels, shape, lengths, cosine, values: stack([a, b, total]) };
 }
 
 /** Build one vector or several. */
 export function buildVectors(title, formula, rows, shape, labels = [''], numbers = '') {
-  const length = `norm ${norm(rows.at(-1)).toFixed(2)}`;
+  const length = `length ${norm(rows.at(-1)).toFixed(2)}`;
   return { kind: 'vector', title, formula, numbers: numbers || length, labels, shape, values: stack(rows) };
 }
 
@@ -80,7 +80,7 @@ export function buildLayerNorm(title, formula, before, after, shape) {
   const spread = Math.sqrt(before.reduce((total, value) => total + (value - mean) ** 2, 0) / before.length);
   const numbers =
     `μ = ${signed(mean, 3)}, σ = ${spread.toFixed(3)} over ${before.length} channels;` +
-    ` norm ${norm(before).toFixed(2)} becomes ${norm(after).toFixed(2)}`;
+    ` length ${norm(before).toFixed(2)} becomes ${norm(after).toFixed(2)}`;
   return buildVectors(title, formula, [before, after], shape, ['before', 'after'], numbers);
 }
 

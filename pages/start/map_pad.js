@@ -47,6 +47,7 @@ export class MapPad {
 
   /** Draw the map of the newest strokes; until the server answers, sentences about the ones before are dimmed. */
   follow(text) {
+    this.acts.view.root.dataset.strokes = text;
     this.dim(true, !this.live.ready);
     this.live.follow(text);
   }
@@ -100,7 +101,7 @@ export class MapPad {
   crisp({ strokes, frame }) {
     const key = `${strokes} ${frame}`;
     if (this.key === key) return this.image;
-    const ctx = createContext(CRISP, CRISP);
+    const ctx = (this.strokes ??= createContext(CRISP, CRISP));
     ctx.fillRect(0, 0, CRISP, CRISP);
     drawStrokes(ctx, decode(strokes), CRISP, frame);
     Object.assign(this, { key, image: ctx.canvas });
@@ -122,6 +123,7 @@ export class MapPad {
     this.seen = canvas(band, { class: 'mp-seen', 'aria-hidden': 'true' });
     put(this.seen.node, { x: box.seen.x, y: box.seen.y });
     this.side = box.seen.w;
+    this.seen.size(this.side, this.side); // until it is sized, a canvas is 300 px wide: here it would widen a phone's page
     const label = el(band, 'span', { class: 'mp-shape mp-seen-label', 'aria-hidden': 'true' }, 'model input');
     put(label, { x: box.seen.x + box.seen.w / 2, y: box.seen.y + box.seen.w + 36 });
     this.face();

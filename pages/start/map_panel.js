@@ -17,7 +17,16 @@ const ZOOM_MS = 260;
 export class Panel {
   constructor({ view, trigger, close, say }) {
     Object.assign(this, { view, trigger, closed: close, say });
-    Object.assign(this, { id: '', deep: false, opened: null, failure: '', query: {}, dismissed: '', runs: 0 });
+    Object.assign(this, {
+      id: '',
+      deep: false,
+      opened: null,
+      failure: '',
+      query: {},
+      dismissed: '',
+      confirmed: '',
+      runs: 0,
+    });
     this.server = new ServerRecords((names) => this.trigger('open', `${this.id} ${names}`));
     this.node = el(null, 'section', { class: 'mp-panel', tabindex: '-1' });
   }
@@ -37,7 +46,7 @@ export class Panel {
     Object.assign(this, { id, deep: false, query: {}, dismissed: '' });
     const { journey, pin, model } = this.view;
     if (journey.active) this.query.token = pin;
-    if (this.part.opens && ask && model.header.weights) this.trigger('open', id);
+    if (ask && (model.header.weights || !this.part.opens)) this.trigger('open', id);
     this.compute();
     this.place();
     this.zoom();
@@ -77,7 +86,7 @@ export class Panel {
   }
 
   close() {
-    if (this.part?.opens) this.trigger('open', '');
+    this.trigger('open', '');
     Object.assign(this, { dismissed: this.id, id: '', deep: false });
     this.leave();
   }
@@ -113,7 +122,10 @@ export class Panel {
   take(message) {
     if (message && message.header.map !== this.view.message?.header.map) return; // of another map
     const part = message?.header.part ?? '';
+    const isBack = !part && this.id && this.confirmed === this.id; // Back has led to an address without the part
+    this.confirmed = part;
     if (!part) this.dismissed = '';
+    if (isBack) this.view.close();
     if (!part || !this.view.model?.byId.has(part)) return;
     if (message.header.names) this.server.take(message);
     if (!this.id && part !== this.dismissed) this.view.open(part, false);

@@ -1,6 +1,6 @@
 // Build the map's elements: a button, a canvas and a caption per part, shapes on the arrows, and labels.
 
-import { button, canvas, el } from '../../vitviz/browser/kit/dom.js';
+import { button, canvas, el, setText } from '../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../vitviz/browser/kit/grid.js';
 import { percent } from '../../vitviz/browser/kit/text.js';
 import { RETURN } from './map_layout.js';
@@ -60,9 +60,10 @@ export function writeParts(parts, model) {
   for (const [id, entry] of parts) {
     const part = model.byId.get(id);
     entry.part = part;
-    entry.open.setAttribute('aria-label', partWords(part));
+    const label = partWords(part);
+    if (entry.open.ariaLabel !== label) entry.open.ariaLabel = label;
     if (entry.box.beside) writeBeside(entry.words, part, model);
-    else if (entry.words) entry.words.textContent = part.caption ?? '';
+    else if (entry.words) setText(entry.words, part.caption ?? '');
   }
   writeLargest(parts, model, model.readout);
 }
@@ -76,7 +77,8 @@ export function writeLargest(parts, model, pin) {
     const largest = isRow
       ? rangeOf(model, part)[1]
       : model.keys(part, token).find(({ key }) => key >= part.prefix.length)?.weight;
-    open.dataset.most = `max ${percent(largest ?? 0, 0)}`;
+    const words = `max ${percent(largest ?? 0, 0)}`;
+    if (open.dataset.most !== words) open.dataset.most = words;
   }
 }
 
@@ -110,9 +112,17 @@ function writeBeside(node, part, model) {
   el(node, 'b', {}, part.title);
   const lines =
     part.kind === 'block' ? blockLines(part, model) : [[part.stale ? 'mp-words mp-stale' : 'mp-words', part.words]];
-  if (part.kind === 'picture' && model.header.drawing) return;
+  if (part.kind === 'picture' && model.header.drawing) return writeAnswer(node, model);
   if (part.kind !== 'block') el(node, 'span', { class: 'mp-shape-in' }, shapeWords(part.shape_out));
   for (const [name, words] of lines) el(node, 'span', { class: name }, words);
+}
+
+/** Write the prediction below the model's input, as a phone shows the classes far below the drawing. */
+function writeAnswer(node, { header, arrays, top }) {
+  if (!arrays.probabilities) return;
+  const answer = el(node, 'div', { class: 'mp-answer', translate: 'no' }, 'prediction');
+  el(answer, 'strong', {}, header.classes.names[top]);
+  el(answer, 'span', {}, percent(arrays.probabilities.data[top]));
 }
 
 function blockLines(part, model) {
@@ -120,7 +130,7 @@ function blockLines(part, model) {
   const lines = [
     ['mp-words mp-gives', `attention +${attention.toFixed(1)}`],
     ['mp-words mp-adds', `MLP +${mlp.toFixed(1)}`],
-    ['mp-words', `norm ${out.toFixed(1)}`],
+    ['mp-words', `length ${out.toFixed(1)}`],
   ];
   const { lens } = model.arrays;
   if (!lens) return lines;
@@ -150,8 +160,11 @@ export function buildShapes(bands, { model, plan }) {
 // Arrays of parts that depend on the model alone: their many small images are painted once, not at every stroke.
 const OF_THE_MODEL = { embed: 'filters', positions: 'cosine' };
 
-export function paintParts(parts, view) {
-  for (const entry of parts.values()) if (!isPainted(entry, view)) paintPart(entry.view, entry.part, entry.box, view);
+/** Paint the tiles; `live`: for another drawing, whose strokes the pen itself has painted. */
+export function paintParts(parts, view, live = false) {
+  for (const entry of parts.values())
+    if (!isPainted(entry, view) && !(live && entry.part.kind === 'picture' && view.pad.free))
+      paintPart(entry.view, entry.part, entry.box, view);
 }
 
 /** Return true if a part's tile shows these values already. */
@@ -175,26 +188,34 @@ export function paintPart(board, part, box, view, more = {}) {
 /** Create the labels of stream and curves in the band of blocks (null if not shown). */
 export function sceneLabels(band, { core, narrow, boxes }) {
   if (!core || narrow) return { stream: null, curves: null };
-  const note = (x, y) => {
-    const label = el(band, 'span', { class: 'mp-note', 'aria-hidden': 'true' });
+  const note = (x, y, kind = '') => {
+    const label = el(band, 'span', { class: `mp-note ${kind}`, 'aria-hidden': 'true' });
     put(label, { x, y });
     return label;
   };
   const line = core.lines.at(-1);
   return {
     stream: note(boxes[core.lines[0].ids[0]].tile.x, -20),
-    curves: line.lens ? note(boxes[line.ids[0]].tile.x, core.lines[0].lens.y - 17) : null,
+    curves: line.lens ? note(boxes[line.ids[0]].tile.x, core.lines[0].lens.y - 18, 'mp-finding') : null,
   };
 }
 
 /** Name the token whose stream is drawn, and the classes that have a curve. */
 export function writeLabels({ stream, curves }, model, name) {
-  const write = (label, words) => {
-    if (label && label.textContent !== words) label.textContent = words;
-  };
+  const write = (label, words) => label && setText(label, words);
   const added = '+ number: length of the added vector';
-  write(stream, `Orange positive, blue negative · ${added} · thicker line: longer ${name} vector · images: attention`);
-  const [best, ...others] = lensClasses(model).map((k) => model.header.classes.names[k]);
-  const grey = others.length ? ` (grey: ${others.join(', ')})` : '';
-  write(curves, `If the model stopped after this layer: probability of ${best}${grey}`);
+  write(
+    stream,
+    `Orange attention or positive, blue negative, grey MLP · ${added} · thicker line: longer ${name} vector`,
+  );
+  if (!curves) return;
+  const [top, ...others] = lensClasses(model);
+  const names = others.map((k) => model.header.classes.names[k]);
+  const grey = names.length ? ` (grey: ${names.join(', ')})` : '';
+  const { data, shape } = model.arrays.lens; // layer 0 is before the first block
+  const shares = Array.from({ length: shape[0] }, (_, layer) => data[layer * shape[1] + top]);
+  const changes = shares.map((share, layer) => (layer ? Math.abs(share - shares[layer - 1]) : -1));
+  const layer = changes.indexOf(Math.max(...changes));
+  const best = `class ${model.header.classes.names[top]} would have ${percent(shares[layer - 1])}`;
+  write(curves, `If the model stopped before layer ${layer}, ${best}; after it, ${percent(shares[layer])}${grey}`);
 }

@@ -1,6 +1,6 @@
 // Find what lies under the pointer on the map, and show its tooltip.
 
-import { el } from '../../vitviz/browser/kit/dom.js';
+import { el, setText } from '../../vitviz/browser/kit/dom.js';
 import { pinAt, showsTokens } from './map_cells.js';
 import { tokenWords } from './map_words.js';
 
@@ -59,7 +59,7 @@ export class Hint {
     const { x, y, h } = this.view.frameOf(id);
     const { tile, lift = 0, band } = plan.boxes[id];
     const words = pin ? tokenWords(model, part, pin) : part.words;
-    if (this.node.textContent !== words) this.node.textContent = words;
+    setText(this.node, words);
     this.room.style.flexBasis = `${x + 4}px`;
     this.row.style.transform = pin
       ? `translateY(calc(${top + offsets[band] + tile.y - lift - 6}px - 100%))`

@@ -8,11 +8,11 @@ from hashlib import blake2b
 import streamlit as st
 
 from pages.controls import query_params, session_keys, widgets
-from pages.frame import page, registry
+from pages.frame import page
 from pages.selection import image_picker, model_suggestion, model_weights, selection, substitutes
 from pages.selection.selection import Selection
 from pages.start import lens_links, map_messages
-from pages.stores import catalogue, shared_cache
+from pages.stores import catalogue, registry, shared_cache
 from pages.stores.model_choice import ModelChoice
 from pages.views.event_values import read_events
 from pages.views.register import register
@@ -70,9 +70,7 @@ class MapFrame:
             st.switch_page(registry.BY_SLUG[slug].path, query_params=query)
         _map(add_session(message, self._build_session(message, links)), key=self.key, triggers=EVENTS)
         # After the map, so that the map stays visible while the records are computed.
-        _part(
-            self._build_part_message([part["id"] for part in parts if part["opens"]]), key=f"{self.key}.part"
-        )
+        _part(self._build_part_message([part["id"] for part in parts]), key=f"{self.key}.part")
         return message
 
     def _apply_events(self) -> str:
@@ -95,6 +93,8 @@ class MapFrame:
 
     def _build_part_message(self, ids: Sequence[str]) -> bytes:
         """Return the open part's id, and the records that the view requests for it from a model of the server."""
+        if query_params.was_dropped(self.part):
+            widgets.set_control(self.part, "")
         widgets.resolve_option(self.part, ("", *ids))
         part = str(st.session_state[self.part])
         if part:
@@ -152,13 +152,14 @@ def _find_frame(image: str, preparation: Preparation) -> Frame | None:
     return find_frame(image.removeprefix(DRAWING), preparation)
 
 
+def fits_grid(mask: str, patches: int) -> bool:
+    """Return True if a text states masks of a grid of so many patches."""
+    return bool(_MASK_TEXT.fullmatch(mask)) and len(mask.partition(".")[0]) == -(-patches // 4)
+
+
 def resolve_mask(patches: int) -> str:
     """Return the masks of the session or the permalink, and store them in the link; '' if they do not fit the grid."""
-    digits = -(-patches // 4)
-    mask = widgets.resolve_text(
-        MASK,
-        lambda text: not text or (bool(_MASK_TEXT.fullmatch(text)) and len(text.partition(".")[0]) == digits),
-    )
+    mask = widgets.resolve_text(MASK, lambda text: not text or fits_grid(text, patches))
     if mask:
         widgets.store_value(MASK, mask)
     else:

@@ -3,7 +3,7 @@
 // Coordinates are u along and v across the stream, which runs right on a wide screen and down on a phone.
 
 import { ease, mix } from '../../vitviz/browser/kit/motion.js';
-import { offscreen } from '../../vitviz/browser/kit/pixels.js';
+import { stamp } from '../../vitviz/browser/kit/pixels.js';
 import { PALETTE, rgb } from '../../vitviz/browser/kit/colour_ramp.js';
 import { STREAM } from './map_layout.js';
 
@@ -95,7 +95,7 @@ function streamPaint(ctx, { points }, colors) {
   return paint;
 }
 
-const INFLOW = { attention: 'query', mlp: 'primary' };
+const INFLOW = { attention: 'query', mlp: 'muted' };
 
 function inflowPaint(ctx, { kind, from, t, side }, stream, colors) {
   const paint = ctx.createLinearGradient(0, from.v, 0, stream + (side * t) / 2);
@@ -109,20 +109,16 @@ function inflowPaint(ctx, { kind, from, t, side }, stream, colors) {
 function grain(ctx, { points, stream }, outline, course) {
   const left = points[0].u;
   const count = Math.max(1, Math.round((points.at(-1).u - left) / THREAD));
-  const source = offscreen(threads(points, count, course));
+  const most = Math.ceil(Math.max(...points.map(({ t }) => t)));
   ctx.save();
   ctx.clip(outline);
-  for (let i = 0; i < count; i++) {
-    const u = left + i * THREAD;
-    const t = thickness(points, u + THREAD / 2);
-    ctx.drawImage(source, i, 0, 1, course.channels, u, stream - t / 2, THREAD + 0.5, t);
-  }
+  stamp(ctx, threads(points, [count, most], course), [left, stream - most / 2, count * THREAD, most]);
   ctx.restore();
 }
 
-/** Return width × channels pixels: blue below zero, orange above, opacity by magnitude. */
-function threads(points, width, { rows, channels }) {
-  const image = new ImageData(width, channels);
+/** Return width × height pixels, the channels over the stream's thickness: blue below zero, orange above, opacity by magnitude. */
+function threads(points, [width, height], { rows, channels }) {
+  const image = new ImageData(width, height);
   const pixels = new Uint32Array(image.data.buffer);
   const spreads = rows.map(
     (row) => 2 * Math.sqrt(row.reduce((sum, value) => sum + value * value, 0) / row.length) || 1,
@@ -132,10 +128,13 @@ function threads(points, width, { rows, channels }) {
     const k = segment(points, u);
     const share = ease((u - points[k].u) / (points[k + 1].u - points[k].u || 1));
     const [from, to] = [points[k].row, points[k + 1].row];
-    for (let c = 0; c < channels; c++) {
+    const t = thickness(points, u);
+    const top = (height - t) / 2;
+    for (let row = Math.floor(top); row < top + t; row++) {
+      const c = Math.max(0, Math.min(channels - 1, Math.floor((channels * (row + 0.5 - top)) / t)));
       const value = mix(rows[from][c] / spreads[from], rows[to][c] / spreads[to], share);
       const alpha = Math.min(235, Math.round(255 * Math.abs(value)));
-      pixels[c * width + i] = (alpha << 24) | (value < 0 ? BELOW : ABOVE);
+      pixels[row * width + i] = (alpha << 24) | (value < 0 ? BELOW : ABOVE);
     }
   }
   return image;

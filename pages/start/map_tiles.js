@@ -1,7 +1,7 @@
 // Draw the tile of each part from its activations.
 
 import { clipped, fill, outline, write } from '../../vitviz/browser/kit/axes.js';
-import { blit, colour, createContext, heat, picture, shrink } from '../../vitviz/browser/kit/pixels.js';
+import { blit, createContext, heat, heatPixels, picture, shrink, stamp } from '../../vitviz/browser/kit/pixels.js';
 import { DIVERGING_LUT, SEQUENTIAL_LUT, accentLut, greatest } from '../../vitviz/browser/kit/colour_ramp.js';
 import { percent, tokenName } from '../../vitviz/browser/kit/text.js';
 import { apart, sequenceLines } from './map_cells.js';
@@ -18,9 +18,12 @@ export function greyed(bitmap) {
   return ctx.canvas;
 }
 
+let greys = null; // of the drawing
+
 /** Return a drawing in the same greys; it has no colour, so no pixel is read back. */
 export function greyedDrawing(image) {
-  const ctx = createContext(256, 256);
+  const ctx = (greys ??= createContext(256, 256));
+  ctx.globalAlpha = 1;
   ctx.fillStyle = '#646464'; // 26 of 255 remain where the drawing is black
   ctx.fillRect(0, 0, 256, 256);
   ctx.globalAlpha = 0.74;
@@ -99,18 +102,9 @@ function drawLevel(ctx, w, h, { model, part }) {
   drawMaps(ctx, model.array(part, String(last)), [0, 0, w, h], [0, 255], SEQUENTIAL_LUT);
 }
 
-// All strips share one canvas, because a hover draws ten of them and creating a canvas is slow.
-const strip = createContext(1, 1);
-
 /** Draw signed values as a strip on the scale ±`top`. */
-export function drawStrip(ctx, values, [x, y, w, h], top = greatest(values)) {
-  const count = values.length;
-  if (strip.canvas.width < count) strip.canvas.width = count;
-  const image = new ImageData(count, 1);
-  colour(image, values, DIVERGING_LUT, -top, top);
-  strip.putImageData(image, 0, 0);
-  ctx.imageSmoothingEnabled = false;
-  ctx.drawImage(strip.canvas, 0, 0, count, 1, x, y, w, h);
+export function drawStrip(ctx, values, box, top = greatest(values)) {
+  stamp(ctx, heatPixels(values, 1, values.length, DIVERGING_LUT, -top, top), box);
 }
 
 /** Draw a sequence as thumbnails of its tokens, each with the first channels of its vector. */
@@ -151,12 +145,12 @@ function drawPositions(ctx, w, h, { model, part }) {
   const { data, shape } = model.array(part, 'cosine');
   const [rows, cols] = part.grid ?? model.header.grid;
   const first = shape[1] - rows * cols;
-  if (shape[0] === 1) return blit(ctx, heat(data, rows, cols, DIVERGING_LUT, -127, 127, first), 0, 0, w, h);
+  if (shape[0] === 1) return stamp(ctx, heatPixels(data, rows, cols, DIVERGING_LUT, -127, 127, first), [0, 0, w, h]);
   const gap = w / cols > 10 ? 1.5 : 1;
   const [cw, ch] = [(w + gap) / cols, (h + gap) / rows];
   for (let i = 0; i < rows * cols; i++) {
-    const image = heat(data, rows, cols, DIVERGING_LUT, -127, 127, (first + i) * shape[1] + first);
-    blit(ctx, image, (i % cols) * cw, Math.floor(i / cols) * ch, cw - gap, ch - gap);
+    const image = heatPixels(data, rows, cols, DIVERGING_LUT, -127, 127, (first + i) * shape[1] + first);
+    stamp(ctx, image, [(i % cols) * cw, Math.floor(i / cols) * ch, cw - gap, ch - gap]);
   }
 }
 
@@ -172,13 +166,13 @@ function drawBlock(ctx, w, h, { model, part, grey, colors, box }) {
   const tile = [0, lift, w, h - lift];
   const draw = () => {
     if (grey) blit(ctx, grey, ...tile, smooth(grey));
-    blit(ctx, heat(patches, rows, cols, table, low, top), ...tile);
+    stamp(ctx, heatPixels(patches, rows, cols, table, low, top), tile);
   };
   clipped(ctx, tile, draw, CORNER);
   part.prefix.forEach((name, i) => {
     const side = lift - 3;
     ctx.fillStyle = colors.panel;
-    ctx.strokeStyle = colors.query;
+    ctx.strokeStyle = colors.muted;
     ctx.lineWidth = 1;
     ctx.beginPath();
     ctx.roundRect(i * (side + 2) + 0.5, 0.5, side - 1, side - 1, 2);
@@ -219,10 +213,9 @@ function drawWindows(ctx, w, h, lift, { grid: [rows, cols], window, shifted }, c
 
 function drawMerge(ctx, w, h, { model, part }) {
   const { data } = model.array(part, 'length');
-  const [rows, cols] = part.grid;
   const most = data.reduce((a, b) => Math.max(a, b), 0);
-  const image = heat(data, rows, cols, SEQUENTIAL_LUT, 0, most);
-  clipped(ctx, [0, 0, w, h], () => blit(ctx, image, 0, 0, w, h), CORNER);
+  const image = heatPixels(data, ...part.grid, SEQUENTIAL_LUT, 0, most);
+  clipped(ctx, [0, 0, w, h], () => stamp(ctx, image, [0, 0, w, h]), CORNER);
 }
 
 /** Draw the final LayerNorm, with the norms before and after it if there is room. */
@@ -243,7 +236,7 @@ function lengthsOf(model, part) {
     const { data } = model.array(part, name);
     return part.token >= 0 ? data[part.token] : data.reduce((a, b) => a + b, 0) / data.length;
   });
-  return `norm ${into.toFixed(1)}  →  LN  →  norm ${out.toFixed(1)}`;
+  return `length ${into.toFixed(1)}  →  LN  →  length ${out.toFixed(1)}`;
 }
 
 function drawVectors(ctx, w, h, { model, part }) {
@@ -252,19 +245,24 @@ function drawVectors(ctx, w, h, { model, part }) {
   for (let i = 0; i < shape[0]; i++) drawStrip(ctx, model.vector(part, i), [0, i * (tall + 2), w, tall]);
 }
 
+const headImages = new WeakMap(); // of the head's weights, which do not depend on the image
+
 /** Draw the head: its input, and below it one row of weights per class and head. */
 function drawHead(ctx, w, h, { model, part, colors }) {
   const weights = model.array(part, 'weights');
   drawVectors(ctx, w, weights ? READ - 6 : Math.min(h, READ), { model, part });
   if (!weights) return;
   const [heads, rows, cols] = weights.shape;
+  if (!headImages.has(weights.data))
+    headImages.set(weights.data, heat(weights.data, heads * rows, cols, DIVERGING_LUT, -127, 127));
+  const image = headImages.get(weights.data);
   const step = (h - READ) / rows;
   const tall = Math.min(16, step - 4) / heads;
   for (let k = 0; k < rows; k++) {
     const y = READ + k * step + (step - heads * tall) / 2;
     for (let head = 0; head < heads; head++) {
-      const image = heat(weights.data, 1, cols, DIVERGING_LUT, -127, 127, (head * rows + k) * cols);
-      blit(ctx, image, 0, y + head * tall, w, tall - (heads > 1 ? 1 : 0));
+      ctx.imageSmoothingEnabled = false;
+      ctx.drawImage(image, 0, head * rows + k, cols, 1, 0, y + head * tall, w, tall - (heads > 1 ? 1 : 0));
     }
     if (k === model.top) outline(ctx, colors.primary, 2, 1, y - 1, w - 2, heads * tall + 2);
   }

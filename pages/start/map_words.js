@@ -39,13 +39,13 @@ const STEP = {
   embed: (model, part, pin) => {
     const token = model.tokenAt({ ...part, prefix: [] }, pin);
     const norm = formatNorm(model.array(part, 'length').data[token]);
-    return `The patch times the weight matrix E: a token of ${part.shape_out[1]} values, norm ${norm}.`;
+    return `The patch times the weight matrix E: a token of ${part.shape_out[1]} values, of length ${norm}.`;
   },
   positions: (model, part, pin) => {
     const norms = model.array(part, 'length').data;
     const token = model.tokenAt({ grid: model.header.grid, prefix: part.on_prefix ? model.header.prefix : [] }, pin);
     if (token < 0) return part.words;
-    return `${part.what} (norm ${formatNorm(norms[token])}) is added: ${part.why}.`;
+    return `${part.what} (length ${formatNorm(norms[token])}) is added: ${part.why}.`;
   },
   block: (model, part, pin) => {
     const { attention, mlp } = model.lengths(part, pin);
@@ -100,6 +100,6 @@ export function tokenWords(model, part, pin) {
   const name = capitalise(model.nameOf(pin, part.kind === 'prefix' ? model.header : layout));
   const embed = model.byId.get('embed');
   const cell = embed ? model.tokenAt({ ...embed, prefix: [] }, pin) : -1;
-  if (embed && cell >= 0) return `${name}\ntoken norm ${formatNorm(model.array(embed, 'length').data[cell])}`;
+  if (embed && cell >= 0) return `${name}\nlength ${formatNorm(model.array(embed, 'length').data[cell])}`;
   return name;
 }

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from pages.controls import query_params
-from pages.frame import glossary_terms, page, registry
-from pages.frame.registry import PageEntry
+from pages.controls import downloads, query_params
+from pages.frame import glossary_terms, page
 from pages.lessons import open_lesson
 from pages.selection import selection, step_weights
 from pages.selection.substitutes import describe_classes
 from pages.start import map_messages, map_session
 from pages.start.map_session import MapFrame
-from pages.stores import lessons, session
-from pages.streamlit_fixes import element_cache
+from pages.stores import lessons, registry, session
+from pages.stores.registry import PageEntry
+from pages.streamlit_fixes.optional import element_cache
 from vitviz.models.abilities import abilities
 from vitviz.plots.blob import open_blob, unpack_arrays
 from vitviz.text import plain
@@ -114,12 +114,12 @@ def draw_tables() -> None:
             rows[name] += lengths[:, column].tolist()
     with st.container(horizontal=True):
         if blocks:
-            page.csv("Norms of all tokens (CSV)", rows, "map_lengths.csv", "home.csv.lengths")
+            downloads.csv("Norms of all tokens (CSV)", rows, "map_lengths.csv", "home.csv.lengths")
         if header["classes"]:
             columns = {"class": header["classes"]["names"]} | {
                 name: arrays[name].astype(np.float64).tolist() for name in ("logits", "probabilities")
             }
-            page.csv("Classes (CSV)", columns, "map_classes.csv", "home.csv.classes")
+            downloads.csv("Classes (CSV)", columns, "map_classes.csv", "home.csv.classes")
     page.caption("Open a part in the map to download its tables.")
 
 
