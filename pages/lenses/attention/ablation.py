@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from pages.controls import query_params, session_keys, view_state, widgets
+from pages.controls import downloads, query_params, session_keys, view_state, widgets
 from pages.frame import page
 from pages.lenses.attention.captions import describe_ablation
 from pages.lenses.attention.map_controls import read_background
 from pages.lessons import open_lesson
-from pages.selection import model_weights, selection
+from pages.selection import model_weights, selection, substitutes
 from pages.selection.subject import CapturedSubject
 from pages.views.event_values import read_index, read_index_pair, read_list
 from pages.views.figures import draw_bars
@@ -103,7 +103,7 @@ class Ablation:
 def draw(subject: CapturedSubject) -> None:
     able = subject.able
     if not able.class_head:
-        st.info(able.class_head.why_not, icon=":material/block:")
+        substitutes.draw_refusal(able.class_head.why_not, "attention", "class_head")
         return
     with page.row():
         blanked = _read_hiding(able)
@@ -200,13 +200,13 @@ def draw_downloads(
     st.dataframe(columns, hide_index=True, height=240)
     grid = subject.layout.grid
     with st.container(horizontal=True):
-        page.download(
+        downloads.download(
             "Image, PNG",
             lambda: png(veiled_image(background.pixels, ablation.patches, grid)),
             "left_out.png",
             "attention.ablate.png",
         )
-        page.csv("Probabilities, CSV", columns, "left_out.csv", "attention.ablate.csv")
+        downloads.csv("Probabilities, CSV", columns, "left_out.csv", "attention.ablate.csv")
 
 
 def _encode(indices: Collection[int]) -> str:

@@ -11,12 +11,13 @@ from vitviz.analysis import logits
 from vitviz.analysis.attention import FloatArray, rank_correlation, readout_row
 from vitviz.analysis.explanation_methods import METHODS, compute_top_share
 from vitviz.analysis.image_means import AGREEMENT, GAP, RANDOM, SHARE, ImageMeans
-from vitviz.analysis.verdict import FEW_IMAGES, LEAST_IMAGES, Verdict
+from vitviz.analysis.verdict import FEW_IMAGES, LEAST_IMAGES, MAY_DIFFER, Verdict
 from vitviz.models.token_layout import heads_by_layer
 from vitviz.plots.attention_message import Head
-from vitviz.text import join_words, percent, plain, signed
+from vitviz.text import in_sentence, join_words, percent, plain, signed
 
 DATASETS_WITHOUT_PHOTOS = ("digits", "mnist", "fashion-mnist", "shapes")
+FILLED = {"colour": "one colour", "patch": "the mean patch", "blur": "a blur"}  # in a sentence
 SIMILAR = 0.6  # rank correlation above which two maps are called similar
 
 
@@ -143,20 +144,21 @@ def describe_maps(maps: dict[str, np.ndarray]) -> str:
     }
     if not correlations:
         (only,) = names
-        return f"{METHODS[only].title}: five patches hold {percent(compute_top_share(maps[only]), 0)} of the map."
+        share = percent(compute_top_share(maps[only]), 0)
+        return f"{METHODS[only].title}: the five strongest patches hold {share} of the sum of its values."
     close = max(correlations, key=lambda pair: correlations[pair])
     far = min(correlations, key=lambda pair: correlations[pair])
     sharpest = max(names, key=lambda name: compute_top_share(maps[name]))
     share = percent(compute_top_share(maps[sharpest]), 0)
     text = (
-        f"On this image, {METHODS[sharpest].title.lower()} is the most concentrated: five patches hold {share} of the"
-        " map."
+        f"On this image, {in_sentence(METHODS[sharpest].title)} is the most concentrated, which does not make it"
+        f" the most faithful: the five strongest patches hold {share} of the sum of its values."
     )
     if len(correlations) > 1:
         text += (
-            f" {METHODS[close[0]].title} and {METHODS[close[1]].title.lower()} agree most (rank correlation"
-            f" {signed(correlations[close])}), {METHODS[far[0]].title.lower()} and"
-            f" {METHODS[far[1]].title.lower()} least ({signed(correlations[far])})."
+            f" {METHODS[close[0]].title} and {in_sentence(METHODS[close[1]].title)} agree most (rank correlation"
+            f" {signed(correlations[close])}), {in_sentence(METHODS[far[0]].title)} and"
+            f" {in_sentence(METHODS[far[1]].title)} least ({signed(correlations[far])})."
         )
     return text
 
@@ -167,8 +169,9 @@ def describe_measured_maps(means: ImageMeans) -> str:
     leaders = shares.find_leaders()
     share = shares.describe(leaders[0], 0, 100, "\N{NO-BREAK SPACE}%")
     text = (
-        f"Over {describe_set(means)}, five patches hold {share} of {METHODS[leaders[0]].title.lower()}, the most of the"
-        f" {len(shares.names)} maps{_describe_ties(leaders, means)}."
+        f"Over {describe_set(means)}, the most concentrated of {len(shares.names)} maps is"
+        f" {in_sentence(METHODS[leaders[0]].title)}: its five strongest patches hold {share} of its"
+        f" sum{_describe_ties(leaders, means)}."
     )
     if not {"raw", "rollout"} <= {*shares.names}:
         return text
@@ -180,20 +183,26 @@ def describe_measured_maps(means: ImageMeans) -> str:
     )
 
 
-def describe_measured_faithfulness(means: ImageMeans, draws: int) -> str:
-    """Return which method explains predictions best over images, rollout against raw attention, and random weights."""
+def describe_measured_faithfulness(means: ImageMeans, fill: str, draws: int) -> str:
+    """Return the method of the largest insertion minus deletion, rollout against raw attention, and random weights.
+
+    Args:
+        fill: what takes the place of blanked patches, a name of `FILLS`.
+    """
     gaps = means.select(GAP)
     leaders = gaps.find_leaders()
-    best = "a random order" if leaders[0] == RANDOM else METHODS[leaders[0]].title.lower()
+    best = "a random order" if leaders[0] == RANDOM else in_sentence(METHODS[leaders[0]].title)
     text = (
-        f"Over {describe_set(means)}, {best} has the largest insertion minus deletion:"
-        f" {gaps.describe(leaders[0], 2)}{_describe_ties(leaders, means)}."
+        f"Over {describe_set(means)}, {best} has the largest insertion minus deletion with blanked patches in"
+        f" {FILLED[fill]}: {gaps.describe(leaders[0], 2)}{_describe_ties(leaders, means)}."
     )
     if {"raw", "rollout"} <= {*gaps.names}:
         verdict = gaps.judge_pairs()["raw", "rollout"]
         text += f" Raw attention against rollout: {_scale_to_points(verdict).describe()} of probability."
+    if not len(means.draws):
+        return text
     controls = "; ".join(
-        f"{METHODS[name].title.lower()} {_format_control(gaps.control(name))}"
+        f"{in_sentence(METHODS[name].title)} {_format_control(gaps.control(name))}"
         for name in gaps.names
         if name != RANDOM
     )
@@ -211,8 +220,12 @@ def _describe_ties(leaders: tuple[str, ...], means: ImageMeans) -> str:
     """Return which measures are not shown to be lower than the first; ' (too few images …)' without verdicts."""
     if means.images < LEAST_IMAGES:
         return f" ({FEW_IMAGES} for a verdict)"
-    names = ["a random order" if name == RANDOM else METHODS[name].title.lower() for name in leaders[1:]]
-    return f"; no difference shown to {join_words(names)}" if names else "; every other one is lower"
+    names = ["a random order" if name == RANDOM else in_sentence(METHODS[name].title) for name in leaders[1:]]
+    return (
+        f"; no difference shown to {join_words(names)}: {MAY_DIFFER}"
+        if names
+        else "; every other one is lower"
+    )
 
 
 def _scale_to_points(verdict: Verdict) -> Verdict:
@@ -238,8 +251,8 @@ def describe_effective_tokens(means: ImageMeans, layer: int, head: Head, tokens:
     of_layer = means.average({name: heads})
     verb = "attends" if len(heads) == 1 else "attend"
     return (
-        f"Over {describe_set(means)}, {name} {verb} to {of_layer.describe(name, 1)} effective tokens of"
-        f" {tokens}: 2 to the power of the entropy of each query's attention, averaged."
+        f"Over {describe_set(means)}, {name} {verb} effectively to {of_layer.describe(name, 1)} of"
+        f" {tokens} tokens: as many as would share the weight evenly with the same entropy, averaged over queries."
     )
 
 
@@ -266,7 +279,7 @@ def describe_random_weights(correlations: dict[str, list[float]], trained: bool)
     """
     draws = len(next(iter(correlations.values())))
     values = "; ".join(
-        f"{METHODS[name].title.lower()} {signed(float(np.mean(rhos)))} ± {float(np.std(rhos, ddof=1)):.2f}"
+        f"{in_sentence(METHODS[name].title)} {signed(float(np.mean(rhos)))} ± {float(np.std(rhos, ddof=1)):.2f}"
         for name, rhos in correlations.items()
     )
     weights = "random weights" if trained else "other random weights"

@@ -14,6 +14,7 @@ from typing import cast
 import numpy as np
 import streamlit as st
 
+from pages.controls import downloads
 from pages.frame import page
 from pages.lenses.attention.map_controls import MapControls
 from pages.selection import selection
@@ -160,15 +161,15 @@ def draw(subject: CapturedSubject, view: ExportedView) -> None:
     single_step = "This model has only one snapshot." if len(subject.choice.steps) == 1 else None
     with st.container(horizontal=True):
         for label, make, file in files:
-            page.download(
+            downloads.download(
                 label,
                 partial(make, subject, view),
                 file,
                 f"attention.export.{label}",
                 why_not=single_step if make is make_training_webp else None,
             )
-        page.csv("Weights, CSV", table, f"{data}.csv", "attention.export.Weights, CSV")
-        page.download(
+        downloads.csv("Weights, CSV", table, f"{data}.csv", "attention.export.Weights, CSV")
+        downloads.download(
             "Layer, NPZ",
             partial(make_layer_npz, subject, layer),
             f"{data}.npz",

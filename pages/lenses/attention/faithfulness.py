@@ -8,18 +8,19 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
+from pages.controls import widgets
 from pages.frame import image_sets, page
 from pages.lenses.attention import map_controls
 from pages.lenses.attention.captions import describe_measured_faithfulness, describe_random_weights
-from pages.lenses.attention.explanation_methods import Maps, compute_maps, draw_panels
-from pages.selection import selection
+from pages.lenses.attention.explanation_methods import MethodMaps, compute_maps, draw_panels
+from pages.selection import selection, substitutes
 from pages.selection.subject import CapturedSubject, Subject
 from pages.stores import shared_cache
 from pages.views.figures import draw_chart
 from vitviz.analysis import faithfulness
 from vitviz.analysis.attention import rank_correlation
 from vitviz.analysis.explanation_methods import METHODS
-from vitviz.analysis.faithfulness import Score, area
+from vitviz.analysis.faithfulness import FILLS, Score, area
 from vitviz.plots.chart import Chart
 from vitviz.plots.faithfulness import curves_figure
 from vitviz.probe.explanation_maps import OrderCurve, Recipe, order_curve
@@ -37,6 +38,14 @@ MOST_PATCHES = (
 )
 SHOW_S = 1.0  # a large model's curves are drawn while others are computed
 PROGRESS_TEXT = "Blanking patches in the order of each method …"
+
+
+@dataclass(frozen=True)
+class Explained:
+    """The class whose probability is measured, and what takes the place of blanked patches."""
+
+    target: int
+    fill: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,9 +66,11 @@ class FaithfulnessCurves:
 
 def draw(subject: CapturedSubject) -> None:
     if not subject.able.class_head:
-        st.info(subject.able.class_head.why_not, icon=":material/block:")
+        substitutes.draw_refusal(subject.able.class_head.why_not, "attention", "class_head")
         return
-    recipe, background = map_controls.read_method_controls(subject)
+    fills: list[str] = []
+    recipe, background = map_controls.read_method_controls(subject, lambda: fills.append(_read_fill()))
+    (fill,) = fills
     assert recipe.target is not None  # a model with a head has classes
     maps = compute_maps(subject, recipe, None)
     place, target = st.empty(), recipe.target
@@ -69,11 +80,12 @@ def draw(subject: CapturedSubject) -> None:
         with place:
             draw_chart(build_figure(subject, curves, target), key)
 
-    curves = compute_curves(subject, maps, target, draw_so_far)
+    curves = compute_curves(subject, maps, Explained(target, fill), draw_so_far)
     with place.container():
         draw_curves(subject, curves, target)
-        describe = partial(describe_measured_faithfulness, draws=RANDOM_DRAWS)
-        image_sets.draw("faithfulness", subject.model, describe)
+        measure = "faithfulness" if fill == "colour" else f"faithfulness_{fill}"
+        describe = partial(describe_measured_faithfulness, fill=fill, draws=RANDOM_DRAWS)
+        image_sets.draw(measure, subject.model, describe)
     st.subheader("The same maps with random weights (first of ten draws)", anchor=False)
     draws = compute_random_maps(subject, recipe)
     correlations = {name: [rank_correlation(maps[name], drawn[name]) for drawn in draws] for name in maps}
@@ -83,11 +95,21 @@ def draw(subject: CapturedSubject) -> None:
     page.drawers(
         "attention.truth",
         math=page.read_math(__file__),
-        code=(faithfulness.create_schedule, faithfulness.blank_patches),
+        code=(faithfulness.create_schedule, faithfulness.create_fill, faithfulness.blank_patches),
     )
 
 
-def compute_random_maps(subject: CapturedSubject, recipe: Recipe) -> list[Maps]:
+def _read_fill() -> str:
+    return widgets.segmented(
+        "attention.fill",
+        "Blanked patches become",
+        FILLS,
+        help="One colour: what the model reads as 0. Mean patch: the mean of the image's patches. Blur: the image"
+        " after a Gaussian filter as wide as a patch. A method that is good with one fill alone follows the fill.",
+    )
+
+
+def compute_random_maps(subject: CapturedSubject, recipe: Recipe) -> list[MethodMaps]:
     """Return the maps of every draw of random weights; the first one is shown."""
     draws = []
     for draw in range(RANDOM_DRAWS):
@@ -97,12 +119,12 @@ def compute_random_maps(subject: CapturedSubject, recipe: Recipe) -> list[Maps]:
 
 
 @shared_cache.per_image(shared=256, upload=64)
-def _compute_curve(subject: Subject, order: np.ndarray, target: int) -> OrderCurve:
-    return order_curve(subject.model, subject.prepared.input, order, target)
+def _compute_curve(subject: Subject, order: np.ndarray, explained: Explained) -> OrderCurve:
+    return order_curve(subject.model, subject.prepared.input, order, explained.target, explained.fill)
 
 
 def compute_curves(
-    subject: Subject, maps: Maps, target: int, show: Callable[[FaithfulnessCurves], None]
+    subject: Subject, maps: MethodMaps, explained: Explained, show: Callable[[FaithfulnessCurves], None]
 ) -> FaithfulnessCurves:
     """Compute deletion and insertion of every map and of random orders, with a progress bar.
 
@@ -122,7 +144,7 @@ def compute_curves(
     bar, shown_at = st.progress(0.0, PROGRESS_TEXT), time.monotonic()
     for i, order in enumerate(orders):
         page.rerun_if_outdated()
-        curves.append(_compute_curve(subject, np.asarray(order, np.float64), target))
+        curves.append(_compute_curve(subject, np.asarray(order, np.float64), explained))
         bar.progress((i + 1) / len(orders), PROGRESS_TEXT)
         if 0 < i < len(orders) - 1 and time.monotonic() - shown_at > SHOW_S:
             show(bind())

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from pages.controls import downloads
 from pages.frame import page
 from pages.lenses.attention.captions import describe_lens, describe_shares
 from pages.lenses.attention.map_controls import read_background, read_class
-from pages.selection import selection
+from pages.selection import selection, substitutes
 from pages.selection.subject import CapturedSubject, name_token
 from pages.views.figures import draw_chart, draw_maps
 from vitviz.analysis import logits
@@ -31,7 +32,7 @@ READOUTS = {
 def draw_lens(subject: CapturedSubject) -> None:
     for ability in (subject.able.logit_lens, subject.able.class_head):
         if not ability:
-            st.info(ability.why_not, icon=":material/block:")
+            substitutes.draw_refusal(ability.why_not, "attention", "logit_lens", "class_head")
             return
     layout, depth = subject.layout, as_vit(subject.model.config).depth
     tokens, weights = stream(subject.capture(stream_names(depth)), depth), readout_weights(subject.model.vit)
@@ -97,7 +98,7 @@ def draw_patches(subject: CapturedSubject, probs: np.ndarray, class_name: str) -
 def draw_attribution(subject: CapturedSubject) -> None:
     able = subject.able.logit_shares
     if not able:
-        st.info(able.why_not, icon=":material/block:")
+        substitutes.draw_refusal(able.why_not, "attention", "logit_shares")
         return
     with page.row(), st.container(width=230):
         target = read_class(subject)
@@ -126,4 +127,4 @@ def draw_shares(shares: logits.Attribution) -> None:
     columns["MLP"] = shares.mlps.tolist()
     st.dataframe(columns, hide_index=True)
     page.shapes(heads=shares.heads.shape, MLPs=shares.mlps.shape)
-    page.csv("Logit shares (CSV)", columns, "logit_shares.csv", "attention.logit_shares.csv")
+    downloads.csv("Logit shares (CSV)", columns, "logit_shares.csv", "attention.logit_shares.csv")

@@ -1,5 +1,6 @@
 """Controls that select an attention map and its drawing style, or the explained class and how rollout fuses heads."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
@@ -7,11 +8,11 @@ import numpy as np
 import streamlit as st
 
 from pages.controls import widgets
-from pages.frame import page, registry
+from pages.frame import page
 from pages.selection import selection
 from pages.selection.attention_maps import Direction, MapSelection, name_head, select_weights
 from pages.selection.subject import CapturedSubject, capture_attention
-from pages.stores import published_weights, shared_cache
+from pages.stores import published_weights, registry, shared_cache
 from pages.views.explorer import ExplorerOptions
 from vitviz.analysis.attention import Fusion, find_concentrated_head
 from vitviz.models import abilities, token_layout
@@ -25,6 +26,10 @@ FUSIONS: tuple[Fusion, ...] = ("mean", "max", "min")
 DIRECTIONS = {"row": "attends to", "column": "attended by"}
 STYLES = {"overlay": "Overlay", "heat": "Heatmap", "dim": "Dim", "mask": "Mask"}
 CONCENTRATED_HEAD = 3  # of the CIFAR-10 ViT's last layer on the page's first image
+FROM_LAYER = (
+    "The first layer of rollout, gradient-weighted rollout and LeGrad; AttnLRP shows the relevance of the tokens that"
+    " enter it. Raw attention and gradient × input have no layers."
+)
 SAME_IMAGE = "The model input equals this image."
 
 
@@ -151,9 +156,12 @@ def read_background(subject: CapturedSubject, *, maps: bool = True) -> Backgroun
     """Draw the toggles of the background; without `maps`, those about maps are disabled."""
     rows_px, cols_px = subject.prepared.shown.shape[:2]
     same = np.array_equal(subject.ground(seen=False).pixels, subject.prepared.shown)
+    is_small = shared_cache.is_small_input(subject.model.preparation) and not same
+    widgets.follow_default("attention.seen", is_small)
     seen = widgets.toggle(
         "attention.seen",
         "Show model input",
+        is_small,
         help=f"Shows the image at the model's {rows_px} × {cols_px} px instead of the original crop.",
         why_not=SAME_IMAGE if same else None,
     )
@@ -173,14 +181,23 @@ def read_background(subject: CapturedSubject, *, maps: bool = True) -> Backgroun
     return BackgroundControls(seen, smooth, grey)
 
 
-def read_method_controls(subject: CapturedSubject) -> tuple[Recipe, BackgroundControls]:
+def read_method_controls(
+    subject: CapturedSubject, read_more: Callable[[], object] = lambda: None
+) -> tuple[Recipe, BackgroundControls]:
+    """Draw the controls of the methods; `read_more` draws a view's own control among the options."""
+    able = subject.able.rollout
+    layers = len(token_layout.heads_by_layer(subject.model.config)) if able else 1
     with page.row():
         with st.container(width=230):
             target = read_class(subject)
+        if layers > 1:
+            with st.container(width=150):
+                first = widgets.slider("attention.from_layer", "From layer", 1, layers, 1, help=FROM_LAYER)
         with page.options("attention.recipe"):
-            fusion, discard = _read_rollout(subject.able.rollout)
+            read_more()
+            fusion, discard = _read_rollout(able)
             background = read_background(subject)
-    return Recipe(target, fusion, discard), background
+    return Recipe(target, fusion, discard, int(first) - 1 if layers > 1 else 0), background
 
 
 def _read_rollout(rollout: abilities.Ability) -> tuple[Fusion, float]:

@@ -15,7 +15,7 @@ from pages.frame import image_sets, page
 from pages.lenses.attention import export
 from pages.lenses.attention.captions import describe_effective_tokens, describe_training
 from pages.lenses.attention.map_controls import MapControls, read_controls
-from pages.selection import attention_maps, model_weights, selection
+from pages.selection import attention_captions, attention_maps, model_weights, selection
 from pages.selection.subject import CapturedSubject, capture_attention
 from pages.stores import catalogue
 from pages.views.event_values import read_events
@@ -62,7 +62,7 @@ def draw(subject: CapturedSubject) -> None:
     subject = capture_attention(subject, controls.map_selection.layer)
     send_options(GROUP, str(selection.get_current().pin), controls.options)
     background = subject.ground(controls.background.seen)
-    message, strip = attention_maps.build_view(subject, controls.map_selection, background, GROUP)
+    message, strip = attention_maps.build_view(subject, controls.map_selection, background, GROUP, BARS)
     stage_slot = st.container(gap=None)
     left, right = st.columns([3, 2], gap="medium")
     with left:
@@ -118,7 +118,7 @@ def draw_pinned(
         get_messages().pop(stored, None)  # the file's explorer has its own
     smoothed = " Drawn smoothly; each patch has one weight." if controls.background.smooth else ""
     page.caption(
-        attention_maps.describe_attention(subject, controls.map_selection, selection.get_current().pin)
+        attention_captions.describe_attention(subject, controls.map_selection, selection.get_current().pin)
         + smoothed
     )
     with links_slot:
@@ -203,6 +203,7 @@ def draw_links(controls: MapControls) -> None:
     block_params = {"block.layer": layer} | ({"block.head": head} if isinstance(head, int) else {})
     selection.link_to("block", "Follow this token through the block", icon=None, **block_params)
     selection.link_to("attention_distance", "Compare the attention distance of all heads")
+    selection.link_to("studies", "What is [CLS] for?", **{"studies.study": "three_readouts"})
     selection.link_to("swin", "Learn how Swin's windows work")
 
 

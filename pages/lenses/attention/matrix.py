@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from pages.controls import widgets
+from pages.controls import downloads, widgets
 from pages.frame import page
 from pages.lenses.attention.captions import describe_matrix
 from pages.lenses.attention.map_controls import read_background, read_layer_and_head
@@ -44,13 +44,12 @@ def draw(subject: CapturedSubject) -> None:
         return
     with page.row():
         layer, head = read_layer_and_head(subject)
-        with st.container(width="content"):
+        with page.options("attention.matrix"):
             causal = widgets.toggle(
                 "attention.causal",
                 "Causal mask",
                 help="Masks all keys after the query (score −∞), as in text decoders. ViTs have no such mask.",
             )
-        with page.options("attention.matrix"):
             background = read_background(subject, maps=False)
     attn = compute_attention(subject, layer, head, causal)
     photo = subject.ground(background.seen)
@@ -90,4 +89,4 @@ def draw_download(subject: CapturedSubject, attn: FloatArray) -> None:
     names = [name_token(subject.layout, token) for token in range(len(attn))]
     columns: dict[str, list[object]] = {"query": list(names)}
     columns |= {name: attn[:, key].tolist() for key, name in enumerate(names)}
-    page.csv("Matrix, CSV", columns, "attention_matrix.csv", "attention.matrix.csv")
+    downloads.csv("Matrix, CSV", columns, "attention_matrix.csv", "attention.matrix.csv")

@@ -45,7 +45,7 @@ def draw() -> None:
     selected = subject.capture_attention(subject.load_current())
     page.untrained_note(selected.model.trained_on)
     view = widgets.segmented_groups("attention.view", GROUPS, format_func=lambda name: VIEWS[name][0])
-    VIEWS[view][1](selected)
+    widgets.place_section(view, VIEWS)(selected)
 
 
 page.header("attention")
