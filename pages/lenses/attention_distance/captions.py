@@ -4,7 +4,7 @@ import numpy as np
 
 from pages.lenses.attention_distance.distances import FloatArray
 from vitviz.analysis.image_means import ImageMeans
-from vitviz.analysis.verdict import FEW_IMAGES, LEAST_IMAGES
+from vitviz.analysis.verdict import FEW_IMAGES, LEAST_IMAGES, MAY_DIFFER
 from vitviz.text import join_words, plural
 
 LOCAL_SHARE = 0.5  # a head counts as local below this share of the distance under uniform attention
@@ -27,9 +27,9 @@ def describe_farthest(layers: ImageMeans) -> str:
     )
     others = plural(len(leaders) - 1, "layer").split(" ")[1]
     ties = (
-        f"no difference shown to {others} {join_words(sorted(leaders[1:], key=int))}"
+        f"no difference shown to {others} {join_words(sorted(leaders[1:], key=int))}: {MAY_DIFFER}"
         if leaders[1:]
-        else "all others are lower"
+        else "the mean of every other layer is lower"
     )
     return f"layer {leaders[0]} ({mean}, {ends}; {ties})"
 
@@ -50,7 +50,9 @@ def describe_distances(
     local = int((means_px < LOCAL_SHARE * uniform_px).sum())
     images = "this image" if layers.images == 1 else f"{layers.images} images"
     text = (
-        f"The mean attention distance of the heads is {means_px.min():.1f} to {means_px.max():.1f} px over {images}"
+        f"Averaged over its heads, {describe_farthest(layers)} attends farthest."
+        f" Single heads attend {means_px.min():.1f} to {means_px.max():.1f} px far over {images}, the farthest one in"
+        f" layer {int(means_px.max(axis=1).argmax()) + 1}"
         f" (uniform attention: {uniform_px:.1f} px; corner to corner: {corner_px:.1f} px); {local} of"
         f" {means_px.size} heads {'is' if local == 1 else 'are'} local (below {100 * LOCAL_SHARE:.0f} % of uniform)."
         f" The heads differ by up to {np.ptp(means_px[0]):.1f} px in layer 1,"
@@ -59,10 +61,10 @@ def describe_distances(
     if draws_px is not None:
         ranges = np.ptp(draws_px, axis=(1, 2))
         text += (
-            f" (random weights: {ranges.mean():.1f} ± {ranges.std(ddof=1):.1f} px, mean ± standard deviation over"
-            f" {len(ranges)} draws)"
+            f"; with random weights, they differ over all layers by {ranges.mean():.1f} ± {ranges.std(ddof=1):.1f} px"
+            f" (mean ± standard deviation over {len(ranges)} draws)"
         )
-    return f"{text}. Farthest on average: {describe_farthest(layers)}."
+    return f"{text}."
 
 
 def describe_measure(means: FloatArray, axis: str, unit: str) -> str:

@@ -10,7 +10,7 @@ from pages.lenses.attention_distance.distances import (
     MOST_SNAPSHOTS,
     SELECTED_IMAGE,
     HeadMeasure,
-    ImageSet,
+    MeasuredImages,
     has_small_images,
     is_small,
     select_images,
@@ -53,7 +53,7 @@ class DistanceControls:
         return HeadMeasure(self.measure, self.renormalise)
 
     @property
-    def images(self) -> ImageSet:
+    def images(self) -> MeasuredImages:
         return select_images(self.set, self.count)
 
 

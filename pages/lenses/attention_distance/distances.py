@@ -33,7 +33,7 @@ FloatArray = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)
-class ImageSet:
+class MeasuredImages:
     """The first `count` test images of a dataset, or the selected image with the offset of its crop."""
 
     source: str
@@ -101,15 +101,15 @@ class TrainingDistances:
         return self.is_growing
 
 
-def select_images(source: str, count: int) -> ImageSet:
+def select_images(source: str, count: int) -> MeasuredImages:
     """Return at most `count` test images of a dataset, or the selected image."""
     if source != SELECTED_IMAGE:
-        return ImageSet(source, min(count, shared_cache.count_test_images(source)))
+        return MeasuredImages(source, min(count, shared_cache.count_test_images(source)))
     selected = selection.get_current()
-    return ImageSet(source, 1, selected.image, selected.offset)
+    return MeasuredImages(source, 1, selected.image, selected.offset)
 
 
-def prepare_images(model: LoadedModel, images: ImageSet) -> NDArray[np.float32]:
+def prepare_images(model: LoadedModel, images: MeasuredImages) -> NDArray[np.float32]:
     """Return the model inputs (count, C, S, S)."""
     if images.source == SELECTED_IMAGE:
         return shared_cache.prepare_image(images.image, model.preparation, images.offset).input[None]
@@ -138,7 +138,7 @@ def summarise_table(table: FloatArray) -> HeadStatistics:
 
 
 def measure_distances(
-    model: LoadedModel, images: ImageSet, measure: HeadMeasure, with_mean: bool = False
+    model: LoadedModel, images: MeasuredImages, measure: HeadMeasure, with_mean: bool = False
 ) -> AttentionDistances:
     """Measure every head of a ViT without caching; see `vitviz.probe.capture.attention_distances`."""
     entropy = measure.name == "entropy"
@@ -151,13 +151,13 @@ def measure_distances(
 
 
 @shared_cache.per_image(shared=32, upload=8, spinner="Measuring every head …")
-def load_distances(model: LoadedModel, images: ImageSet, measure: HeadMeasure) -> AttentionDistances:
+def load_distances(model: LoadedModel, images: MeasuredImages, measure: HeadMeasure) -> AttentionDistances:
     """Return the cached distances of every head of a ViT, with the mean attention."""
     return measure_distances(model, images, measure, with_mean=True)
 
 
 @shared_cache.per_image(shared=32, upload=8, spinner="Measuring ten draws of random weights …")
-def load_control(model: LoadedModel, images: ImageSet, measure: HeadMeasure) -> NDArray[np.float64]:
+def load_control(model: LoadedModel, images: MeasuredImages, measure: HeadMeasure) -> NDArray[np.float64]:
     """Return the measure with every draw of random weights, (draws, depth, heads), over at most a few images."""
     few = limit_control(model, images)
     draws = [draw_untrained(model, draw) for draw in range(RANDOM_DRAWS)]
@@ -171,7 +171,7 @@ def load_control(model: LoadedModel, images: ImageSet, measure: HeadMeasure) -> 
     )
 
 
-def limit_control(model: LoadedModel, images: ImageSet) -> ImageSet:
+def limit_control(model: LoadedModel, images: MeasuredImages) -> MeasuredImages:
     """Return the images on which random weights are measured."""
     return replace(images, count=min(images.count, CONTROL_IMAGES if has_small_images(model) else 1))
 
@@ -211,7 +211,9 @@ def measure_spread(_choice: ModelChoice, weights: str) -> tuple[float, float]:
 
 
 @shared_cache.per_image(shared=32, upload=4, spinner="Measuring every head …")
-def load_window_distances(model: LoadedModel, images: ImageSet) -> tuple[list[str], NDArray[np.float64]]:
+def load_window_distances(
+    model: LoadedModel, images: MeasuredImages
+) -> tuple[list[str], NDArray[np.float64]]:
     """Return the cached distances of every head of a Swin.
 
     See `vitviz.probe.capture.window_attention_distances`.
@@ -220,7 +222,7 @@ def load_window_distances(model: LoadedModel, images: ImageSet) -> tuple[list[st
 
 
 @shared_cache.per_image(shared=16, upload=4, spinner="Computing gradients …")
-def load_reach(model: LoadedModel, names: tuple[str, ...], images: ImageSet) -> NDArray[np.float64]:
+def load_reach(model: LoadedModel, names: tuple[str, ...], images: MeasuredImages) -> NDArray[np.float64]:
     """Return the mean distance in pixels of the pixels that a layer's central output depends on, (layers, images)."""
     maps = gradients.image_gradient_maps(model.model, prepare_images(model, images), names)
     return np.array(
@@ -239,7 +241,7 @@ def select_cnn(in_chans: int) -> ModelChoice:
 
 
 def load_training(
-    choice: ModelChoice, shown_step: int, images: ImageSet, measure: HeadMeasure
+    choice: ModelChoice, shown_step: int, images: MeasuredImages, measure: HeadMeasure
 ) -> TrainingDistances:
     """Return a model's cached distances over its training; they grow while `draw_training` is shown."""
     weights = shared_cache.identify_weights(choice, choice.last_step)
@@ -252,7 +254,7 @@ def _load_training(
     _choice: ModelChoice,
     weights: str,
     steps: tuple[int, ...],
-    images: ImageSet,
+    images: MeasuredImages,
     measure: HeadMeasure,
 ) -> TrainingDistances:
     def measure_step(step: int) -> HeadStatistics:
@@ -263,12 +265,12 @@ def _load_training(
 
 
 def load_recorded(
-    choice: ModelChoice, step: int, images: ImageSet, measure: HeadMeasure, heads: HeadStatistics
+    choice: ModelChoice, step: int, images: MeasuredImages, measure: HeadMeasure, heads: HeadStatistics
 ) -> RecordedDistances | None:
     """Return a shipped model's recorded distances with those of the shown step; None for other images or measures."""
-    growth = parameter_history.find_recorded(choice)
+    growth = parameter_history.find_recorded(choice, step)
     pictures = default_pictures(choice.trained_on, choice.preparation.in_chans)
-    if growth is None or images != ImageSet(pictures, growth.images) or measure != HeadMeasure():
+    if growth is None or images != MeasuredImages(pictures, growth.images) or measure != HeadMeasure():
         return None
     # Recorded deviations divide by the number of images; an interval needs one less.
     deviations = growth.distance_sd * (growth.images / max(growth.images - 1, 1)) ** 0.5

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from pages.controls import widgets
+from pages.controls import downloads, widgets
 from pages.frame import page
 from pages.lenses.attention_distance import captions, distances, reach
 from pages.lenses.attention_distance.distance_controls import AXES, UNITS, DistanceControls, read_controls
@@ -29,7 +29,7 @@ from vitviz.models.abilities import abilities
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.token_layout import TokenLayout
 from vitviz.plots import theme
-from vitviz.plots.distance import HeadSeries, Line, distribution_figure, heads_view, reach_map
+from vitviz.plots.distance import HeadSeries, ReferenceLine, distribution_figure, heads_view, reach_map
 from vitviz.text import plural
 
 NARROW_SHARE = 0.2  # of the distance under uniform attention; a narrower range of heads shows little
@@ -170,16 +170,18 @@ def make_series(measured: MeasuredModel, statistics: list[HeadStatistics]) -> li
     return [series, reach.make_control(draws_px, len(statistics), offsets)]
 
 
-def make_lines(measured: MeasuredModel) -> list[Line]:
+def make_lines(measured: MeasuredModel) -> list[ReferenceLine]:
     """Return the reference line: uniform attention."""
     layout, measure = measured.layout, measured.controls.measure
     prefix, tokens = layout.num_prefix_tokens, layout.num_tokens
     if measure == "entropy":
-        return [Line(float(np.log2(tokens)), f"uniform over {tokens} tokens: {np.log2(tokens):.2f} bits")]
+        return [
+            ReferenceLine(float(np.log2(tokens)), f"uniform over {tokens} tokens: {np.log2(tokens):.2f} bits")
+        ]
     if measure == "prefix":
         share = 100 * prefix / tokens
-        return [Line(share, f"uniform: {share:.1f} %")] if prefix else []
-    return [Line(measured.uniform_px, f"uniform attention: {measured.uniform_px:.1f} px")]
+        return [ReferenceLine(share, f"uniform: {share:.1f} %")] if prefix else []
+    return [ReferenceLine(measured.uniform_px, f"uniform attention: {measured.uniform_px:.1f} px")]
 
 
 def suggest_model(measured: MeasuredModel, choice: ModelChoice) -> None:
@@ -264,4 +266,4 @@ def draw_table(heads: HeadStatistics, unit: str) -> None:
         hide_index=True,
         height=280,
     )
-    page.csv("CSV", columns, "attention_distance.csv", "attention_distance.csv")
+    downloads.csv("CSV", columns, "attention_distance.csv", "attention_distance.csv")

@@ -1,15 +1,19 @@
 """Attention distance of every head against depth (ViT paper, figure 7 right)."""
 
 from pages.frame import page
-from pages.lenses.attention_distance import heads, reach
+from pages.lenses.attention_distance import heads, reach, recorded_heads
 from pages.selection import selection
-from pages.stores import shared_cache
+from pages.stores import recorded_runs, shared_cache
 from vitviz.models.abilities import abilities
 
 
 def draw() -> None:
-    able = abilities(selection.get_model_choice().config)
-    model = shared_cache.load_model(selection.get_model_choice(), selection.get_current().step)
+    choice = selection.get_model_choice()
+    if recorded_runs.lacks_weights(choice):
+        recorded_heads.draw(choice)
+        return
+    able = abilities(choice.config)
+    model = shared_cache.load_model(choice, selection.get_current().step)
     if able.heads_over_all:
         heads.draw(model)
     elif able.windows:

@@ -8,7 +8,7 @@ import streamlit as st
 from pages.frame import page
 from pages.lenses.attention_distance import captions, distances
 from pages.lenses.attention_distance.distance_controls import AXES, MOST_GRADIENT_IMAGES, read_controls
-from pages.lenses.attention_distance.distances import FloatArray, ImageSet
+from pages.lenses.attention_distance.distances import FloatArray, MeasuredImages
 from pages.selection import selection
 from pages.stores import shared_cache
 from pages.views.event_values import read_index_pair
@@ -44,7 +44,7 @@ def make_control(draws_px: FloatArray, steps: int, offsets: FloatArray | None = 
     )
 
 
-def _limit_images(images: ImageSet) -> ImageSet:
+def _limit_images(images: MeasuredImages) -> MeasuredImages:
     return replace(images, count=min(images.count, MOST_GRADIENT_IMAGES))
 
 
@@ -74,7 +74,7 @@ def measure_reach(title: str, reach_px: FloatArray) -> ReachCurve:
     return ReachCurve(title, reach_px.mean(axis=1), half, count)
 
 
-def draw_cnn_beside_heads(model: LoadedModel, layers: ImageMeans, images: ImageSet) -> None:
+def draw_cnn_beside_heads(model: LoadedModel, layers: ImageMeans, images: MeasuredImages) -> None:
     """Draw the heads' mean distance by layer and the reach of a CNN's layers on one axis."""
     cnn = shared_cache.load_model(distances.select_cnn(model.preparation.in_chans))
     fields = block_fields(as_cnn(cnn.config))
