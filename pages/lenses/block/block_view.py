@@ -4,14 +4,14 @@ from collections.abc import Callable
 
 from pages.selection.subject import Subject
 from pages.views.register import register
-from vitviz.analysis.block import Step
+from vitviz.analysis.block import BlockOperation
 from vitviz.plots.blob import pack
 
 _block_view = register(__file__, "block_view")
 
 
 def draw_steps(
-    steps: list[Step],
+    steps: list[BlockOperation],
     subject: Subject,
     *,
     token: int,

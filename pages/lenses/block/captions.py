@@ -22,8 +22,8 @@ def describe_branches(record: Record, config: ViTConfig, layer: int, head: int, 
     (weaker, shorter), (stronger, longer) = sorted(branches, key=lambda branch: branch[1])
     ratio = longer / max(shorter, 1e-12)
     return (
-        f"In block {layer}, {stronger} adds a vector {ratio:.1f} times as long as {weaker} does (norms {longer:.1f}"
-        f" and {shorter:.1f}; token norm {x:.1f}). Head {head} of {config.num_heads} computes"
+        f"In block {layer}, {stronger} adds a vector {ratio:.1f} times as long as {weaker} does (lengths {longer:.1f}"
+        f" and {shorter:.1f}; the token's own: {x:.1f}). Head {head} of {config.num_heads} computes"
         f" {config.embed_dim // config.num_heads} of the {config.embed_dim} values that"
         f" {'the output projection mixes' if config.output_projection else 'are added'}."
     )
@@ -61,12 +61,12 @@ def describe_norms(stats: NormStatistics, shape: tuple[int, int], channel: int) 
 def describe_stream(norms: NDArray[np.floating[Any]], pre_norm: bool) -> str:
     """Return the mean token norm before the first and after the last block, from norms (depth + 1, tokens)."""
     first, last = norms[0].mean(), norms[-1].mean()
-    text = f"The mean token norm is {first:.1f} before the first block and {last:.1f} after the last."
+    text = f"The mean length of a token's vector is {first:.1f} before the first block and {last:.1f} after the last."
     if pre_norm:
         return (
             f"{text} Pre-norm blocks only add to the residual stream: part of the gradient passes unchanged."
         )
-    return f"{text} Post-norm normalises the residual stream after every sum, so γ and β set its norm."
+    return f"{text} Post-norm normalises the residual stream after every sum, so γ and β set its length."
 
 
 def describe_readout(answer: ReadoutPrediction, readout: str, classes: tuple[str, ...]) -> str:

@@ -39,7 +39,7 @@ def draw_norms(config: ViTConfig, record: Record, token: int) -> None:
 def draw_stream(subject: subjects.Subject, config: ViTConfig, token: int) -> None:
     """Draw the norm of every token before the first block and after each."""
     pre_norm = config.norm == "pre"
-    st.markdown(f"**{'Pre' if pre_norm else 'Post'}-norm: norm of the residual stream over depth**")
+    st.markdown(f"**Length of each token's vector over depth ({'pre' if pre_norm else 'post'}-norm)**")
     names = ("embedded", *(f"blocks.{i}" for i in range(config.depth)))
     capture = subject.capture(names)
     norms = np.stack([np.linalg.norm(capture[name][0], axis=-1) for name in names])
