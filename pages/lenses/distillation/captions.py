@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.text import percent, percent_difference, plain, plural, signed
+from vitviz.analysis.verdict import judge_difference
+from vitviz.text import percent, plain, plural, signed
 
 TEACHER, CLS, DIST, MEAN, SUM, TWIN = (
     "Teacher",
@@ -17,19 +18,21 @@ TEACHER, CLS, DIST, MEAN, SUM, TWIN = (
     "Twin without a teacher",
 )
 TARGETS = {"hard": "predicted classes (hard labels)", "soft": "probabilities (soft labels)"}
-Predictions = dict[str, NDArray[np.int64]]  # by classifier
-ClassScores = tuple[tuple[str, ...], NDArray[np.floating[Any]]]  # class names and probabilities
+PredictedClasses = dict[str, NDArray[np.int64]]  # by classifier
+NamedScores = tuple[tuple[str, ...], NDArray[np.floating[Any]]]  # class names and probabilities
 
 
-def describe_heads(scores: Sequence[ClassScores]) -> str:
+def describe_heads(scores: Sequence[NamedScores]) -> str:
     """Return what the heads predict; scores: of the teacher, if there is one, of [CLS] and of [DIST]."""
     *teacher, (cls, by_cls), (dist, by_dist) = [
         (names[int(p.argmax())], float(p.max())) for names, p in scores
     ]
     if cls == dist:
-        text = f"Both heads predict {plain(cls)}: [CLS] with {percent(by_cls, 0)}, [DIST] with {percent(by_dist, 0)}"
+        text = (
+            f"Both heads predict {plain(cls)}: [CLS] with {percent(by_cls)}, [DIST] with {percent(by_dist)}"
+        )
     else:
-        text = f"[CLS] predicts {plain(cls)} ({percent(by_cls, 0)}), [DIST] {plain(dist)} ({percent(by_dist, 0)})"
+        text = f"[CLS] predicts {plain(cls)} ({percent(by_cls)}), [DIST] {plain(dist)} ({percent(by_dist)})"
     agrees = teacher and teacher[0][0] == dist
     return f"{text}{f'; the teacher also predicts {plain(dist)}' if agrees else ''}."
 
@@ -53,12 +56,16 @@ def describe_attention(
 
 
 def describe_similarity(similarity: NDArray[np.float64], before: NDArray[np.float64] | None) -> str:
-    """Return the cosines of both tokens at the first and the last layer; before: the same before training."""
-    lowest = int(similarity.argmin())
+    """Return the angles and cosines of both tokens at the first and the last layer; before: before training."""
+    first, last, *start = (
+        f"{np.degrees(np.arccos(np.clip(cosine, -1, 1))):.0f}°"
+        for cosine in (similarity[0], similarity[-1], *([] if before is None else [before[-1]]))
+    )
+    depth = len(similarity) - 1
     return (
-        f"The cosine similarity is {signed(similarity[0])} at the input and {signed(similarity[-1])} after layer"
-        f" {len(similarity) - 1}; it is lowest {f'after layer {lowest}' if lowest else 'at the input'}."
-        + ("" if before is None else f" Before training, it was {signed(before[-1])} after the last layer.")
+        f"The two tokens are {first} apart at the input and {last} after layer {depth} (cosine similarity"
+        f" {signed(similarity[0])} and {signed(similarity[-1])})."
+        + (f" Before training, they were {start[0]} apart after the last layer." if start else "")
     )
 
 
@@ -75,13 +82,11 @@ def describe_differences(entry: dict[str, Any]) -> str:
         f" {TARGETS[entry['taught']]}. Each cell is the percentage of images on which two classifiers disagree."
     ]
     if twin is not None:
-        gain = percent_difference(accuracy[both], accuracy[twin])
-        noise = 200 * float(np.sqrt(entry["discordant"] / entry["pictures"]))  # two standard errors, paired
+        gain, images = accuracy[both] - accuracy[twin], entry["pictures"]
+        verdict = judge_difference(100 * gain, 1e4 * entry["discordant"] / images, images)
         sentences.append(
-            f"With one seed each, distillation {'gains' if gain >= 0 else 'loses'} {abs(gain):.1f} points"
-            f" ({percent(accuracy[both])}; {percent(accuracy[twin])} for the twin after as many updates),"
-            f" {'more than' if abs(gain) > noise else 'within'} two standard errors of this difference ({noise:.1f}"
-            " points)."
+            f"Student ({percent(accuracy[both])}) compared with the twin after as many updates"
+            f" ({percent(accuracy[twin])}): {verdict.describe()}; one training each, so other seeds may differ."
         )
     added = "both, added"
     if added in names:
@@ -92,7 +97,7 @@ def describe_differences(entry: dict[str, Any]) -> str:
     return " ".join(sentences)
 
 
-def describe_agreement(predictions: Predictions, labels: NDArray[np.int64]) -> str:
+def describe_agreement(predictions: PredictedClasses, labels: NDArray[np.int64]) -> str:
     """Return the accuracy of both combinations, and the agreement of student and twin with the teacher."""
     mean, total = predictions[MEAN], predictions[SUM]
     sentences = [

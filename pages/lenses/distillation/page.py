@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.distillation import captions, token_agreement
-from pages.lenses.distillation.captions import ClassScores
+from pages.lenses.distillation.captions import NamedScores
 from pages.selection import selection, subject
 from pages.selection.subject import CapturedSubject, Subject
 from pages.stores import catalogue, runs, shared_cache
@@ -36,7 +36,7 @@ EPOCHS = 12  # of the full dataset; fewer images are seen more often, for the sa
 RESULTS = "distillation.json"
 UNAVAILABLE = "Agreement over all test images is available for shipped students only."
 STREAM = ("embedded", "blocks.*", "logits_cls", "logits_dist")
-TOP = 3  # classes per classifier
+TOP = 2  # classes of each classifier whose probabilities are drawn
 MEAN = "mean"
 REPEATS = "Repeats the teacher's mistakes"
 TITLES = {"both heads": "mean of logits", "both, added": "sum of softmaxes"}  # of the stored classifiers
@@ -94,7 +94,7 @@ def _read_hyperparameters() -> tuple[float, float, float]:
     return share, weight, temperature
 
 
-def build_lineup(share: float, weight: float, temperature: float) -> tuple[lineup.Entry, ...]:
+def build_lineup(share: float, weight: float, temperature: float) -> tuple[lineup.LineupEntry, ...]:
     """Return twin, hard and soft student with the same backbone, recipe and images.
 
     Args:
@@ -113,9 +113,9 @@ def build_lineup(share: float, weight: float, temperature: float) -> tuple[lineu
     )
     student = replace(preset.model, distilled=True)
     return (
-        lineup.Entry(RECIPE, "Twin, no teacher", preset.model, train),
-        lineup.Entry(RECIPE, "Hard distillation", student, hard),
-        lineup.Entry(RECIPE, f"Soft λ {weight:g} τ {temperature:g}", student, soft),
+        lineup.LineupEntry(RECIPE, "Twin, no teacher", preset.model, train),
+        lineup.LineupEntry(RECIPE, "Hard distillation", student, hard),
+        lineup.LineupEntry(RECIPE, f"Soft λ {weight:g} τ {temperature:g}", student, soft),
     )
 
 
@@ -136,9 +136,9 @@ def draw_controls(student: CapturedSubject) -> tuple[int, int | None]:
     return block, head if isinstance(head, int) else None
 
 
-def compute_class_scores(student: CapturedSubject, teacher: ModelChoice | None) -> dict[str, ClassScores]:
+def compute_class_scores(student: CapturedSubject, teacher: ModelChoice | None) -> dict[str, NamedScores]:
     activations = student.capture(STREAM)
-    scores: dict[str, ClassScores] = {
+    scores: dict[str, NamedScores] = {
         f"{name} head": (student.classes, student.model.probabilities(activations[logits][0]))
         for name, logits in (("[CLS]", "logits_cls"), ("[DIST]", "logits_dist"))
     }
@@ -148,7 +148,7 @@ def compute_class_scores(student: CapturedSubject, teacher: ModelChoice | None) 
         teacher, None, student.image, ("logits",), student.offset
     ).logits[0]
     model = shared_cache.load_model(teacher)
-    return {f"Teacher: {teacher.title}": (model.classes, model.probabilities(logits)), **scores}
+    return {f"Teacher {teacher.title}": (model.classes, model.probabilities(logits)), **scores}
 
 
 def draw_attention(
@@ -163,17 +163,14 @@ def draw_attention(
     with left:
         draw_maps(
             maps_view(
-                student.ground(seen=False),
+                student.ground(),
                 np.stack([*on_patches, difference]),
-                ["Attention of [CLS]", "Attention of [DIST]", "Difference, [DIST] \N{MINUS SIGN} [CLS]"],
+                ["[CLS] attends to", "[DIST] attends to", "[DIST] \N{MINUS SIGN} [CLS]"],
                 student.layout.grid,
                 sharing=2,
                 notes=[
-                    *(
-                        f"{percent(share, 0)} of its attention goes to patches"
-                        for share in on_patches.sum(axis=1)
-                    ),
-                    f"orange: more from [DIST], blue: more from [CLS], ±{100 * np.abs(difference).max():.1f} points",
+                    *(f"at most {percent(patches.max())} on a patch" for patches in on_patches),
+                    f"orange: more by [DIST], blue: more by [CLS], at most {100 * np.abs(difference).max():.1f} points",
                 ],
             ),
             key="distillation.maps",
@@ -182,10 +179,16 @@ def draw_attention(
         heads_words = captions.describe_heads(list(scores.values()))
         page.caption(f"{heads_words} {attention} {describe_combinations(student)}", student.class_note)
     with right:
-        for index, (name, (classes, probabilities)) in enumerate(scores.items()):
-            st.markdown(f"**{name}**")
-            top = np.argsort(-probabilities, kind="stable")[:TOP]
-            draw_bars([classes[i] for i in top], probabilities[top], key=f"distillation.voice{index}")
+        _draw_scores(scores)
+
+
+def _draw_scores(scores: dict[str, NamedScores]) -> None:
+    """Draw each classifier's probabilities of the same classes, in one order, so that their rows compare."""
+    rows = list(dict.fromkeys(classes[i] for classes, p in scores.values() for i in np.argsort(-p)[:TOP]))
+    for index, (name, (classes, probabilities)) in enumerate(scores.items()):
+        values = np.array([probabilities[classes.index(row)] if row in classes else 0.0 for row in rows])
+        st.markdown(f"**{name} predicts {plain(rows[best := int(values.argmax())])}**")
+        draw_bars(rows, values, strong=best, key=f"distillation.voice{index}")
 
 
 def describe_combinations(student: CapturedSubject) -> str:
@@ -202,7 +205,7 @@ def describe_combinations(student: CapturedSubject) -> str:
 
 
 def draw_similarity(student: CapturedSubject, choice: ModelChoice, layer: int) -> None:
-    st.subheader("How similar are the two tokens?", anchor=False)
+    st.markdown("**How far apart are the two tokens?**")
     similarity = _compute_similarity(student)
     first = choice.steps[0]
     before = (
@@ -271,7 +274,8 @@ def draw_differences(entry: dict[str, Any] | str) -> None:
     left, right = st.columns([3, 2], gap="medium", vertical_alignment="center")
     with left:
         st.markdown("**Images classified differently, %**")
-        draw_chart(disagreement_figure(names, differs, selection.get_theme()), "distillation.differs")
+        figure = disagreement_figure(names, differs, entry["pictures"], selection.get_theme())
+        draw_chart(figure, "distillation.differs")
     with right:
         repeats = st.column_config.NumberColumn(
             help="Share of the teacher's misclassified images with the same wrong class."
@@ -293,6 +297,7 @@ def draw_tokens() -> None:
     layer, head = draw_controls(student)
     draw_attention(student, layer, head, find_teacher(choice))
     draw_similarity(student, choice, layer)
+    page.findings("teacher", is_open=True)
     page.drawers(
         "distillation",
         math=page.read_math(__file__),

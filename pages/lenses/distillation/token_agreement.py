@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.distillation import captions
-from pages.lenses.distillation.captions import CLS, DIST, MEAN, SUM, TEACHER, TWIN, Predictions
+from pages.lenses.distillation.captions import CLS, DIST, MEAN, SUM, TEACHER, TWIN, PredictedClasses
 from pages.stores import runs, shared_cache
 from pages.stores.model_choice import ModelChoice
 from vitviz.analysis import distillation as analysis
@@ -67,9 +67,9 @@ def draw(student: ModelChoice, step: int, teacher: ModelChoice | None, twin: Mod
 
 def predict_classes(
     student: ModelChoice, step: int, teacher: ModelChoice | None, twin: ModelChoice | None, dataset: str
-) -> tuple[Predictions, NDArray[np.int64]]:
+) -> tuple[PredictedClasses, NDArray[np.int64]]:
     """Return each classifier's predicted classes of a dataset's first test images, and the labels."""
-    predictions: Predictions = {}
+    predictions: PredictedClasses = {}
     if teacher is not None:
         predictions[TEACHER] = _predict(teacher, dataset)
     heads = _compute_logits(shared_cache.load_model(student, step), dataset, ("logits_cls", "logits_dist"))
@@ -104,7 +104,7 @@ def _compute_logits(
 _FORMATS = dict.fromkeys(("Accuracy", "Agrees with the teacher", "Repeats the teacher's mistakes"), percent)
 
 
-def build_columns(predictions: Predictions, labels: NDArray[np.int64]) -> dict[str, list[object]]:
+def build_columns(predictions: PredictedClasses, labels: NDArray[np.int64]) -> dict[str, list[object]]:
     teacher = predictions.get(TEACHER)
     others = [None if name == TEACHER else classes for name, classes in predictions.items()]
     return {
@@ -123,7 +123,7 @@ def build_columns(predictions: Predictions, labels: NDArray[np.int64]) -> dict[s
     }
 
 
-def _draw_case(dataset: str, predictions: Predictions, labels: NDArray[np.int64]) -> None:
+def _draw_case(dataset: str, predictions: PredictedClasses, labels: NDArray[np.int64]) -> None:
     cases = analysis.select_cases(
         predictions.get(TEACHER), predictions[MEAN], predictions[CLS], predictions[DIST], labels
     )
