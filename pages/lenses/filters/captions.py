@@ -39,31 +39,39 @@ def describe_filters(
     """
     roughness = f"(roughness {look.head:.2f}; white noise: 1)"
     if look.waves:
-        kind = f"the first are smooth (roughness {look.head:.2f}; the last: {look.tail:.2f}, white noise: 1)"
+        last = f"the last seven: {look.tail:.2f}; white noise: 1"
+        kind = f"the first seven are smooth on average (roughness {look.head:.2f}; {last})"
     elif look.head < NOISY:
-        kind = f"the first are smoother than noise {roughness}"
+        kind = f"the first seven are smoother than noise {roughness}"
     elif not model.trained:
-        kind = f"they are as rough as noise {roughness}"
+        kind = f"the first seven are as rough as noise {roughness}"
     elif first_share > random_share:
         kind = (
-            f"they are rough {roughness}, but the first explains {percent(first_share)}, more than in random matrices"
-            f" of this shape (at most {percent(random_share)})"
+            f"the first seven are rough {roughness}, but the first one explains {percent(first_share)}, more than in"
+            f" random matrices of this shape (at most {percent(random_share)})"
         )
     else:
         kind = (
-            f"they are as rough as noise {roughness}, and the first explains {percent(first_share)},"
+            f"the first seven are as rough as noise {roughness}, and the first one explains {percent(first_share)},"
             f" as in random matrices of this shape (at most {percent(random_share)})"
         )
-    explained = f"{look.count} components explain {percent(look.held, 0)} of the filters' variance"
+    explained = f"the first {look.count} components explain {percent(look.held, 0)} of the filters' variance"
     return f"**{plain(model.title)}**: {explained}; {kind}."
 
 
-def explain_smoothness(patches: FilterStatistics) -> str:
-    """Explain smooth components by the principal components of the image's own patches."""
-    kind = "smooth, too" if patches.waves else "rougher"
+def explain_smoothness(look: FilterStatistics, patches: FilterStatistics, images: str) -> str:
+    """Explain smooth components of E by the principal components of patches of the same kind of images."""
+    of_data, of_filters = f"{patches.head:.2f}", f"{look.head:.2f}"
+    kind = (
+        "as rough as"
+        if of_data == of_filters
+        else "smoother than"
+        if of_data < of_filters
+        else "rougher than"
+    )
     return (
-        "**Why**: E is fitted to patches whose neighbouring pixels are alike. The first components of this image's own"
-        f" patches are {kind} (roughness {patches.head:.2f}); 'Reconstruction' uses both."
+        "**Why**: in images, neighbouring pixels are alike, and E is fitted to such patches. The data's own first"
+        f" components, {images}, are {kind} those of E (roughness {of_data} and {of_filters})."
     )
 
 

@@ -8,11 +8,11 @@ import numpy as np
 import streamlit as st
 
 from pages.classroom import class_question
-from pages.controls import widgets
-from pages.frame import page, registry
+from pages.controls import downloads, widgets
+from pages.frame import page
 from pages.lenses.filters import captions, sources
 from pages.selection import selection
-from pages.stores import parameter_history, shared_cache
+from pages.stores import parameter_history, registry, shared_cache
 from pages.stores.model_choice import ModelChoice
 from pages.views.register import register
 from vitviz.analysis import filters
@@ -62,12 +62,23 @@ def draw() -> None:
     models = [replace(model, frame=model_frame) for model, model_frame in zip(models, frames, strict=True)]
     word = "filter" if controls.kind == "raw" else "component"
     summed = not class_question.is_hidden(weight_measures.ExplainedVariance())
+    data = _load_patches(choice) if controls.kind == "components" else None
+    why = ""
+    if data is not None:
+        look, patches = (
+            sources.measure_smoothness(_average_channels(maps, controls.grey))
+            for maps in (main.selected_weights, data[1])
+        )
+        why = captions.explain_smoothness(look, patches, data[0])
     sheets = [_create_sheet(model, controls) for model in models]
+    if data is not None:
+        sheets.insert(1, _create_data_sheet(*data, controls))
     payload = plots.tiles(sheets, COLUMNS, frame, word, summed=summed)
     mount_tiles(payload, key="filters.tiles")
-    sentences = (_describe_model(model, controls.grey) for model in models)
+    sentences = [_describe_model(model, controls.grey) for model in models]
+    if any(len(model.weights) > 1 for model in models):
+        sentences.append("These numbers do not change while the training plays.")
     notes = dict.fromkeys(model.training_note for model in models if model.training_note)
-    why = _explain_smoothness(choice) if controls.kind == "components" else ""
     page.caption(" ".join((*sentences, captions.describe_tile(word), *notes)), why)
     page.drawers(
         "filters.components",
@@ -109,16 +120,20 @@ def _describe_model(model: sources.FilterHistory, grey: bool) -> str:
     return captions.describe_filters(model, look, first_share, random_share)
 
 
-def _explain_smoothness(choice: ModelChoice) -> str:
-    """Return why the first components are smooth, with those of the image's own patches; '' if they are not."""
-    if not sources.cuts_patches(choice.config):
-        return ""
+def _load_patches(choice: ModelChoice) -> tuple[str, filters.FloatArray] | None:
+    """Return the title and the patches of images like a model's, if its first components are smoother than noise."""
+    if choice.trained_on is None or not sources.cuts_patches(choice.config):
+        return None
     weights = sources.load_filters(choice, selection.get_current().step).selected_weights
-    image = selection.prepare_image(choice.preparation).input
-    patches = filters.cut_patches(image, as_cut(choice.config).patch_size)
-    if len(patches) < 2 or not sources.measure_smoothness(weights).waves:
-        return ""
-    return captions.explain_smoothness(sources.measure_smoothness(patches))
+    if sources.measure_smoothness(weights).head >= filters.NOISY:
+        return None
+    return sources.load_patches(choice)
+
+
+def _create_data_sheet(title: str, patches: filters.FloatArray, controls: FilterControls) -> plots.Sheet:
+    maps, shares = _compute_components([_average_channels(patches, controls.grey)], controls.count)
+    note = f"PCA of {len(patches):,} patches, no model"
+    return plots.Sheet(title, note, maps, shares, [""], [captions.describe_shares(shares[0])])
 
 
 def _draw_downloads(models: list[sources.FilterHistory], controls: FilterControls) -> None:
@@ -128,13 +143,13 @@ def _draw_downloads(models: list[sources.FilterHistory], controls: FilterControl
         st.markdown(f"**{plain(model.title)}** · {plain(model.note)} {model.moments[model.frame]}")
         page.shapes(E=weights.shape, components=components.maps.shape)
         with st.container(horizontal=True):
-            page.csv(
+            downloads.csv(
                 "Components (CSV)",
                 _list_rows("component", components.maps, {"share of variance": components.explained}),
                 f"components_{index + 1}.csv",
                 f"filters.csv_components{index}",
             )
-            page.csv(
+            downloads.csv(
                 "Raw filters (CSV)",
                 _list_rows("filter", weights, {}),
                 f"filters_{index + 1}.csv",

@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 from torch import nn
 
-from pages.controls import widgets
+from pages.controls import listing, widgets
 from pages.frame import page
 from pages.lenses.filters import captions, sources
 from pages.lenses.filters.components import mount_tiles
@@ -33,7 +33,7 @@ def draw() -> None:
     with left:
         st.markdown("**Parameter tree**")
         name = sources.get_parameter_name(config) if embedding else ""
-        page.listing("\n".join(list_parameter_lines(shapes, name)), "Parameters", 520)
+        listing.listing("\n".join(list_parameter_lines(shapes, name)), "Parameters", 520)
     with right:
         if not embedding:
             st.info(embedding.why_not, icon=":material/grid_off:")

@@ -9,12 +9,13 @@ from pages.stores import catalogue, parameter_history, shared_cache
 from pages.stores.model_choice import ModelChoice
 from vitviz.analysis import filters
 from vitviz.config import ModelConfig, SwinConfig, ViTConfig
-from vitviz.models.abilities import abilities
+from vitviz.data.datasets import data_title, default_pictures
+from vitviz.models.abilities import abilities, as_cut
 from vitviz.models.zoo import create_model
 from vitviz.plots.training_moments import TrainingMoments
 from vitviz.probe.capture import as_array
 
-SEED = 0
+SEED, IMAGES = 0, 200
 MAX_DRAWS, DRAWN_WEIGHTS = 100, 100_000  # of random filters; large ones vary so little that few draws suffice
 
 measure_smoothness = shared_cache.shared(max_entries=64)(filters.measure_filters)
@@ -61,7 +62,7 @@ def load_filters(choice: ModelChoice, step: int | None) -> FilterHistory:
     if dataset and choice.title.startswith(dataset):  # stands above the note
         note = ""
     if history is not None:
-        recorded = parameter_history.find_recorded(choice)
+        recorded = parameter_history.find_recorded(choice, step)
         difference = "" if recorded is None else parameter_history.describe_recorded(choice, recorded)
         return FilterHistory(
             choice.title,
@@ -77,6 +78,19 @@ def load_filters(choice: ModelChoice, step: int | None) -> FilterHistory:
     loaded = shared_cache.load_model(choice, nouns.step if choice.key == nouns.model else None)
     weights = [as_array(loaded.model.get_parameter(name))]
     return FilterHistory(choice.title, note, weights, [""], 0, trained)
+
+
+@shared_cache.shared(max_entries=16)
+def load_patches(choice: ModelChoice) -> tuple[str, filters.FloatArray] | None:
+    """Return a title and the patches (N, C, P, P) of test images like those that a model learned from; None without."""
+    cut = as_cut(choice.config)
+    name = default_pictures(choice.trained_on, cut.in_chans)
+    images = shared_cache.load_dataset(name).test_images[:IMAGES]
+    if images.shape[1:] != (*cut.image_shape, cut.in_chans):
+        return None
+    pixels = (images.reshape(*images.shape[:3], -1) / 255).transpose(0, 3, 1, 2).astype(np.float32)
+    patches = np.concatenate([filters.cut_patches(image, cut.patch_size) for image in pixels])
+    return f"{len(pixels)} images of {data_title(name)}", patches
 
 
 def subtract_first_snapshot(model: FilterHistory) -> FilterHistory:

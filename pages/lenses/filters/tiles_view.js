@@ -3,10 +3,10 @@
 
 import { fill, frame, write } from '../../../vitviz/browser/kit/axes.js';
 import { timeline } from '../../../vitviz/browser/kit/player.js';
-import { canvas, el, live, setCount } from '../../../vitviz/browser/kit/dom.js';
+import { canvas, el, live, setCount, setText } from '../../../vitviz/browser/kit/dom.js';
 import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
 import { gridNavigation, nameGrid } from '../../../vitviz/browser/kit/grid.js';
-import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
+import { TileStack, colour, fillPixels } from '../../../vitviz/browser/kit/pixels.js';
 import { DIVERGING_LUT, inkOn, legend } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { blend, nameMoment, surround } from '../../../vitviz/browser/kit/training_moments.js';
 import { counted, signed } from '../../../vitviz/browser/kit/text.js';
@@ -99,9 +99,15 @@ export default class TilesView {
     return this.message.arrays[`shares${s}`] && this.valuesAt(s, 'shares', k, 1)[0];
   }
 
-  tileImage(s, k) {
-    const [, , p, , c] = this.shape(s);
-    return picture({ data: this.bytesAt(s, k), shape: [p, p, c] });
+  /** Return a sheet's tiles at the timeline's place, painted if it has moved. */
+  stackOf(s) {
+    const sheet = this.sheets[s];
+    const [, count, p, , channels] = this.shape(s);
+    const [{ data }, place] = [this.message.arrays[`tiles${s}`], this.placeOf(s)];
+    if (sheet.painted === data && sheet.place === place) return sheet.stack;
+    Object.assign(sheet, { painted: data, place, stack: TileStack.of(sheet.stack, count, p, p) });
+    sheet.stack.paint((image) => fillPixels(image, this.valuesAt(s, 'tiles', 0, count * p * p * channels), channels));
+    return sheet.stack;
   }
 
   formatWeight(v) {
@@ -110,9 +116,9 @@ export default class TilesView {
 
   labelSheet(s, { title, note, told }) {
     const sheet = this.sheets[s];
-    sheet.title.textContent = title;
-    sheet.note.textContent = note;
-    sheet.told.textContent = told[this.frameOf(s)] ?? '';
+    setText(sheet.title, title);
+    setText(sheet.note, note);
+    setText(sheet.told, told[this.frameOf(s)] ?? '');
     const description = sheet.told.textContent || sheet.note.textContent;
     nameGrid(sheet.map.node, `${title}: ${counted(this.shape(s)[1])} tiles. ${description}`);
   }
@@ -124,7 +130,8 @@ export default class TilesView {
     const rows = this.rowsOf(s);
     const ctx = map.size(cols * (side + GUT) - GUT, rows * (side + GUT) - GUT);
     const corner = (k) => [(k % cols) * (side + GUT), Math.floor(k / cols) * (side + GUT)];
-    for (let k = 0; k < this.shape(s)[1]; k++) blit(ctx, this.tileImage(s, k), ...corner(k), side, side);
+    const stack = this.stackOf(s);
+    for (let k = 0; k < stack.count; k++) stack.draw(ctx, k, ...corner(k), side, side);
     if (s === this.active) frame(ctx, ...corner(this.tile), side, side);
     this.labelSheet(s, header.sheets[s]);
     bars.node.style.display = this.message.arrays[`shares${s}`] ? '' : 'none';
@@ -150,10 +157,10 @@ export default class TilesView {
     const k = Math.min(this.tile, n - 1);
     const main = Math.min(this.right.wanted, grown(240));
     const { word, sheets } = this.message.header;
-    this.head.textContent = `${word[0].toUpperCase()}${word.slice(1)} ${k + 1} of ${n}`;
+    setText(this.head, `${word[0].toUpperCase()}${word.slice(1)} ${k + 1} of ${n}`);
     const { title } = sheets[this.active];
-    this.note.textContent = [title, this.momentWords(this.active)].filter(Boolean).join(' · ');
-    blit(this.big.size(main, main), this.tileImage(this.active, k), 0, 0, main, main);
+    setText(this.note, [title, this.momentWords(this.active)].filter(Boolean).join(' · '));
+    this.stackOf(this.active).draw(this.big.size(main, main), k, 0, 0, main, main);
     this.big.node.setAttribute('aria-label', `${this.head.textContent}, enlarged`);
     const [lo, hi] = this.ends(this.active, k);
     const peak = Math.max(Math.abs(lo), Math.abs(hi)) || 1;
@@ -175,14 +182,25 @@ export default class TilesView {
     const side = this.right.wanted;
     const plane = channels > 1 ? Math.floor((side - 16) / 3) : Math.min(side, 240);
     const weights = this.weights(this.active, k);
+    const planes = Array.from({ length: channels }, (_, c) => weights.filter((_, i) => i % channels === c));
+    this.planeStack = TileStack.of(this.planeStack, channels, p, p);
+    this.planeStack.paint((image) =>
+      colour(
+        image,
+        planes.flatMap((values) => [...values]),
+        DIVERGING_LUT,
+        -peak,
+        peak,
+      ),
+    );
     while (this.channelMaps.length < channels) this.channelMaps.push(canvas(this.planes, { role: 'img' }));
     this.channelMaps.forEach((map, c) => {
       map.node.style.display = c < channels ? '' : 'none';
       if (c >= channels) return;
       const name = channels > 1 ? ['red', 'green', 'blue'][c] : '';
       const ctx = map.size(plane, plane + (name ? 18 : 0));
-      const values = Float32Array.from({ length: p * p }, (_, i) => weights[i * channels + c]);
-      blit(ctx, heat(values, p, p, DIVERGING_LUT, -peak, peak), 0, 0, plane, plane);
+      const values = planes[c];
+      this.planeStack.draw(ctx, c, 0, 0, plane, plane);
       ctx.textAlign = 'center';
       ctx.textBaseline = 'middle';
       if (plane / p >= 26) this.writeWeights(ctx, values, p, plane / p, peak);
@@ -207,8 +225,8 @@ export default class TilesView {
     for (let i = 0; part !== undefined && i <= k; i++) sum += this.share(this.active, i);
     const first = k && this.message.header.summed ? `; the first ${k + 1}: ${(100 * sum).toFixed(1)}\u00a0%` : '';
     const explained = part === undefined ? '' : `${(100 * part).toFixed(1)}\u00a0% of the variance${first}`;
-    this.lines[0].textContent = explained || `${p} × ${p} × ${channels} ${this.noun}`;
-    this.lines[1].textContent = `${this.noun} from ${this.formatWeight(lo)} to ${this.formatWeight(hi)}`;
+    setText(this.lines[0], explained || `${p} × ${p} × ${channels} ${this.noun}`);
+    setText(this.lines[1], `${this.noun} from ${this.formatWeight(lo)} to ${this.formatWeight(hi)}`);
   }
 
   drawAll() {
