@@ -12,7 +12,7 @@ from pages.frame import page
 from pages.questions import prediction_gate
 from pages.selection import selection
 from pages.selection import subject as subjects
-from pages.stores import shared_cache
+from pages.stores import catalogue, shared_cache
 from pages.stores.model_choice import ModelChoice
 from pages.views.register import register
 from vitviz.analysis.forward_pass import EmbeddedPatches, FeatureMaps, Journey
@@ -38,7 +38,6 @@ def _draw_pipeline(choice: ModelChoice, step: int | None, image: str) -> None:
     config = abilities.as_vit(choice.config)
     current = selection.get_current()
     journey = shared_cache.record_journey(choice, step, image, current.offset)
-    stage = st.container()  # the picture stands above its question
     predicted = _ask_receptive_field(config, choice.key)
     subject = subjects.load_subject(choice, step, image)
     maps, tokens = get_feature_maps(journey), get_tokens(journey)
@@ -47,25 +46,42 @@ def _draw_pipeline(choice: ModelChoice, step: int | None, image: str) -> None:
     row, col = divmod(current.pin.cell(config.grid), config.grid[1])
     pin = (col + 0.5) / config.grid[1], (row + 0.5) / config.grid[0]
     strides = stem_strides(config) if predicted else ()
-    with stage:
-        message = plots.pack_pipeline(
-            subject.ground(True),
-            maps,
-            tokens=tokens,
-            patches=patches,
-            config=config,
-            pin=pin,
-            strides=strides,
-        )
-        _view(message, key=VIEW, triggers=("pin",), on_change=partial(selection.apply_click, VIEW))
+    message = plots.pack_pipeline(
+        subject.ground(True),
+        maps,
+        tokens=tokens,
+        patches=patches,
+        config=config,
+        pin=pin,
+        strides=strides,
+        plain=_embed_with_plain_vit(choice, image),
+    )
+    _view(message, key=VIEW, triggers=("pin",), on_change=partial(selection.apply_click, VIEW))
     if predicted:
         page.caption(describe_tokens(config, maps, tokens))
     else:
-        page.caption(
-            "Outlined: one position of the token grid in every stage. Predict how much of the image it sees."
-        )
-    page.findings("hyperparameter.stem")
+        page.caption(describe_stem(config))
+    page.findings("hyperparameter.stem", is_open=True)
     page.drawers("hybrids.stem", math=page.read_math(__file__), code=(layers.ConvStem,))
+
+
+def _embed_with_plain_vit(choice: ModelChoice, image: str) -> tuple[str, NDArray[np.floating]] | None:
+    """Return title and tokens of the plain ViT of the same size and training images; None if none is stored."""
+    config = abilities.as_vit(choice.config)
+    for other in catalogue.list_checkpoints():
+        plain = other.config
+        if (
+            isinstance(plain, ViTConfig)
+            and not plain.stem
+            and other.trained_on == choice.trained_on
+            and "dist" not in plain.prefix_tokens
+            and (plain.grid, plain.embed_dim, plain.image_shape)
+            == (config.grid, config.embed_dim, config.image_shape)
+        ):
+            offset = selection.get_current().offset
+            journey = shared_cache.record_journey(other, other.last_step, image, offset)
+            return other.title, get_tokens(journey)
+    return None
 
 
 def _ask_receptive_field(config: ViTConfig, key: str) -> bool:
@@ -117,18 +133,36 @@ def format_field(config: ViTConfig, field_px: float) -> str:
     return f"{'' if enlarging(config) == 1 else 'about '}{side} × {side} px"
 
 
+def describe_stem(config: ViTConfig) -> str:
+    """Return what the convolutions replace, and their share of the model's parameters and multiply-adds."""
+    weights, adds = measure_stem(config)
+    tokens = config.grid[0] * config.grid[1]
+    return (
+        f"{plural(len(config.stem), 'convolution')} replace the matrix of a plain ViT: they output as many tokens"
+        f" ({tokens} of {config.embed_dim} values), with {percent(weights)} of the model's parameters"
+        f" and {percent(adds)} of its multiply-adds. Outlined: one position of the token grid in every stage."
+    )
+
+
+def measure_stem(config: ViTConfig) -> tuple[float, float]:
+    """Return the stem's share of the parameters and of the multiply-adds."""
+    counts = (
+        parameter_count.parameters(config),
+        parameter_count.multiply_adds(config, config.image_size),
+    )
+    weights, adds = (count[parameter_count.EMBEDDING] / sum(count.values()) for count in counts)
+    return weights, adds
+
+
 def describe_tokens(
     config: ViTConfig, maps: Sequence[NDArray[np.floating]], tokens: NDArray[np.floating]
 ) -> str:
     """Return the receptive field of a token, the shapes of all stages and the cost of the stem."""
-    weights = parameter_count.parameters(config)
-    adds = parameter_count.multiply_adds(config, config.image_size)
+    share, cost = measure_stem(config)
     factor, zeros = enlarging(config), [float((level == 0).mean()) for level in maps]
     height, width = (round(side * factor) for side in config.image_shape)
     enlarged = "" if factor == 1 else f" The image is enlarged to {height} × {width} px first."
     shapes = join_words([f"{len(level)} × {level.shape[1]} × {level.shape[2]}" for level in maps])
-    share = weights[parameter_count.EMBEDDING] / sum(weights.values())
-    cost = adds[parameter_count.EMBEDDING] / sum(adds.values())
     return (
         f"A token of this hybrid sees {format_field(config, stem_fields_px(config)[-1])}, that of a plain ViT only the"
         f" {config.patch_size} × {config.patch_size} px of its patch; both are {plural(len(tokens), 'token')} of"

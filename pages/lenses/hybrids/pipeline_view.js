@@ -8,6 +8,9 @@ import { DIVERGING_LUT, SEQUENTIAL_LUT, greatest } from '../../../vitviz/browser
 import { cellAt, pinOf } from '../../../vitviz/browser/kit/pin.js';
 import { nameCell, percent } from '../../../vitviz/browser/kit/text.js';
 
+const NARROW_PX = 760;
+const KEY =
+  'Feature maps and pixel values: dark is 0, yellow the largest of its map. Tokens: blue negative, orange positive.';
 const STRONGEST = 12; // channels of a convolution that are drawn first
 
 /** Return [top, left, bottom, right] of what feeds a cell of stage `level`, by stage; stage 0 is what enters the stem. */
@@ -71,7 +74,8 @@ export default class Pipeline {
     this.levels = levels;
     this.box.replaceChildren();
     this.box.style.setProperty('--hp-columns', levels.length);
-    this.source = this.stage('Image', '', 'hp-first');
+    this.box.style.setProperty('--hp-rows', levels.length + 2); // on a phone
+    this.source = this.stage('Hybrid: the image', '', 'hp-first');
     this.first = this.image(this.source, 'Image of the hybrid');
     this.first.lines.hidden = true;
     this.stages = levels.map((level, at) => {
@@ -90,8 +94,14 @@ export default class Pipeline {
       'hp-flat',
     );
     this.patches = this.matrix(flat, 'patches', grid[0] * grid[1], patch ** 2 * channels);
-    const end = this.stage('Tokens', `each row times one matrix E: ${dim} values, to attention`, 'hp-last');
-    el(end.body, 'p', { class: 'vv-muted' }, 'From here on, hybrid and ViT are the same.');
+    const { plain } = this.header;
+    const note = plain
+      ? `${grid[0] * grid[1]} of ${dim} values: rows times E of ${plain}`
+      : `rows times E: ${dim} values`;
+    const end = this.stage('Tokens', note, 'hp-last');
+    this.embedded = plain ? this.matrix(end, 'plain', grid[0] * grid[1], dim) : null;
+    if (!plain) el(end.body, 'p', { class: 'vv-muted' }, 'No plain ViT of this size is stored.');
+    el(this.box, 'p', { class: 'hp-key vv-muted' }, KEY);
   }
 
   /** Draw a matrix with a row a token. */
@@ -99,11 +109,11 @@ export default class Pipeline {
     const frame = el(stage.body, 'div', { class: 'hp-frame hp-matrix' });
     const { data } = this.arrays[name];
     const peak = greatest(data);
-    const isSigned = name === 'tokens';
-    const table = isSigned ? DIVERGING_LUT : SEQUENTIAL_LUT;
+    const isSigned = name !== 'patches';
+    const table = isSigned ? DIVERGING_LUT : SEQUENTIAL_LUT; // few signed values are large: full colour is from a third
     cover(
       el(frame, 'canvas', { role: 'img', 'aria-label': name }),
-      heat(data, rows, cols, table, isSigned ? -peak : 0, peak),
+      heat(data, rows, cols, table, isSigned ? -peak / 3 : 0, isSigned ? peak / 3 : peak),
     );
     const mark = el(frame, 'div', { class: 'hp-mark' });
     frame.onpointermove = (event) => {
@@ -123,7 +133,8 @@ export default class Pipeline {
     const shown = large !== undefined ? [large] : order.slice(0, this.all.has(at) ? count : STRONGEST);
     body.replaceChildren();
     const tiles = el(body, 'div', { class: 'hp-tiles' });
-    const columns = Math.max(1, Math.ceil(Math.sqrt((3 * shown.length) / 4)));
+    const shape = this.width < NARROW_PX ? 3 : 3 / 4; // columns by rows: a strip on a phone
+    const columns = Math.max(1, Math.ceil(Math.sqrt(shape * shown.length)));
     tiles.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
     const area = size[0] * size[1];
     stage.marks = shown.map((channel) => {
@@ -181,13 +192,17 @@ export default class Pipeline {
     const size = this.stages[at - 1].size;
     const [row, col] = [Math.floor(index / size[1]), index % size[1]];
     const own = [row, col, row + 1, col + 1];
-    const boxes = strides.length ? feed(at, row, col, strides) : { [at]: own };
-    for (const stage of this.stages) for (const node of stage.marks) place(node, boxes[stage.at + 1], stage.size);
+    const boxes = strides.length ? feed(at, row, col, strides) : null; // until then, the same place in every stage
+    for (const stage of this.stages)
+      for (const node of stage.marks)
+        if (boxes) place(node, boxes[stage.at + 1], stage.size);
+        else place(node, own, size);
     const token = Math.floor((row * grid[0]) / size[0]) * grid[1] + Math.floor((col * grid[1]) / size[1]);
     const [high, wide] = [Math.floor(token / grid[1]), token % grid[1]];
     const cut = [high, wide, high + 1, wide + 1];
     place(this.second.mark, cut, grid);
-    for (const { mark, rows } of [this.tokens, this.patches]) place(mark, [token, 0, token + 1, 1], [rows, 1]);
+    for (const { mark, rows } of [this.tokens, this.patches, this.embedded].filter(Boolean))
+      place(mark, [token, 0, token + 1, 1], [rows, 1]);
     if (strides.length)
       place(
         this.first.mark,
@@ -197,14 +212,14 @@ export default class Pipeline {
     else place(this.first.mark, own, size);
     const side = strides.length ? Math.round((boxes[0][2] - boxes[0][0]) / factor) : 0;
     const from = at === this.levels.length ? 'a token' : `a position after convolution ${at}`;
-    this.source.line.textContent = side ? `${side} × ${side} px feed ${from}` : 'Point at a position of any stage';
+    this.source.line.textContent = side ? `${side} × ${side} px feed ${from}` : 'Framed: the same place in all';
     if (!isPinned)
       this.say(`${nameCell(token, grid[1])}${side ? `: ${side} × ${side} px; plain: ${patch} × ${patch} px` : ''}`);
   }
 
   update(message, fresh) {
     Object.assign(this, { header: message.header, arrays: message.arrays, width: message.width });
-    this.root.classList.toggle('hp-narrow', message.width < 760);
+    this.root.classList.toggle('hp-narrow', message.width < NARROW_PX);
     this.pinned = cellAt(this.header.grid, this.header.pin);
     const mode = message.colors.mode;
     if (fresh || mode !== this.mode) this.build();
