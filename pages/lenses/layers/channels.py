@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import streamlit as st
 
-from pages.controls import widgets
+from pages.controls import downloads, widgets
 from pages.frame import page
 from pages.lenses.layers import dataset_task, layer_controls
 from pages.lenses.layers.dataset_task import ImageSubset
@@ -41,12 +41,12 @@ class Responses:
 
     Attributes:
         peaks: one per layer.
-        alike: top images of a channel that share a class, mean over a layer's channels; None without labels.
+        alike: top images of a channel that share a class, one array of channels per layer; None without labels.
         chance: the same count for randomly drawn images.
     """
 
     peaks: list[Peaks]
-    alike: list[float] | None
+    alike: list[analysis.Indices] | None
     chance: float
 
 
@@ -120,7 +120,7 @@ def compute_responses(model: LoadedModel, subset: ImageSubset) -> Generator[floa
     if labels is None:
         return Responses(peaks, None, 0.0)
     first, count = labels[: subset.count], count_top_images(subset)
-    alike = [analysis.mean_class_purity(layer, first, count) for layer in peaks]
+    alike = [analysis.class_purities(layer, first, count) for layer in peaks]
     return Responses(peaks, alike, analysis.chance_purity(first, count))
 
 
@@ -149,8 +149,8 @@ def build_message(cnn: Subject, subset: ImageSubset, _peaks: Sequence[Peaks]) ->
         side_px, image_px = stage.field.side_px, max(cnn.model.preparation.image_shape)
         field = f"{side_px} × {side_px} px" if side_px < image_px else "the whole image"
         note = f"{maps.shape[2]} channels; receptive field: {field}"
-        stages.append(plots.Stage(stage.title, note, channels))
-    return plots.channels_view(cnn.ground(seen=False), stages)
+        stages.append(plots.StageChannels(stage.title, note, channels))
+    return plots.channels_view(cnn.ground(), stages)
 
 
 def build_patch(
@@ -189,23 +189,31 @@ def describe_channels(
         return f"{shown} These images have no labels, so their classes cannot be compared."
     if not revealed:
         return shown
-    counts = ", ".join(f"{responses.alike[stage.index]:.1f} ({stage.title.lower()})" for stage in stages)
+    counts = ", ".join(
+        f"{format_spread(responses.alike[stage.index])} ({stage.title.lower()})" for stage in stages
+    )
     return (
         f"In {cnn.safe_title}, on average {counts} of the {count_top_images(subset)} images with a channel's strongest"
-        f" responses share a class; chance: {responses.chance:.1f}. {shown}"
+        f" responses share a class, ± one standard deviation over the channels; chance: {responses.chance:.1f}. {shown}"
     )
 
 
-def _ask_class_count(cnn: Subject, alike: Sequence[float], chance: float, subset: ImageSubset) -> bool:
+def format_spread(counts: analysis.Indices) -> str:
+    """Return the mean over channels with its standard deviation."""
+    return f"{counts.mean():.1f} ± {counts.std():.1f}"
+
+
+def _ask_class_count(
+    cnn: Subject, alike: Sequence[analysis.Indices], chance: float, subset: ImageSubset
+) -> bool:
     """Ask how many of a channel's top images share a class; return True if the count may be shown."""
     count = count_top_images(subset)
     ends = [*(bound for bound in BANDS if bound < count), count]
     options = [f"fewer than {ends[0]}", *(f"{low} to {high}" for low, high in pairwise(ends))]
 
-    band = int(np.searchsorted(ends[:-1], alike[-1], side="right"))
-    answer = MeasuredAnswer(
-        band, f"Last stage: {alike[-1]:.1f} on average; stem: {alike[0]:.1f}; chance: {chance:.1f}."
-    )
+    band = int(np.searchsorted(ends[:-1], alike[-1].mean(), side="right"))
+    stem, last = format_spread(alike[0]), format_spread(alike[-1])
+    answer = MeasuredAnswer(band, f"Last stage: {last} on average; stem: {stem}; chance: {chance:.1f}.")
     prompt = (
         f"In the last stage of {cnn.title}, how many of the {count} images with a channel's strongest responses share a"
         " class on average?"
@@ -221,4 +229,4 @@ def draw_numbers(stages: Sequence[StageEnd], peaks: Sequence[Peaks], subset: Ima
         for number in layer.top(channel, TOPS)
     ]
     columns = columns_of_rows(("stage", "channel", "image", "response"), rows)
-    page.csv("Top images of every channel (CSV)", columns, "layers_channels.csv", "layers.csv.channels")
+    downloads.csv("Top images of every channel (CSV)", columns, "layers_channels.csv", "layers.csv.channels")

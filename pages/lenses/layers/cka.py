@@ -7,7 +7,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from pages.controls import widgets
+from pages.controls import downloads, widgets
 from pages.frame import page
 from pages.lenses.layers import dataset_task, layer_controls
 from pages.selection.subject import Subject
@@ -103,11 +103,11 @@ def describe_cka(
     if verdicts is not None:
         across = matrix[count - 1, count:]
         best, layers = int(across.argmax()), pair[1].layers
-        level = [layers[place].said for place in find_level(verdicts) if place != best]
+        level = [layers[place].phrase for place in find_level(verdicts) if place != best]
         reason = next((verdict.reason for verdict in verdicts if verdict.reason), "")
         tied = f"; no difference from {join_words(level)} is shown" if level else "; every other one is lower"
         between = (
-            f"The last layer of {pair[0].safe_title} is most similar to {layers[best].said} of"
+            f"The last layer of {pair[0].safe_title} is most similar to {layers[best].phrase} of"
             f" {pair[1].safe_title}, {signed(float(across[best]))}{f' ({reason} for a verdict)' if reason else tied}."
         )
     return f"Mean CKA between two layers: {'; '.join(parts)}. {between}"
@@ -146,4 +146,4 @@ def draw_numbers(pair: Sequence[Subject], matrix: NDArray[np.float64]) -> None:
     columns: dict[str, list[object]] = {"layer": list(names)}
     columns |= {name: matrix[:, i].tolist() for i, name in enumerate(names)}
     st.dataframe(columns, hide_index=True)
-    page.csv("CKA (CSV)", columns, "layers_cka.csv", "layers.csv.alike")
+    downloads.csv("CKA (CSV)", columns, "layers_cka.csv", "layers.csv.alike")

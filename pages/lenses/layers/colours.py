@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 from threadpoolctl import threadpool_limits
 
-from pages.controls import widgets
+from pages.controls import downloads, widgets
 from pages.frame import page
 from pages.lenses.layers import dataset_task, layer_controls
 from pages.lenses.layers.dataset_task import ImageSubset
@@ -16,7 +16,7 @@ from pages.selection.subject import Subject
 from pages.stores import shared_cache
 from pages.views.register import register
 from vitviz.analysis import token_colours
-from vitviz.analysis.token_colours import Components, FloatArray
+from vitviz.analysis.token_colours import ColourDirections, FloatArray
 from vitviz.csv_table import columns_of_rows
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots import layers as plots
@@ -35,7 +35,7 @@ class ColouredLayers:
 
     model: Subject
     layers: Sequence[FloatArray]  # (1, rows, cols, D) each
-    components: Sequence[Components]
+    components: Sequence[ColourDirections]
 
     @property
     def explained(self) -> FloatArray:
@@ -110,7 +110,7 @@ def colour_layers(pair: Sequence[Subject], subset: ImageSubset | None) -> list[C
 
 
 @shared_cache.per_image(shared=24, upload=6)
-def _fit_image(model: Subject) -> list[Components]:
+def _fit_image(model: Subject) -> list[ColourDirections]:
     with threadpool_limits(1):
         return token_colours.fit_layers(
             [layer.places for layer in layer_controls.read_layers(model)],
@@ -118,7 +118,7 @@ def _fit_image(model: Subject) -> list[Components]:
         )
 
 
-def fit_subset(model: LoadedModel, subset: ImageSubset) -> Generator[float, None, list[Components]]:
+def fit_subset(model: LoadedModel, subset: ImageSubset) -> Generator[float, None, list[ColourDirections]]:
     """Fit each layer's components over the tokens of a subset, yielding the completed share."""
     layers = yield from dataset_task.collect_layers(model, subset, lambda layer: layer.places, 0.9)
     tokens = [np.concatenate(batches) for batches in layers]
@@ -130,7 +130,7 @@ def build_message(
 ) -> bytes:
     """Pack every layer's colours for the browser, with the explained variance once it may be revealed."""
     panels = [
-        plots.Panel(
+        plots.LayerPanel(
             row,
             layer.title,
             (tokens.shape[1], tokens.shape[2]),
@@ -159,7 +159,7 @@ def describe_colours(coloured: Sequence[ColouredLayers], subset: ImageSubset | N
             at = int(np.argmin(correlations))
             parts.append(
                 f"the mean correlation between the colours of neighbouring layers falls to {signed(correlations[at])},"
-                f" from {layers[at].said} to {layers[at + 1].said}"
+                f" from {layers[at].phrase} to {layers[at + 1].phrase}"
             )
         if parts:
             sentences.append(f"{model.model.safe_title}: {'; '.join(parts)}.")
@@ -176,8 +176,8 @@ def _describe_variance(coloured: ColouredLayers) -> str:
         why = ", because so few tokens span at most three directions" if explained[0] == 1 else ""
         return f"three components explain {percent(explained[0], 0)} of the variance in every layer{why}"
     return (
-        f"three components explain {percent(explained[0], 0)} of the variance in {layers[0].said} and"
-        f" {percent(explained[-1], 0)} in {layers[-1].said}"
+        f"three components explain {percent(explained[0], 0)} of the variance in {layers[0].phrase} and"
+        f" {percent(explained[-1], 0)} in {layers[-1].phrase}"
     )
 
 
@@ -192,7 +192,7 @@ def _ask_best_layer(coloured: ColouredLayers) -> bool:
     answer = layer_options.find_option(
         best,
         f"Three components explain {percent(explained.max())} of the variance in"
-        f" {join_words([layers[at].said for at in best])}, and least in {layers[least].said}:"
+        f" {join_words([layers[at].phrase for at in best])}, and least in {layers[least].phrase}:"
         f" {percent(explained[least])}.",
     )
     prompt = (
@@ -210,4 +210,4 @@ def draw_numbers(coloured: Sequence[ColouredLayers]) -> None:
     ]
     columns = columns_of_rows(("model", "layer", "red", "green", "blue"), rows)
     st.dataframe(columns, hide_index=True)
-    page.csv("Explained variance (CSV)", columns, "layers_components.csv", "layers.csv.colours")
+    downloads.csv("Explained variance (CSV)", columns, "layers_components.csv", "layers.csv.colours")

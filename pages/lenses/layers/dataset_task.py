@@ -14,6 +14,8 @@ from pages.controls import task_progress, widgets
 from pages.selection.subject import Subject
 from pages.stores import shared_cache, tasks
 from pages.stores.tasks import Work
+from vitviz.analysis import sinks
+from vitviz.analysis.sinks import TokenNorms
 from vitviz.data.dataset import Dataset
 from vitviz.data.datasets import default_pictures, find_note, picture_sets
 from vitviz.data.image_preprocessing import prepare_batch
@@ -91,6 +93,20 @@ def collect_layers(
         batches.append([read(layer) for layer in layers])
         yield share * min(1.0, len(batches) * BATCH / len(images))
     return [list(layer) for layer in zip(*batches, strict=True)]
+
+
+def measure_norms(model: LoadedModel, subset: ImageSubset) -> Generator[float, None, list[TokenNorms]]:
+    """Measure the norms of all tokens, layer by layer, yielding the completed share."""
+    layers = yield from collect_layers(
+        model, subset, lambda layer: sinks.measure_norms(layer.places, layer.prefix), 0.95
+    )
+    return [
+        TokenNorms(
+            np.concatenate([part.places for part in batches]),
+            np.concatenate([part.prefix for part in batches]),
+        )
+        for batches in layers
+    ]
 
 
 def choose_dataset(compared: Subject, *, labelled: bool = False) -> str:

@@ -11,12 +11,12 @@ from pages.controls import widgets
 from pages.questions import prediction_gate
 from pages.selection import selection, subject, substitutes
 from pages.stores import shared_cache
-from pages.views.register import View
+from pages.views.register import RegisteredView
 from vitviz.config import ModelConfig
 from vitviz.lessons.question_kinds import Choose, MeasuredAnswer
 from vitviz.models.abilities import abilities
 from vitviz.plots.layers import Rows
-from vitviz.probe.layers import Layer, LayerOutput, read_layer_outputs
+from vitviz.probe.layers import LayerOutput, RecordedLayer, read_layer_outputs
 
 SMALL_PX = 64
 MAX_OPTIONS = 8  # in a row: a deeper model's layers are grouped
@@ -64,7 +64,9 @@ def find_default_other(current: subject.Subject, keys: Collection[str]) -> str:
     return nearest if nearest in keys else next(iter(keys))
 
 
-def draw_layers(view: View, key: str, build_message: Callable[[int], bytes], counts: Sequence[int]) -> int:
+def draw_layers(
+    view: RegisteredView, key: str, build_message: Callable[[int], bytes], counts: Sequence[int]
+) -> int:
     """Mount a view of layers with the selected one enlarged; return its index.
 
     Args:
@@ -89,7 +91,7 @@ def build_rows(
     models: Sequence[subject.Subject], selected: int, *, veil: float = 1.0, prefix: tuple[str, ...] = ()
 ) -> Rows:
     """Return the titles, photos and pin drawn with the layers of both models."""
-    photos = [model.ground(seen=False) for model in models]
+    photos = [model.ground() for model in models]
     return Rows(
         [model.title for model in models], photos, selected, str(selection.get_current().pin), prefix, veil
     )
@@ -109,7 +111,7 @@ def ask_before_reveal(key: str, prompt: str, options: Sequence[str], answer: Mea
 class LayerOptions:
     """A model's layers as the options of a question; neighbours share an option if there are many."""
 
-    layers: Sequence[Layer]
+    layers: Sequence[RecordedLayer]
 
     @property
     def layers_per_option(self) -> int:

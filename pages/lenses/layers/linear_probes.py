@@ -8,6 +8,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
+from pages.controls import downloads
 from pages.frame import page
 from pages.lenses.layers import dataset_task, layer_controls
 from pages.selection import selection
@@ -38,9 +39,9 @@ class ProbeResults:
         head: the accuracy of the model's own classifier head; None if its classes are not the dataset's.
     """
 
-    classes: dict[str, list[analysis.Accuracy]]
-    places: list[analysis.Accuracy]
-    head: analysis.Accuracy | None
+    classes: dict[str, list[analysis.ProbeScore]]
+    places: list[analysis.ProbeScore]
+    head: analysis.ProbeScore | None
 
     @property
     def main_source(self) -> str:
@@ -93,7 +94,7 @@ def fit_probes(model: LoadedModel, subset: dataset_task.ImageSubset) -> Generato
         if len(maps) * dataset_task.BATCH < PLACE_IMAGES:
             maps.append([layer.places for layer in layers])
         yield 0.4 * len(features) * dataset_task.BATCH / (len(images) + dataset_task.BATCH)
-    classes: dict[str, list[analysis.Accuracy]] = {name: [] for name in features[0][0]}
+    classes: dict[str, list[analysis.ProbeScore]] = {name: [] for name in features[0][0]}
     places, count = [], len(features[0])
     for layer in range(count):
         for name, accuracies in classes.items():
@@ -116,12 +117,12 @@ def _collect_features(layer: LayerOutput, model: LoadedModel) -> dict[str, analy
 
 def _measure_head(
     model: LoadedModel, images: NDArray[np.float32], labels: NDArray[np.int64], classes: tuple[str, ...]
-) -> analysis.Accuracy | None:
+) -> analysis.ProbeScore | None:
     """Return the accuracy of the model's classifier head; None if its classes are not the dataset's."""
     if model.trained_on is None or model.classes != classes:
         return None
     predicted = capture(model.model, images, ("logits",)).logits.argmax(axis=1)
-    return analysis.Accuracy(float((predicted == labels).mean()), len(labels))
+    return analysis.ProbeScore(float((predicted == labels).mean()), len(labels))
 
 
 def draw_figures(
@@ -131,7 +132,7 @@ def draw_figures(
     families = [model.model.config.family for model in pair]
     titles = [[layer.title for layer in model.layers] for model in pair]
     classes = [
-        plots.Line(
+        plots.LayerLine(
             f"{model.title}, {SOURCES[features]}",
             layers,
             fitted.shares(features).tolist(),
@@ -147,7 +148,7 @@ def draw_figures(
         if revealed or row
     ]
     places = [
-        plots.Line(
+        plots.LayerLine(
             model.title,
             layers,
             [place.share for place in fitted.places],
@@ -180,7 +181,10 @@ def describe_probes(
     for row, (model, fitted) in enumerate(zip(pair, probes, strict=True)):
         classes = f"{_describe_classes(model, fitted)}. " if revealed or row else ""
         first, last = fitted.places[0].share, fitted.places[-1].share
-        trend = f"R² of the position: {signed(first)} (first layer) to {signed(last)} (last)."
+        trend = (
+            f"Position of a patch, read from its token: R² {signed(first)} in the first layer,"
+            f" {signed(last)} in the last (1: exact)."
+        )
         sentences.append(f"{model.safe_title}: {classes}{trend}")
     if not revealed:
         sentences.append(f"Predict to see the class accuracy of {pair[0].safe_title}.")
@@ -193,13 +197,13 @@ def describe_probes(
     )
 
 
-def _describe_sample(accuracy: analysis.Accuracy) -> str:
+def _describe_sample(accuracy: analysis.ProbeScore) -> str:
     return f"{analysis.SPLITS} splits of {accuracy.count} images"
 
 
 def _describe_classes(model: Subject, fitted: ProbeResults) -> str:
     titles, shares = [layer.title for layer in model.layers], fitted.shares()
-    near = [model.layers[layer].said for layer in fitted.near_best()]
+    near = [model.layers[layer].phrase for layer in fitted.near_best()]
     first = f"{near[0]} is the first" if len(near) == 1 else f"{near[0]} to {near[-1]} may be the first"
     text = (
         f"accuracy {_format_range(shares, titles)} from {SOURCES[fitted.main_source]},"
@@ -222,7 +226,7 @@ def _ask_first_layer(model: Subject, fitted: ProbeResults) -> bool:
     several = " The images do not tell these layers apart; each counts as correct." if len(near) > 1 else ""
     answer = layer_options.find_option(
         near,
-        f"Accuracy in {model.layers[near[-1]].said}: {percent(float(shares[near[-1]]))}; best layer:"
+        f"Accuracy in {model.layers[near[-1]].phrase}: {percent(float(shares[near[-1]]))}; best layer:"
         f" {percent(float(shares.max()))}; first layer: {percent(float(shares[0]))}.{several}",
     )
     prompt = (
@@ -259,4 +263,4 @@ def draw_numbers(pair: Sequence[Subject], probes: Sequence[ProbeResults]) -> Non
     columns = columns_of_rows(names, rows)
     shares = dict.fromkeys(("accuracy", "standard error"), percent)
     st.dataframe(page.style_table(columns, shares), hide_index=True, placeholder=page.MISSING)
-    page.csv("Probes (CSV)", columns, "layers_probes.csv", "layers.csv.probe")
+    downloads.csv("Probes (CSV)", columns, "layers_probes.csv", "layers.csv.probe")

@@ -1,14 +1,15 @@
 """Draw the token norms of every layer, the positions of extreme norms, and the effect of registers."""
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 
 import numpy as np
 import streamlit as st
 
+from pages.controls import downloads
 from pages.frame import page
-from pages.lenses.layers import dataset_task, layer_controls
+from pages.lenses.layers import changed_tokens, dataset_task, layer_controls
 from pages.lenses.layers.dataset_task import ImageSubset
 from pages.selection import selection, subject
 from pages.stores import published_weights
@@ -19,12 +20,11 @@ from vitviz.analysis import sinks as analysis
 from vitviz.analysis.sinks import TokenNorms
 from vitviz.data.image_preprocessing import luminance, prepare
 from vitviz.lessons.question_kinds import MeasuredAnswer
-from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.pretrained_list import PRETRAINED
 from vitviz.plots import layers as plots
 from vitviz.plots.attention_message import MapsDrawn, maps_view
 from vitviz.plots.chart import Chart
-from vitviz.probe.layers import Layer, list_layers
+from vitviz.probe.layers import RecordedLayer, list_layers
 from vitviz.text import plural
 
 MOST, USUAL = 256, 64
@@ -39,13 +39,16 @@ def draw(compared: subject.Subject) -> None:
     with page.row():
         if compared.able.receptive_field:
             compared = layer_controls.choose_other(compared)
+        if not compared.able.receptive_field:
+            with st.container(width="content"):
+                change = changed_tokens.read_change(compared)
         with st.container(width="content"), page.options("layers.sinks"):
             subset = dataset_task.choose_images((compared,), MOST, USUAL)
     if compared.able.receptive_field:
         st.info("A CNN has feature maps but no tokens: compare with a ViT.", icon=":material/block:")
         return
     measurements = dataset_task.measure_models(
-        "lengths", (compared,), subset, measure_lengths, "Measuring token norms"
+        "lengths", (compared,), subset, dataset_task.measure_norms, "Measuring token norms"
     )
     if measurements is None:
         return
@@ -55,7 +58,7 @@ def draw(compared: subject.Subject) -> None:
     shown = layers if revealed else layers[:-1]
     with stage:
         draw_chart(build_figure(compared.layers[: len(shown)], shown, compared.layout.prefix), "layers.sinks")
-    hidden = f"; predict to see {compared.layers[-1].said}, the last one."
+    hidden = f"; predict to see {compared.layers[-1].phrase}, the last one."
     page.caption(
         describe_lengths(compared, layers, subset)
         if revealed
@@ -64,6 +67,10 @@ def draw(compared: subject.Subject) -> None:
     page.caption("Patch tokens with very large norms are often attention sinks.")
     draw_length_maps(compared, len(shown))
     page.findings("layers.sinks")
+    if revealed:
+        changed_tokens.draw(compared, change, layers, subset)
+    elif change != "none":
+        page.caption("The effect of the change is shown after your prediction.")
     if revealed or compared.choice.key not in _pair_keys():
         draw_registers(selection.list_models())
     page.drawers(
@@ -74,24 +81,12 @@ def draw(compared: subject.Subject) -> None:
     )
 
 
-def measure_lengths(model: LoadedModel, subset: ImageSubset) -> Generator[float, None, list[TokenNorms]]:
-    """Measure the norms of all tokens, layer by layer, yielding the completed share."""
-    layers = yield from dataset_task.collect_layers(
-        model, subset, lambda layer: analysis.measure_norms(layer.places, layer.prefix), 0.95
-    )
-    return [
-        TokenNorms(
-            np.concatenate([part.places for part in batches]),
-            np.concatenate([part.prefix for part in batches]),
-        )
-        for batches in layers
-    ]
-
-
-def build_figure(layers: Sequence[Layer], lengths: Sequence[TokenNorms], prefix: Sequence[str]) -> Chart:
+def build_figure(
+    layers: Sequence[RecordedLayer], lengths: Sequence[TokenNorms], prefix: Sequence[str]
+) -> Chart:
     """Return the figure of token norms over depth."""
     columns = [
-        plots.Layer(
+        plots.NormQuantiles(
             layer.title, measured.spread.tolist(), measured.longest, measured.prefix.mean(axis=0).tolist()
         )
         for layer, measured in zip(layers, lengths, strict=True)
@@ -103,7 +98,7 @@ def describe_lengths(compared: subject.Subject, layers: Sequence[TokenNorms], su
     """Return a caption on the largest norm relative to the median, and on the positions of extreme norms."""
     last = layers[-1]
     is_last = _find_longest(layers) == len(layers) - 1
-    also = ", the last layer" if is_last else f" and {last.times:.1f} times in {compared.layers[-1].said}"
+    also = ", the last layer" if is_last else f" and {last.times:.1f} times in {compared.layers[-1].phrase}"
     text = f"{_describe_longest(compared, layers, subset)}{also}."
     for i, name in enumerate(compared.layout.prefix):
         ratio = float(last.prefix[:, i].mean()) / last.median
@@ -122,7 +117,7 @@ def _describe_earlier(compared: subject.Subject, layers: Sequence[TokenNorms]) -
     most = int(np.argmax(counts))
     return (
         f"No patch token of the last layer {limit}; earlier layers have {sum(counts):,}, most in"
-        f" {compared.layers[most].said} ({counts[most]:,})."
+        f" {compared.layers[most].phrase} ({counts[most]:,})."
     )
 
 
@@ -130,7 +125,7 @@ def _describe_longest(compared: subject.Subject, layers: Sequence[TokenNorms], s
     at = _find_longest(layers)
     return (
         f"{compared.safe_title} over {subset.title}: the largest token norm is {layers[at].times:.1f} times the median"
-        f" in {compared.layers[at].said}"
+        f" in {compared.layers[at].phrase}"
     )
 
 
@@ -171,7 +166,7 @@ def draw_length_maps(compared: subject.Subject, count: int) -> None:
     )
     page.markdown("**On this image**: token norm minus the smallest norm of its layer")
     message = maps_view(
-        compared.ground(seen=False),
+        compared.ground(),
         maps - maps.min(axis=1, keepdims=True),
         [compared.layers[i].title for i in drawn],
         grid,
@@ -191,7 +186,9 @@ def draw_registers(models: Mapping[str, ModelChoice]) -> None:
         return
     pair = [subject.load_subject(models[key], None, selection.get_current().image) for key in keys]
     subset = ImageSubset("photos", dataset_task.FEW)
-    measurements = dataset_task.measure_models("lengths", pair, subset, measure_lengths, "Measuring DINOv2")
+    measurements = dataset_task.measure_models(
+        "lengths", pair, subset, dataset_task.measure_norms, "Measuring DINOv2"
+    )
     if measurements is None:
         return
     for column, model, layers in zip(st.columns(2, gap="medium"), pair, measurements, strict=True):
@@ -244,4 +241,4 @@ def draw_numbers(compared: subject.Subject, layers: Sequence[TokenNorms]) -> Non
     for i, name in enumerate(compared.layout.prefix):
         columns[f"[{name.upper()}]"] = [float(layer.prefix[:, i].mean()) for layer in layers]
     st.dataframe(columns, hide_index=True)
-    page.csv("Token norms (CSV)", columns, "layers_lengths.csv", "layers.csv.sinks")
+    downloads.csv("Token norms (CSV)", columns, "layers_lengths.csv", "layers.csv.sinks")

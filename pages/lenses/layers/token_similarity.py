@@ -9,7 +9,7 @@ import streamlit as st
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from pages.controls import widgets
+from pages.controls import downloads, widgets
 from pages.frame import page
 from pages.lenses.layers import layer_controls
 from pages.selection import selection
@@ -118,7 +118,9 @@ def build_message(pair: Sequence[LayerCosines], selected: int) -> bytes:
     for row, model in enumerate(pair):
         for layer, grid, cosines in zip(model.model.layers, model.grids, model.cosines, strict=True):
             sent = cosines if sends_all else cosines[[_find_query(model, grid)]]
-            panels.append(plots.Panel(row, layer.title, grid, plots.cosine_codes(sent), prefix=model.prefix))
+            panels.append(
+                plots.LayerPanel(row, layer.title, grid, plots.cosine_codes(sent), prefix=model.prefix)
+            )
     named = tuple(name for name in pair[0].prefix if name != POOLED)
     rows = layer_controls.build_rows([model.model for model in pair], selected, prefix=named)
     return plots.panels_view(rows, panels)
@@ -145,7 +147,7 @@ def describe_similarity(pair: Sequence[LayerCosines], selected: int) -> str:
     best = int(cosines.argmax())
     median = float(np.median(model.cosines[layer][query]))
     return (
-        f"In {model.model.layers[layer].said} of {model.model.safe_title}, {_name_query(model, query, grid)} is most"
+        f"In {model.model.layers[layer].phrase} of {model.model.safe_title}, {_name_query(model, query, grid)} is most"
         f" similar to row {best // grid[1] + 1}, column {best % grid[1] + 1} (cosine {signed(cosines[best])}; median"
         f" over all patches {signed(median)})."
     )
@@ -154,12 +156,16 @@ def describe_similarity(pair: Sequence[LayerCosines], selected: int) -> str:
 def describe_leads(pair: Sequence[LayerCosines]) -> str:
     """Return a caption on the similarity of neighbouring patches in first and last layers."""
     leads = "; ".join(f"{_format_leads(model)} ({model.model.safe_title})" for model in pair)
-    return f"The cosine similarity of neighbouring patches exceeds that of other pairs by {leads}."
+    return (
+        f"On this image the cosine similarity of neighbouring patches exceeds that of other pairs by {leads}."
+    )
 
 
 def _format_leads(model: LayerCosines) -> str:
     layers = model.model.layers
-    return f"{signed(model.leads[0])} in {layers[0].said} and {signed(model.leads[-1])} in {layers[-1].said}"
+    return (
+        f"{signed(model.leads[0])} in {layers[0].phrase} and {signed(model.leads[-1])} in {layers[-1].phrase}"
+    )
 
 
 def _name_query(model: LayerCosines, query: int, grid: tuple[int, int]) -> str:
@@ -176,8 +182,8 @@ def _ask_trend(model: LayerCosines) -> bool:
         f"Difference in cosine: {_format_leads(model)}; a change below {MIN_CHANGE} counts as none.",
     )
     prompt = (
-        "Neighbouring patches are more similar than others. How does this difference change from the first to the last"
-        f" layer of {model.model.title}?"
+        "On this image, neighbouring patches are more similar than others. How does this difference change from the"
+        f" first to the last layer of {model.model.title}?"
     )
     return layer_controls.ask_before_reveal("layers.token_guess", prompt, TRENDS, answer)
 
@@ -196,4 +202,4 @@ def draw_numbers(pair: Sequence[LayerCosines]) -> None:
     ]
     columns = columns_of_rows(("model", "layer", "neighbours minus others", "median cosine"), rows)
     st.dataframe(columns, hide_index=True)
-    page.csv("Similarity by layer (CSV)", columns, "layers_similarity.csv", "layers.csv.similar")
+    downloads.csv("Similarity by layer (CSV)", columns, "layers_similarity.csv", "layers.csv.similar")
