@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.controls import popover, widgets
 from pages.selection import selection
@@ -156,3 +157,13 @@ def crop_photo(crop: ImageCrop) -> Photo:
         return encode_photo(crop.model_input)
     pixels = seen_crop(shared_cache.load_image(crop.image), crop.preparation, crop.offset, PHOTO_PX)
     return encode_photo(pixels if pixels.shape[0] > crop.preparation.image_shape[0] else crop.model_input)
+
+
+def draw_stage(name: str) -> DeltaGenerator:
+    """Return the place of a picture above its question, which the picture's computation follows.
+
+    An empty container would have no height until the picture is drawn.
+    """
+    stage = st.container(key=f"on_picture-stage-{name}", gap=None)
+    stage.html("<span></span>")
+    return stage

@@ -51,7 +51,7 @@ def draw() -> None:
     images = (compared.image, second_image)
     rows = [read_attention(vit, image, compared) for image in images]
     shared = shared_mass(rows[0], rows[1])
-    stage = st.container()  # the picture stands above its question
+    stage = compared_models.draw_stage("kernels")
     revealed = prediction_gate.ask_options(
         "on_picture.stays",
         (cnn.key, vit.key),
@@ -187,7 +187,7 @@ def _draw_images(
         shared_cache.prepare_image(image, compared.preparation, compared.offset).shown for image in images
     ]
     rows = [
-        plots.Row(name, "", (plots.Tile("picture", pixels, "model input"), *row))
+        plots.TileRow(name, "", (plots.Tile("picture", pixels, "model input"), *row))
         for name, pixels, row in zip(("First image", "Second image"), inputs, tiles, strict=True)
     ]
     _draw_rows(plots.payload(rows, heads), key=key)

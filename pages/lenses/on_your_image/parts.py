@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from pages.controls import query_params, view_state, widgets
+from pages.controls import downloads, query_params, view_state, widgets
 from pages.frame import page
 from pages.lenses.on_your_image import compared_models
 from pages.lenses.on_your_image.perturbation import GUESS
@@ -17,8 +17,8 @@ from pages.selection import selection
 from pages.stores import shared_cache
 from pages.views.register import register
 from vitviz.analysis.image_parts import (
-    Part,
-    Parts,
+    ImagePart,
+    PlacedParts,
     assemble,
     decode_parts,
     encode_parts,
@@ -128,7 +128,7 @@ def offer_face(compared: compared_models.Comparison) -> None:
         )
 
 
-def find_named_parts(compared: compared_models.Comparison) -> dict[str, Part]:
+def find_named_parts(compared: compared_models.Comparison) -> dict[str, ImagePart]:
     """Return the annotated parts of a sample's face, by name; empty for other images."""
     kind, _, name = compared.image.partition(":")
     if kind != "sample" or name not in FACES:
@@ -137,7 +137,7 @@ def find_named_parts(compared: compared_models.Comparison) -> dict[str, Part]:
     return parts_of(name, box, compared.input_px)
 
 
-def predict_parts(compared: compared_models.Comparison, index: int, parts: Parts) -> PartPredictions:
+def predict_parts(compared: compared_models.Comparison, index: int, parts: PlacedParts) -> PartPredictions:
     """Return the predictions of one of the compared models."""
     choice = compared.choices[index]
     model = shared_cache.load_model(choice, compared.steps[index])
@@ -159,8 +159,8 @@ def _run_model(model: LoadedModel, crop: compared_models.ImageCrop, apart: str) 
 
 def draw_view(
     compared: compared_models.Comparison,
-    parts: Parts,
-    named: dict[str, Part],
+    parts: PlacedParts,
+    named: dict[str, ImagePart],
     predictions: Sequence[PartPredictions],
     start: plots.AssemblyHeader,
 ) -> None:
@@ -184,7 +184,7 @@ def draw_view(
 
 
 def describe_parts(
-    predictions: Sequence[PartPredictions], parts: Parts, watched: int, classes: Sequence[str]
+    predictions: Sequence[PartPredictions], parts: PlacedParts, watched: int, classes: Sequence[str]
 ) -> str:
     """Return a caption on the models that keep their prediction of this image, and on their confidence."""
     if all(part.at_home for part in parts):
@@ -259,12 +259,12 @@ def draw_numbers(predictions: Sequence[PartPredictions], classes: Sequence[str])
             columns["class"] += list(classes)
             columns["probability"] += [float(probability) for probability in swept.probabilities[0]]
     st.dataframe(columns, hide_index=True, height=240)
-    page.csv("Probabilities (CSV)", columns, "in_parts.csv", "on_picture.parts.csv")
+    downloads.csv("Probabilities (CSV)", columns, "in_parts.csv", "on_picture.parts.csv")
 
 
 def read_parts(
-    subject: tuple[Any, ...], size: int, view: str, make_default: Callable[[], Parts]
-) -> tuple[Parts, view_state.ViewState[PartControls]]:
+    subject: tuple[Any, ...], size: int, view: str, make_default: Callable[[], PlacedParts]
+) -> tuple[PlacedParts, view_state.ViewState[PartControls]]:
     """Return the current parts, and the state of the view.
 
     Args:

@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from pages.controls import query_params, view_state, widgets
+from pages.controls import downloads, query_params, view_state, widgets
 from pages.frame import page
 from pages.lenses.on_your_image import compared_models, robustness_results
 from pages.lenses.on_your_image.compared_models import Comparison, ImageCrop
@@ -18,7 +18,7 @@ from pages.selection import model_weights, selection
 from pages.stores import shared_cache
 from pages.views.register import register
 from vitviz.analysis import image_changes
-from vitviz.analysis.image_changes import CHANGES, WHOLE, Setting, find_unchanged_range
+from vitviz.analysis.image_changes import CHANGES, WHOLE, ChangeSetting, find_unchanged_range
 from vitviz.csv_table import columns_of_rows
 from vitviz.lessons.question_kinds import Choose
 from vitviz.models.loaded_model import LoadedModel
@@ -28,7 +28,7 @@ from vitviz.text import join_words, parse_float, parse_int, percent, plain
 
 _sweep_view = register(__file__, "sweep_view")
 VIEW = "on_picture.sweep"
-FOLLOWING = ("occlude", "pieces")  # changes by hand, which the browser's engine follows
+FOLLOWING = ("occlude", "pieces", "rotate", "blur")  # changes that the browser makes on the models' input
 LECTURE = ("rotate", "blur", "occlude", "zoom", "brightness")  # the lecture's list, first
 ORDER = (*LECTURE, *(name for name in CHANGES if name not in LECTURE))
 _DIGITS = "0123456789abcdef"
@@ -50,9 +50,9 @@ class PerturbationView(widgets.ControlValues, page="on_picture"):
     pieces: tuple[int, ...] = WHOLE
     seen: bool = False
 
-    def build_setting(self, seed: int, change: str) -> Setting:
+    def build_setting(self, seed: int, change: str) -> ChangeSetting:
         """Return the parameters that a change depends on besides its strength; unused ones have their default."""
-        return Setting(
+        return ChangeSetting(
             place=self.place if change == "occlude" else (0.5, 0.5),
             seed=seed if change in ("noise", "shuffle") else 0,
             pieces=self.pieces if change == "pieces" else WHOLE,
@@ -167,17 +167,17 @@ def draw_view(
 
 
 @shared_cache.per_image(shared=120, upload=60)
-def _run_sweep(model: LoadedModel, crop: ImageCrop, change: str, setting: Setting) -> Sweep:
+def _run_sweep(model: LoadedModel, crop: ImageCrop, change: str, setting: ChangeSetting) -> Sweep:
     """Run the model at all strengths."""
     return sweep(model, _perturb_image(crop, change, setting))
 
 
 @shared_cache.per_image(shared=32, upload=12)
-def _perturb_image(crop: ImageCrop, change: str, setting: Setting) -> NDArray[np.uint8]:
+def _perturb_image(crop: ImageCrop, change: str, setting: ChangeSetting) -> NDArray[np.uint8]:
     return image_changes.apply_all_strengths(crop.model_input, change, setting)
 
 
-def build_perturbation(compared: Comparison, change: str, setting: Setting) -> plots.Changed:
+def build_perturbation(compared: Comparison, change: str, setting: ChangeSetting) -> plots.Changed:
     """Return the image at every strength, as the view needs it."""
     frames = _perturb_image(compared.crop, change, setting)
     chosen, size = CHANGES[change], compared.input_px
@@ -244,7 +244,7 @@ def draw_numbers(compared: Comparison, change: str, sweeps: Sequence[Sweep]) -> 
     ]
     columns = columns_of_rows(("model", "strength", "value", "class", "probability"), rows)
     st.dataframe(columns, hide_index=True, height=240)
-    page.csv("Probabilities (CSV)", columns, "on_your_picture.csv", "on_picture.csv")
+    downloads.csv("Probabilities (CSV)", columns, "on_your_picture.csv", "on_picture.csv")
 
 
 def read_view(change: str, image: str, view: str) -> view_state.ViewState[PerturbationView]:

@@ -9,7 +9,7 @@ from pages.stores.model_choice import ModelChoice
 from vitviz.analysis.image_changes import CHANGES, ROBUSTNESS, UNCHANGED
 from vitviz.analysis.verdict import Verdict, judge_difference, rank_leaders
 from vitviz.experiments import result_file
-from vitviz.plots.image_changes import Curve
+from vitviz.plots.image_changes import StoredCurves
 from vitviz.weight_identity import resolve_identity
 
 
@@ -29,7 +29,7 @@ def find_stored_name(choice: ModelChoice, stored: result_file.Result) -> str:
     return name if identity == catalogue.read_header(choice.path).identity else ""
 
 
-def build_curve(compared: Comparison, change: str) -> Curve | None:
+def build_curve(compared: Comparison, change: str) -> StoredCurves | None:
     """Return the stored accuracies of the compared models; None if there are none for this change."""
     stored = load_robustness()
     if stored is None or not stored.where(change=change):
@@ -41,7 +41,7 @@ def build_curve(compared: Comparison, change: str) -> Curve | None:
         return None
     table = np.array([[row.get(strength, np.nan) for strength in shared] for row in rows])
     places = np.interp(shared, strengths, np.arange(len(strengths)))
-    return Curve(places, table, int(stored.settings["pictures"]))
+    return StoredCurves(places, table, int(stored.settings["pictures"]))
 
 
 def _read_accuracies(stored: result_file.Result, name: str, change: str) -> dict[float, float]:

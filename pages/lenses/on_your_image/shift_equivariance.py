@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from pages.controls import widgets
+from pages.controls import downloads, widgets
 from pages.frame import page
 from pages.lenses.on_your_image import compared_models, robustness_results
 from pages.questions import prediction_gate
@@ -101,14 +101,14 @@ def draw() -> None:
         return
     rows = [build_row(model, shift_px, depth) for model in models]
     rates = robustness_results.load_change_rates(compared, "shift", shift_px)
-    stage = st.container()  # the picture stands above its question
+    stage = compared_models.draw_stage("shift")
     if _ask_model(models, shift_px, rates):
         with stage:
             _draw_shifted(rows, models, shift_px, rates)
     else:
         image = plots.Tile("picture", compared.crop.model_input, "model input")
         maps = (replace(row.tiles[0], words=row.note) for row in rows)
-        unshifted = plots.Row("Before the shift", "", (image, *maps))
+        unshifted = plots.TileRow("Before the shift", "", (image, *maps))
         heads = ("Image", *(model.name for model in models))
         with stage:
             _draw_rows(plots.payload([unshifted], heads), key="on_picture.moved")
@@ -145,7 +145,7 @@ def _ask_model(models: Sequence[ShiftedMaps], shift_px: int, rates: Mapping[str,
 
 
 def _draw_shifted(
-    rows: Sequence[plots.Row], models: Sequence[ShiftedMaps], shift_px: int, rates: Mapping[str, float]
+    rows: Sequence[plots.TileRow], models: Sequence[ShiftedMaps], shift_px: int, rates: Mapping[str, float]
 ) -> None:
     left, right = st.columns([3, 2], gap="medium")
     with left:
@@ -193,7 +193,7 @@ def _run_model(
     return tuple(layer.places for layer in layers), chances(model, pair)
 
 
-def build_row(model: ShiftedMaps, shift_px: int, depth: str) -> plots.Row:
+def build_row(model: ShiftedMaps, shift_px: int, depth: str) -> plots.TileRow:
     """Return the drawn layer's most varied channel before and after the shift, and the difference."""
     last = len(model.maps) - 1
     layer = {"first": 0, "middle": last // 2, "last": last}[depth]
@@ -214,7 +214,7 @@ def build_row(model: ShiftedMaps, shift_px: int, depth: str) -> plots.Row:
         ),
         plots.signed(difference, f"all channels: {moving:.2f}; from the unshifted map: {unmoved:.2f}", most),
     )
-    return plots.Row(model.name, f"{model.titles[layer]}, channel {channel + 1}", tiles)
+    return plots.TileRow(model.name, f"{model.titles[layer]}, channel {channel + 1}", tiles)
 
 
 def build_lines(models: Sequence[ShiftedMaps], shift_px: int) -> dict[str, list[tuple[str, float]]]:
@@ -281,4 +281,4 @@ def draw_numbers(models: Sequence[ShiftedMaps], shift_px: int) -> None:
     columns = columns_of_rows(names, rows)
     st.dataframe(columns, hide_index=True, height=240)
     st.caption(f"Shift of {plural(shift_px, 'px', 'px')} to the right.")
-    page.csv("Differences (CSV)", columns, "equivariance.csv", "on_picture.errors.csv")
+    downloads.csv("Differences (CSV)", columns, "equivariance.csv", "on_picture.errors.csv")

@@ -9,6 +9,8 @@ import { percent } from '../../../vitviz/browser/kit/text.js';
 const SHOWN = 3; // classes
 const BY = { attention: 'readout attention, last layer', gradient: 'gradient × input of the predicted class' };
 
+const NO_MAP = 'no map: it needs gradients, which the browser does not compute';
+
 /** Returns one image of a series (images, S, S, 3). */
 export const frameOf = ({ data, shape: [, rows, cols] }, at) =>
   picture({ data: data.subarray(3 * at * rows * cols), shape: [rows, cols, 3] });
@@ -61,7 +63,7 @@ export class Panels {
     });
   }
 
-  draw({ header, arrays, colors }, hand) {
+  draw({ header, arrays, colors, live }, hand) {
     if (this.panels.length !== header.models.length) this.build(header.models);
     const at = arrays.band ? header.neutral : hand.at; // concealed: the unchanged image alone
     const seen = frameOf(arrays.frames, at);
@@ -70,10 +72,11 @@ export class Panels {
       const model = header.models[m];
       panel.chip.style.background = model.color;
       panel.name.textContent = model.name;
-      panel.by.textContent = BY[model.by];
+      const by = live && model.by === 'gradient' ? NO_MAP : BY[model.by];
+      panel.by.textContent = by;
       this.answer(panel, header, arrays, m, at);
       this.view(panel, arrays[`view${m}`], seen, table, at);
-      panel.view.setAttribute('aria-label', `${model.name}: ${BY[model.by]}`);
+      panel.view.setAttribute('aria-label', `${model.name}: ${by}`);
     });
   }
 

@@ -5,7 +5,7 @@ import { button, el } from '../../../vitviz/browser/kit/dom.js';
 import { frame, fill } from '../../../vitviz/browser/kit/axes.js';
 import { stepTo } from '../../../vitviz/browser/kit/grid.js';
 import { photo, blit, createContext, offscreen } from '../../../vitviz/browser/kit/pixels.js';
-import { coverPixels } from './sweep_live.js';
+import { coverPixels } from './input_changes.js';
 import { frameOf, placeIn } from './sweep_panels.js';
 
 const NOISE_CODES = 32;

@@ -1,11 +1,12 @@
 // Draw an image changed by a slider, and every model's prediction; one message holds all strengths.
 
-import { el, live, canvas } from '../../../vitviz/browser/kit/dom.js';
+import { listen, tell } from '../../../vitviz/browser/kit/bus.js';
+import { button, el, live, canvas } from '../../../vitviz/browser/kit/dom.js';
 import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
 import { nameMargin, Plot } from '../../../vitviz/browser/kit/plot.js';
 import { percent } from '../../../vitviz/browser/kit/text.js';
 import { words } from '../../../vitviz/browser/engine/live_model.js';
-import { LiveSweep } from './sweep_live.js';
+import { LiveSweep, replaceImage } from './sweep_live.js';
 import { RequestQueue, Panels, chancesOf, describePredictions, predictedOf } from './sweep_panels.js';
 import { Stage } from './sweep_stage.js';
 
@@ -42,7 +43,7 @@ class Chart {
     const ctx = this.view.size(width, height, grown(1));
     const names = lines.map(({ name }) => name);
     const right = this.view.width - nameMargin(ctx, colors, names);
-    const edges = [40, right, 10, this.view.height - 26];
+    const edges = [56, right, 10, this.view.height - 26];
     this.plot = new Plot(ctx, colors, edges, { x: [0, Math.max(1, this.last)] });
     this.plot.axisY([0, 0.5, 1], (share) => percent(share, 0));
     const ticks = [...new Set([0, ...(this.last > 1 ? [Math.round(this.last / 2)] : []), this.last])];
@@ -70,12 +71,23 @@ const NARROW = 600;
 const REST_MS = 300; // of a drag, until the server learns of it
 
 export default class SweepView {
-  constructor({ root, send, onUnmount }) {
-    this.root = root;
+  /** alone: true in a file, where no server answers: the engine computes every strength, also for an opened image. */
+  constructor({ root, send, onUnmount, alone = false }) {
+    Object.assign(this, { root, alone });
     const top = el(root, 'div', { class: 'op-top' });
     this.left = el(top, 'div', { class: 'op-left' });
+    this.title = el(this.left, 'div', { class: 'op-title' });
     this.right = el(top, 'div', { class: 'op-right' });
     this.stage = new Stage(root, this.left, (changes, done) => this.move(changes, done));
+    this.own = el(this.left, 'div', { class: 'vv-row' });
+    const file = el(this.own, 'input', { type: 'file', accept: 'image/*', hidden: '', 'aria-label': 'Image file' });
+    file.onchange = () => {
+      this.open(file.files[0]);
+      tell('file', root, file.files[0]);
+    };
+    onUnmount(listen('file', root, (opened) => this.open(opened)));
+    button(this.own, 'Open or photograph an image', () => file.click());
+    this.note = el(this.own, 'span', { role: 'status' });
     const go = (at, done) => this.move({ at }, done);
     this.current = new Chart(this.right, 'This image: confidence in the initial prediction', go);
     this.stored = new Chart(this.right, '', go);
@@ -83,7 +95,7 @@ export default class SweepView {
     this.announce = live(root);
     this.mark = null;
     this.requests = new RequestQueue(() => send('moved', { ...this.hand, mark: this.mark }), onUnmount);
-    this.live = new LiveSweep((message, hand) => this.showLive(message, hand));
+    this.live = new LiveSweep((message, hand, all) => this.showLive(message, hand, all));
     this.words = words(root);
     this.rest = 0;
     onUnmount(() => {
@@ -92,7 +104,9 @@ export default class SweepView {
     });
   }
 
-  update(message) {
+  update(news) {
+    const { colors, width } = news;
+    const message = this.alone && this.now ? { ...this.now, colors, width } : news; // a file has no other message
     this.now = message;
     const { hand, mark } = message.header;
     if (mark !== this.mark) {
@@ -100,15 +114,36 @@ export default class SweepView {
       this.hand = { ...hand };
     }
     delete this.root.dataset.live;
+    this.title.textContent = this.alone ? message.header.title : '';
+    this.own.style.display = this.alone && this.live.answers(message) ? '' : 'none';
     this.words.behind(false);
     this.draw();
     this.requests.receive();
   }
 
+  /** Compute the models' predictions for a user's image, at every strength. */
+  async open(file) {
+    if (!file || !this.live.answers(this.now)) return;
+    this.note.textContent = 'Computing the predictions …';
+    try {
+      await this.live.follow(await replaceImage(this.now, file), this.hand, true);
+      this.note.textContent = '';
+    } catch (error) {
+      this.note.textContent = error.message;
+    }
+  }
+
   /** Draw what the engine has computed for a moved cover or piece, unless the server has answered meanwhile. */
-  showLive(message, hand) {
-    if (message.header !== this.now.header || this.hand.at !== hand.at) return;
-    this.stage.draw(message, hand);
+  showLive(message, hand, all) {
+    if (!all && (message.header !== this.now.header || this.hand.at !== hand.at)) return;
+    const { colors, width } = this.now;
+    this.now = { ...message, colors, width }; // what moves next is drawn with these answers until its own are there
+    if (all) {
+      this.draw();
+      this.root.dataset.live = JSON.stringify([hand.place, hand.pieces]);
+      return;
+    }
+    if (this.hand.seen || !message.header.photograph) this.stage.draw(message, this.hand); // the photo follows in `move`
     this.panels.draw(message, hand);
     this.drawCurrent(this.room, message);
     this.root.dataset.live = JSON.stringify([hand.place, hand.pieces]);
@@ -124,9 +159,12 @@ export default class SweepView {
     const read = 'place' in changes || 'pieces' in changes;
     if (read) this.live.follow(this.now, this.hand);
     if (read) this.words.behind(true);
-    this.draw();
+    if (read && String(this.hand.at) === this.root.dataset.at)
+      this.stage.draw(this.now, this.hand); // the rest waits for the answer
+    else this.draw();
     clearTimeout(this.rest);
-    if (done) this.requests.sendNow();
+    if (this.alone && read) this.rest = setTimeout(() => this.live.follow(this.now, this.hand, true), REST_MS);
+    else if (done) this.requests.sendNow();
     else if (this.live.answers(this.now)) this.rest = setTimeout(() => this.requests.sendNow(), REST_MS);
     else if ('place' in changes) this.requests.sendSoon();
   }
