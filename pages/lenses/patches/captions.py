@@ -15,7 +15,7 @@ ROUNDING = 1e-5  # smaller differences of probabilities come from the order of s
 
 
 @dataclass(frozen=True, eq=False)
-class ShuffledPrediction:
+class ShuffledProbabilities:
     """Class probabilities (classes,) of one model for the original and the shuffled image."""
 
     title: str
@@ -54,7 +54,8 @@ def describe_sequence_length(image: EmbeddedImage) -> str:
         return f"No token is prepended: the sequence has N = {plural(tokens, 'token')}."
     prefix = " and ".join(f"[{name.upper()}]" for name in names)
     noun = "token" if len(names) == 1 else "tokens"
-    text = f"With the learned {noun} {prefix}, the sequence has N + {len(names)} = {tokens:,} tokens"
+    origin = "learned" if image.trained else "random"
+    text = f"With the {origin} {noun} {prefix}, the sequence has N + {len(names)} = {tokens:,} tokens"
     if abilities(image.config).cls_readout:
         text += "; the prediction is read from the output of [CLS]"
     return text + "."
@@ -118,7 +119,7 @@ def describe_reshape_bug(image: EmbeddedImage, count: int) -> str:
     )
 
 
-def describe_shuffle(image: EmbeddedImage, moved: int, predictions: list[ShuffledPrediction]) -> str:
+def describe_shuffle(image: EmbeddedImage, moved: int, predictions: list[ShuffledProbabilities]) -> str:
     """Describe how moving patches changes each model's class probabilities."""
     total = plural(len(image.embedding.tokens), "patch", "patches")
     if not moved:
@@ -136,7 +137,7 @@ def describe_shuffle(image: EmbeddedImage, moved: int, predictions: list[Shuffle
     return text
 
 
-def _describe_change(image: EmbeddedImage, prediction: ShuffledPrediction) -> str:
+def _describe_change(image: EmbeddedImage, prediction: ShuffledProbabilities) -> str:
     if not prediction.change:
         return "no probability changes: token order has no effect."
     text = f"no probability changes by more than {format_probability(prediction.change)}"

@@ -9,10 +9,9 @@ from typing import cast
 import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
-from streamlit.delta_generator import DeltaGenerator
 from torch import nn
 
-from pages.controls import widgets
+from pages.controls import popover, widgets
 from pages.frame import page
 from pages.selection import selection
 from pages.stores import shared_cache
@@ -73,7 +72,6 @@ class EmbeddedImage:
 IMAGE_SIZES = (28, 32, 48, 64, 96, 128, 192, 224)
 PATCH_SIZES = (2, 4, 6, 7, 8, 12, 14, 16, 28, 32)
 PatchSizes = dict[Size, list[PatchSize]]  # by image size in pixels
-_IMAGE_CONTROL_PX, _ROW_END_PX = 168, 120
 
 
 def embed_selected_image(image_size: Size, patch_px: int) -> EmbeddedImage:
@@ -86,7 +84,10 @@ def embed_selected_image(image_size: Size, patch_px: int) -> EmbeddedImage:
     if not original_patch_size:
         config = of_other_size(cast(ViTConfig, config), image_size, patch_px)
         model = _create_random_model(config)
-    prepared = selection.prepare_image(replace(loaded.preparation, image_size=image_size))
+    preparation = loaded.preparation
+    if image_size != preparation.image_size:
+        preparation = replace(preparation, image_size=image_size)
+    prepared = selection.prepare_image(preparation)
     cache_key = (loaded.digest, nouns.offset, image_size, patch_px)
     return EmbeddedImage(
         model_choice=choice,
@@ -132,24 +133,22 @@ def _measure_size(size: Size) -> tuple[float, bool]:
 
 def draw_size_controls(
     model: ModelChoice, sizes: PatchSizes, original_patch_px: int
-) -> tuple[Size, int, DeltaGenerator]:
-    """Draw the controls; return image and patch size in pixels, and a free container at the end of their row.
+) -> tuple[Size, int, popover.Popover]:
+    """Draw the controls; return image and patch size in pixels, and the popover of the other options.
 
     Args:
         model: the selected model.
         sizes: `list_patch_sizes` of the model; not empty.
         original_patch_px: the patch size of the model.
     """
-    # Each control is as wide as its content, so that a narrow screen wraps the row and cuts nothing.
     with page.row():
-        left, right = st.container(width=_IMAGE_CONTROL_PX), st.container(width="content")
-        row_end = st.container(width=_ROW_END_PX)
-    with left:
+        place, options = st.container(width="content"), page.options("patches")
+    with options:
         image_size = _draw_image_size(sizes, model.config.image_size)
     allowed = tuple(size.patch_px for size in sizes[image_size] if size.reason is None)
     reasons = [f"{size.patch_px} px: {size.reason}." for size in sizes[image_size] if size.reason]
     fixed = abilities(model.config).any_size.why_not
-    with right:
+    with place:
         patch_px = widgets.segmented(
             "patches.patch_px",
             "Patch size P, in pixels",
@@ -162,18 +161,19 @@ def draw_size_controls(
                 ]
             ),
         )
-    return image_size, patch_px, row_end
+    return image_size, patch_px, options
 
 
 def _draw_image_size(sizes: PatchSizes, original: Size) -> Size:
     original_px = _measure_size(original)[0]
+    nearest = min(sizes, key=lambda size: abs(_measure_size(size)[0] - original_px))
+    default = original if original in sizes else nearest
+    widgets.follow_default("patches.image_px", default)
     return widgets.select(
         "patches.image_px",
         "Image size",
         tuple(sizes),
-        original
-        if original in sizes
-        else min(sizes, key=lambda size: abs(_measure_size(size)[0] - original_px)),
+        default,
         format_func=lambda size: f"{format_size(size)} px" + (" (original)" if size == original else ""),
         help="Side of the square input, or height × width. E depends only on the patch size.",
     )

@@ -6,6 +6,7 @@ from textwrap import dedent
 import numpy as np
 import streamlit as st
 
+from pages.controls import listing
 from pages.frame import page
 from pages.lenses.patches import captions
 from pages.lenses.patches.embedded_image import EmbeddedImage
@@ -40,10 +41,10 @@ def draw_implementations(image: EmbeddedImage) -> None:
     with left:
         st.markdown(f"**Conv2d, kernel = stride = {p}** · weight `({dim}, {channels}, {p}, {p})`")
         patch_embed = type(image.model.get_submodule("patch_embed"))
-        page.source(dedent(inspect.getsource(patch_embed.forward)), height=CODE_PX)
+        listing.source(dedent(inspect.getsource(patch_embed.forward)), height=CODE_PX)
     with right:
         st.markdown(f"**Unfold, then one product** · weight as a matrix `({dim}, {values})`")
-        page.source(inspect.getsource(unfold_patches), height=CODE_PX)
+        listing.source(inspect.getsource(unfold_patches), height=CODE_PX)
     difference = patches.largest_difference(embedding.convolved, product)
     largest = float(np.abs(embedding.convolved).max())
     page.caption(captions.describe_difference(difference, largest, product.size))

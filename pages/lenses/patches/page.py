@@ -3,16 +3,15 @@
 from collections.abc import Callable
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
-from pages.controls import widgets
+from pages.controls import popover, widgets
 from pages.frame import page
 from pages.lenses.patches import embedded_image, embedding_ways, patch_view, shuffled_patches
 from pages.lenses.patches.embedded_image import EmbeddedImage, embed_selected_image
 from pages.selection import selection
 from vitviz.models.abilities import as_cut
 
-Section = Callable[[EmbeddedImage, DeltaGenerator], None]  # draws an image; its control goes to the row's end
+Section = Callable[[EmbeddedImage, popover.Popover], None]  # draws an image; its control goes to the options
 VIEWS: dict[str, tuple[str, Section]] = {
     "stage": ("From patch to token", patch_view.draw),
     "sequence": ("The sequence", lambda image, _: patch_view.draw_sequence(image)),
@@ -33,10 +32,10 @@ def draw() -> None:
         )
         return
     draw_section = widgets.choose_section("patches.view", VIEWS)
-    image_size, patch_px, row_end = embedded_image.draw_size_controls(choice, options, config.patch_size)
+    image_size, patch_px, more = embedded_image.draw_size_controls(choice, options, config.patch_size)
     image = embed_selected_image(image_size, patch_px)
     patch_view.draw_model_note(image)
-    draw_section(image, row_end)
+    draw_section(image, more)
 
 
 page.header("patches")

@@ -3,9 +3,8 @@
 from functools import partial
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
-from pages.controls import widgets
+from pages.controls import downloads, popover, widgets
 from pages.frame import page
 from pages.lenses.patches import captions
 from pages.lenses.patches.embedded_image import SEED, EmbeddedImage
@@ -30,9 +29,9 @@ _QUESTION = lesson.Question(
 )
 
 
-def draw(image: EmbeddedImage, row_end: DeltaGenerator) -> None:
-    """Draw the patches, the selected patch and the shapes; the column control goes into `row_end`."""
-    with row_end:
+def draw(image: EmbeddedImage, options: popover.Popover) -> None:
+    """Draw the patches, the selected patch and the shapes; the column control goes into `options`."""
+    with options:
         column = widgets.number(
             "patches.column",
             "Column of E",
@@ -41,7 +40,7 @@ def draw(image: EmbeddedImage, row_end: DeltaGenerator) -> None:
             1,
             help="Each column of the embedding matrix E gives one of a token's D values.",
         )
-    scene = plots.Scene(image.pixels, image.values, image.embedding.prefix, image.patch_px)
+    scene = plots.CutImage(image.pixels, image.values, image.embedding.prefix, image.patch_px)
     pin = selection.get_current().pin.token(image.layout)
     _mount_stage(
         plots.stage(scene, image.embedding, pin=pin, column=column - 1),
@@ -77,7 +76,7 @@ def draw_model_note(image: EmbeddedImage) -> None:
     choice = image.model_choice
     if not image.original_patch_size:
         st.markdown(
-            f":orange-badge[:material/casino: random E, seed {SEED}] {plain(choice.title)} has"
+            f":violet-badge[:material/casino: random E, seed {SEED}] {plain(choice.title)} has"
             f" {as_cut(choice.config).patch_size} px patches; {image.patch_px} px patches are shown with a random"
             f" model of {plural(len(image.vit.blocks), 'layer')}."
         )
@@ -99,9 +98,9 @@ def _draw_downloads(image: EmbeddedImage) -> None:
         f" in the order channel, row, column · image: {height} × {width} px"
     )
     with st.container(horizontal=True):
-        page.csv("Tokens (CSV)", _list_rows(tokens, "d"), "tokens.csv", "patches.csv_tokens")
-        page.csv("Flattened patches (CSV)", _list_rows(flat, "k"), "patches.csv", "patches.csv_patches")
-        page.download(
+        downloads.csv("Tokens (CSV)", _list_rows(tokens, "d"), "tokens.csv", "patches.csv_tokens")
+        downloads.csv("Flattened patches (CSV)", _list_rows(flat, "k"), "patches.csv", "patches.csv_patches")
+        downloads.download(
             "Separated patches (PNG)",
             lambda: plots.png(plots.separate_patches(image.pixels, image.patch_px)),
             "patches.png",
@@ -124,7 +123,7 @@ def draw_sequence(image: EmbeddedImage) -> None:
         return
     embedding, layout = image.embedding, image.layout
     positions = position_rows(embedding.table, layout.num_tokens, len(embedding.weight))
-    scene = plots.Scene(image.pixels, image.values, embedding.prefix, image.patch_px)
+    scene = plots.CutImage(image.pixels, image.values, embedding.prefix, image.patch_px)
     payload = plots.sequence(
         scene,
         embedding.tokens,

@@ -33,7 +33,7 @@ export function drawMap(view) {
     const col = i % cols;
     ctx.imageSmoothingEnabled = false;
     ctx.drawImage(view.last.image, col * P, row * P, P, P, box.x, box.y, box.side, box.side);
-    if (view.on.response) {
+    if (view.showsResponse) {
       const level = 4 * Math.round(127.5 * (1 + tokens[i * dim + view.column] / view.last.columnPeak(view.column)));
       fill(ctx, `rgb(${DIVERGING_LUT.subarray(level, level + 3).join()})`, box.x, box.y, box.side, box.side, 0.86);
     }
@@ -41,17 +41,21 @@ export function drawMap(view) {
       outline(ctx, 'rgba(255,255,255,0.55)', 1, box.x, box.y, box.side, box.side);
       outline(ctx, 'rgba(0,0,0,0.35)', 0.5, box.x, box.y, box.side, box.side);
     }
-    if (view.on.numbers && box.side >= 18) writeNumber(view, ctx, box, i + 1);
+  }
+  for (let i = 0; i < rows * cols; i++) {
+    const box = view.cellBox(i); // a number may reach beyond a small patch
+    if ((i < cols || i % cols === 0) && box.side >= 18) writeNumber(view, ctx, box, i + 1);
   }
   for (const index of [pinned, chosen]) {
     if (index < 0) continue;
     const box = view.cellBox(index);
     frame(ctx, box.x, box.y, box.side, box.side, undefined, index === chosen ? 3 : 1.5);
+    if (box.side >= 28) writeNumber(view, ctx, box, index + 1); // a smaller frame would cover it
   }
 }
 
 function writeNumber(view, ctx, box, text) {
-  const px = Math.max(12, Math.min(14, box.side * 0.34));
+  const px = Math.max(13, Math.min(14, box.side * 0.34));
   ctx.font = `600 ${px}px ${view.message.colors.font}`;
   ctx.textAlign = 'left';
   ctx.textBaseline = 'top';
@@ -78,13 +82,13 @@ export function drawStrip(view) {
     if (patch < 0) {
       fill(ctx, colors.panel, x, 2, THUMB, THUMB);
       outline(ctx, colors.muted, 1, x + 0.5, 2.5, THUMB - 1, THUMB - 1);
-      const name = { ...under, style: '600 12px', color: colors.ink };
+      const name = { ...under, style: '600 13px', color: colors.ink };
       write(ctx, colors, prefix[t].toUpperCase(), x + THUMB / 2, 24, name);
     } else blitPart(view, ctx, (patch % cols) * P, Math.floor(patch / cols) * P, P, x, 2, THUMB);
     const active = t === view.active();
     if (active) frame(ctx, x, 2, THUMB, THUMB);
     else if (t === view.pinned) outline(ctx, colors.ink, 2, x, 2, THUMB, THUMB);
-    const style = { ...under, ...(active && { style: '600 12px', color: colors.ink }) };
+    const style = { ...under, ...(active && { style: '600 13px', color: colors.ink }) };
     if (patch >= 0) write(ctx, colors, String(patch + 1), x + THUMB / 2, THUMB + 18, style);
   }
 }
@@ -132,11 +136,11 @@ export function drawDetail(view) {
   const tall = view.last.tile * channels + 4 * (channels - 1);
   if (patch < 0) {
     view.detail.title.textContent = `[${view.message.header.prefix[token].toUpperCase()}] · no patch`;
-    view.detail.place.textContent = `a learned vector, independent of the image${describeResponse(view)}`;
+    view.detail.place.textContent = `a vector of the model, independent of the image${describeResponse(view)}`;
     drawPrefix(view, token, tall);
     view.detail.flatLabel.textContent = 'No pixels, so no product with E';
     view.detail.flat.size(view.last.rightWidth, 12 * channels);
-    view.detail.sum.textContent = 'The same vector is used for every image.\nIt is a learned parameter.';
+    view.detail.sum.textContent = 'The same vector is used for every image.\nIt is a parameter of the model.';
   } else {
     const row = Math.floor(patch / cols);
     const col = patch % cols;
@@ -165,8 +169,8 @@ function drawPrefix(view, token, tall) {
 }
 
 /** The scale of the patches' colours while they show the response. */
-function describeResponse({ on, column, last }) {
-  const top = on.response && number(last.columnPeak(column));
+function describeResponse({ showsResponse, column, last }) {
+  const top = showsResponse && number(last.columnPeak(column));
   return top ? ` · x·E + b, column ${column + 1}: blue −${top} to orange ${top}` : '';
 }
 
@@ -194,7 +198,7 @@ function drawPlanes(view, patch, flat, filter, product, tall) {
       frame(ctx, x + (view.value % P) * cell, 20 + c * (t + 4) + y * cell, cell, cell);
     }
   });
-  view.detail.scale.textContent = `x ±${number(view.last.valuePeak, 2)}, E ±${number(peak(filter), 3)}, x ⊙ E ±${number(peak(product), 3)}`;
+  view.detail.scale.textContent = `orange positive, blue negative, up to x ±${number(view.last.valuePeak, 2)}, E ±${number(peak(filter), 3)}, x ⊙ E ±${number(peak(product), 3)}`;
 }
 
 function drawFlat(view, flat) {
@@ -218,11 +222,16 @@ function writeSum(view, flat, filter, product, patch) {
   const total = sum + view.message.arrays.bias.data[view.column];
   const bias = number(total.toFixed(4) - sum.toFixed(4), 4); // so that the written sum is right
   const modelValue = view.message.arrays.tokens.data[patch * dim + view.column];
-  const middle = view.value >= 0 ? view.value : view.last.rightWidth < 520 ? 0 : 1;
+  const middle = view.value >= 0 ? view.value : view.last.rightWidth < 560 ? 0 : 1;
   const shown = [...new Set([0, middle, flat.length - 1])].filter((k) => k < flat.length).sort((a, b) => a - b);
   view.detail.sum.replaceChildren();
-  el(view.detail.sum, 'div', {}, `x·E + b = Σ xₖ Eₖ + b,  k = 1 … ${flat.length.toLocaleString('en')}`);
-  const line = el(view.detail.sum, 'div', {}, '= ');
+  el(
+    view.detail.sum,
+    'div',
+    { class: 'pt-plain' },
+    `Each value times its weight in column ${view.column + 1}, added up:`,
+  );
+  const line = el(view.detail.sum, 'div', {}, 'x·E + b = ');
   shown.forEach((k, i) => {
     const before = i ? shown[i - 1] : -1;
     el(line, 'span', {}, `${i ? ' + ' : ''}${k > before + 1 ? '… + ' : ''}`);
@@ -230,7 +239,12 @@ function writeSum(view, flat, filter, product, patch) {
     el(line, 'span', attributes, `${factor(flat[k])}·${factor(filter[k])}`);
   });
   el(line, 'span', {}, ` + ${bias.startsWith('−') ? `(${bias})` : bias}`);
-  const end = el(view.detail.sum, 'div', {}, `= ${number(sum, 4)} + ${bias} = `);
+  const end = el(
+    view.detail.sum,
+    'div',
+    {},
+    `= ${number(sum, 4)} ${bias.startsWith('−') ? `− ${bias.slice(1)}` : `+ ${bias}`} = `,
+  );
   el(end, 'span', { class: 'pt-strong', 'data-role': 'dot' }, number(total, 4));
   el(end, 'span', { class: 'vv-muted' }, `   model: ${number(modelValue, 4)}`);
   if (view.value >= 0) {
@@ -250,5 +264,5 @@ function drawToken(view, token) {
   const width = view.last.rightWidth / dim;
   frame(ctx, view.column * width, 3, Math.max(3, width), 18);
   view.detail.outLabel.textContent = `Its token: D = ${dim} values, before positions are added`;
-  view.detail.outNote.textContent = `value ${view.column + 1}: ${number(vector[view.column], 4)} · norm ${number(Math.hypot(...vector))}`;
+  view.detail.outNote.textContent = `value ${view.column + 1}: ${number(vector[view.column], 4)} · length ${number(Math.hypot(...vector))}`;
 }

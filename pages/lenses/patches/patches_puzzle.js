@@ -42,7 +42,8 @@ export function scramble({ data, shape: [channels, rows, width] }, patch, order)
 }
 
 export default class PatchesPuzzle {
-  constructor({ root, onUnmount }) {
+  /** alone: true in a file, where the view has a slider of its own. */
+  constructor({ root, onUnmount, alone = false }) {
     this.root = root;
     this.words = words(root);
     this.follow = computeNewest((share) => this.compute(share));
@@ -62,7 +63,22 @@ export default class PatchesPuzzle {
     this.figure = el(this.pair, 'figure');
     this.map = canvas(this.figure, { role: 'img' });
     this.list = el(this.pair, 'div', { class: 'pt-list' });
+    if (alone) this.addSlider();
     this.bars = [];
+  }
+
+  addSlider() {
+    el(this.figure, 'figcaption', {}, 'Shuffle the patches: none to all');
+    const range = {
+      type: 'range',
+      min: '0',
+      max: '100',
+      step: String(STEP),
+      'aria-label': 'Percent of shuffled patches',
+    };
+    this.own = el(this.figure, 'input', range);
+    this.own.value = '100';
+    this.own.oninput = () => this.follow(Number(this.own.value));
   }
 
   percent(p) {

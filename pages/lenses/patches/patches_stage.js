@@ -33,12 +33,13 @@ export default class PatchesStage {
     this.column = 0;
     this.value = -1;
     this.last = {};
-    this.on = { numbers: true, response: false };
+    this.showsResponse = false;
     this.layout = el(this.root, 'div', { class: 'pt-layout' });
     this.left = el(this.layout, 'div', { class: 'pt-left' });
     this.right = el(this.layout, 'div', { class: 'pt-right' });
     this.buildBar();
     this.map = canvas(this.left, { class: 'pt-map' });
+    this.summary = el(this.left, 'div', { class: 'pt-summary' });
     this.buildDetail();
     this.buildRows();
     this.listenMap();
@@ -50,19 +51,7 @@ export default class PatchesStage {
     this.bar = el(this.right, 'div', { class: 'vv-row pt-bar' });
     this.pull = button(this.bar, 'Separate patches', () => this.glide(this.apart < 0.5 ? 1 : 0));
     this.pull.setAttribute('aria-pressed', 'false');
-    this.gap = el(this.bar, 'input', {
-      type: 'range',
-      min: 0,
-      max: 100,
-      value: 0,
-      'aria-label': 'Gap between patches, percent',
-    });
-    this.gap.oninput = () => {
-      this.stop();
-      this.setApart(this.gap.value / 100);
-    };
-    this.numbers = button(this.bar, 'Show numbers', () => this.switchOn('numbers'));
-    this.response = button(this.bar, 'Show response', () => this.switchOn('response'));
+    this.response = button(this.bar, 'Show response', () => this.switchResponse());
     this.response.title = 'Colour each patch by x·E + b for the selected column of E';
   }
 
@@ -74,10 +63,10 @@ export default class PatchesStage {
     this.detail.scale = el(this.right, 'div', { class: 'vv-muted pt-small' });
     this.detail.flatLabel = el(this.right, 'div', { class: 'pt-label' });
     this.detail.flat = canvas(this.right);
-    this.detail.sum = el(this.right, 'div', { class: 'vv-mono pt-sum', 'data-role': 'sum' });
     this.detail.outLabel = el(this.right, 'div', { class: 'pt-label' });
     this.detail.out = canvas(this.right);
     this.detail.outNote = el(this.right, 'div', { class: 'vv-muted pt-small', 'data-role': 'token' });
+    this.detail.sum = el(this.right, 'div', { class: 'vv-mono pt-sum', 'data-role': 'sum' });
   }
 
   buildRows() {
@@ -231,22 +220,21 @@ export default class PatchesStage {
 
   setApart(amount) {
     this.apart = amount;
-    this.gap.value = Math.round(100 * amount);
+    this.root.dataset.apart = amount.toFixed(2);
     this.pull.textContent = amount < 0.5 ? 'Separate patches' : 'Join patches';
     this.pull.setAttribute('aria-pressed', String(amount >= 0.5));
     drawMap(this);
   }
 
-  switchOn(name) {
-    this.on[name] = !this.on[name];
+  switchResponse() {
+    this.showsResponse = !this.showsResponse;
     this.press();
     drawMap(this);
     drawDetail(this);
   }
 
   press() {
-    this.numbers.setAttribute('aria-pressed', String(this.on.numbers));
-    this.response.setAttribute('aria-pressed', String(this.on.response));
+    this.response.setAttribute('aria-pressed', String(this.showsResponse));
   }
 
   point(token, from) {
@@ -313,7 +301,7 @@ export default class PatchesStage {
 
   layOut({ header, width }) {
     const wide = width >= 640;
-    const left = wide ? Math.min(grown(620), Math.floor((width - 32) * 0.56)) : width;
+    const left = wide ? Math.min(grown(540), Math.floor((width - 32) * 0.56)) : width;
     const right = wide ? width - left - 32 : width;
     this.layout.classList.toggle('pt-wide', wide);
     this.left.style.width = `${left}px`;
@@ -345,7 +333,9 @@ export default class PatchesStage {
     const prefixNames = prefix.map(tokenName).join(', ');
     const total = this.shownFilters;
     const columns = total < dim ? `First ${total} of ${dim} columns of E` : `${dim} columns of E`;
-    const more = total < dim ? ', or enter its number above' : '';
+    const more = total < dim ? ', or enter its number in Options' : '';
+    const sizes = `${this.count} patches of ${this.size} values become ${this.count} tokens of ${dim} values.`;
+    this.summary.textContent = `${sizes} Click a patch.`;
     this.stripLabel.textContent = `Sequence: ${prefixNames ? `${prefixNames}, then ` : ''}${this.count} patches in reading order${this.spacer.offsetWidth > width ? ' (scrolls sideways)' : ''}`;
     this.filterLabel.textContent = `${columns}, each scaled to its own range: click to select one${more}`;
   }

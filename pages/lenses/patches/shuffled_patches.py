@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.patches.captions import (
-    ShuffledPrediction,
+    ShuffledProbabilities,
     describe_shuffle,
     format_class,
     format_probability,
@@ -117,10 +117,12 @@ def list_compared_models(image: EmbeddedImage) -> list[ComparedModel]:
     return models
 
 
-def _predict(image: EmbeddedImage, order: NDArray[np.int64], compared: ComparedModel) -> ShuffledPrediction:
+def _predict(
+    image: EmbeddedImage, order: NDArray[np.int64], compared: ComparedModel
+) -> ShuffledProbabilities:
     key = (*image.cache_key, compared.digest, compared.title, tuple(order.tolist()))
     before, after = _predict_cached(image.image_key, key, image.values, order, compared.model)
-    return ShuffledPrediction(compared.title, compared.note, before, after)
+    return ShuffledProbabilities(compared.title, compared.note, before, after)
 
 
 @shared_cache.per_image(shared=64, upload=8)
@@ -135,7 +137,7 @@ def _predict_cached(
 
 
 def _list_bars(
-    image: EmbeddedImage, compared: ComparedModel, prediction: ShuffledPrediction
+    image: EmbeddedImage, compared: ComparedModel, prediction: ShuffledProbabilities
 ) -> dict[str, Any]:
     top = np.argsort(-prediction.before, kind="stable")[:TOP_CLASSES]
     rows = [[format_class(image, i), float(prediction.before[i]), float(prediction.after[i])] for i in top]
