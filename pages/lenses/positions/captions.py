@@ -27,7 +27,7 @@ def compare_similarities(tables: Sequence[PositionTable], structures: Sequence[S
     if len(compared) < len(tables):
         return " ".join(details)
     means = "; ".join(f"{near} in {name} (elsewhere {far})" for name, near, far in compared)
-    return " ".join((f"Adjacent patches have a mean cosine of {means}.", *details))
+    return " ".join((f"At the selected step, adjacent patches have a mean cosine of {means}.", *details))
 
 
 def describe_similarity(table: PositionTable, structure: Structure) -> str:
@@ -44,9 +44,10 @@ def describe_similarity(table: PositionTable, structure: Structure) -> str:
 def describe_means(structure: Structure) -> str:
     """Describe the mean cosines of adjacent patches, of rows, of columns and of all others."""
     return (
-        f"mean cosine of adjacent patches {format_similarity(structure.either_step)}, in the same row"
-        f" {format_similarity(mean_along(structure.along_row))}, in the same column"
-        f" {format_similarity(mean_along(structure.along_column))}, elsewhere {format_similarity(structure.elsewhere)}"
+        f"vectors of adjacent patches have a mean cosine of {format_similarity(structure.either_step)}, pairs"
+        f" in the same row {format_similarity(mean_along(structure.along_row))}, pairs in the same column"
+        f" {format_similarity(mean_along(structure.along_column))}, all other pairs"
+        f" {format_similarity(structure.elsewhere)}"
     )
 
 
@@ -95,9 +96,9 @@ def describe_rotation(grid: tuple[int, int], dim: int, base: float, offset: tupl
     score = scores[grid[0] - 1 + offset[0], grid[1] - 1 + offset[1]]
     turns = np.degrees(np.abs(position_similarity.rotary_turns(grid, dim, base, offset))).max(axis=0)
     return (
-        f"At an offset of {plural(abs(offset[0]), 'row')} and {plural(abs(offset[1]), 'column')}, q·k is"
-        f" {signed(float(score))} times its value at offset 0: the fastest pair turns by {turns[0]:.0f}°, the slowest"
-        f" by {turns[-1]:.1f}°."
+        f"At an offset of {plural(abs(offset[0]), 'row')} and {plural(abs(offset[1]), 'column')}, the score of query"
+        f" and key is {signed(float(score))} times its value at offset 0: the fastest pair turns by {turns[0]:.0f}°,"
+        f" the slowest by {turns[-1]:.1f}°."
     )
 
 

@@ -173,7 +173,7 @@ def _load_model_encoding(choice: ModelChoice, selected: bool) -> PositionTable:
     if not selected:  # two learned tables are distinguished by their models
         title, note = choice.title, title.lower()
     if history is not None:
-        recorded = parameter_history.find_recorded(choice)
+        recorded = parameter_history.find_recorded(choice, shown_step)
         return PositionTable(
             title=title,
             note=note,

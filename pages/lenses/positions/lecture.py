@@ -26,7 +26,7 @@ PAIRS = ((5, 6), (5, 7), (5, 8), (6, 7), (7, 8))
 LENGTH, DIM = 40, 64
 FIRST = (4, 50)  # positions and width of the first lecture's table
 SQUARE = (4, 4)
-Place = tuple[float, float]  # (x, y) in [0, 1]
+GridPlace = tuple[float, float]  # (x, y) in [0, 1]
 
 
 def draw() -> None:
@@ -83,13 +83,13 @@ def _draw_first_table() -> None:
     page.caption(captions.describe_first_table(position_similarity.cosine_similarity(values), FIRST[1]))
 
 
-def _draw_pair(kind: str, pin: Place, other: Place, key: str) -> tuple[FloatArray, FloatArray]:
+def _draw_pair(kind: str, pin: GridPlace, other: GridPlace, key: str) -> tuple[FloatArray, FloatArray]:
     """Draw an encoding and the 2-D concatenated one on a 4 x 4 grid; return their cosines (16, 16)."""
     parameters = EncodingControls(SQUARE, DIM)
     tables = [encodings.load_encoding(name, parameters) for name in (kind, "sincos_2d_concat")]
     left, right = (position_similarity.cosine_similarity(table.values) for table in tables)
     panels = [
-        plots.Panel(table.title, table.note, SQUARE, matrix[None])
+        plots.EncodingPanel(table.title, table.note, SQUARE, matrix[None])
         for table, matrix in zip(tables, (left, right), strict=True)
     ]
     payload = plots.mosaic(panels, encodings.load_input_image(), pin, key=other, own_scale=True)

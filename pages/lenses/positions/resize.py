@@ -43,7 +43,7 @@ def draw() -> None:
     )
     matrices = [position_similarity.cosine_similarity(values) for values in (before, after)]
     panels = [
-        plots.Panel(
+        plots.EncodingPanel(
             title, f"{g[0]} × {g[1]} positions, {_format_px(g, config.patch_size)} px", g, matrix[None]
         )
         for title, g, matrix in zip(("Before", "After"), grids, matrices, strict=True)
@@ -75,7 +75,7 @@ def _draw_accuracy() -> None:
     accuracy = {"bicubic on the grid": entry["grid"], "as a list (bug)": entry["list"]}
     native_px = max(selection.get_model_choice().config.image_shape)  # stored only of square models
     draw_chart(
-        plots.resize_figure(entry["sizes"], accuracy, native_px, selection.get_theme()),
+        plots.resize_figure(entry["sizes"], accuracy, entry["pictures"], native_px, selection.get_theme()),
         "positions.resize_accuracy",
     )
     page.caption(captions.describe_accuracy(entry, native_px))

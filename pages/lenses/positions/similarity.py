@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from pages.controls import widgets
+from pages.controls import downloads, widgets
 from pages.frame import page
 from pages.lenses.positions import encodings
 from pages.lenses.positions.captions import compare_similarities, describe_means, format_similarity
@@ -45,7 +45,12 @@ def draw() -> None:
     _draw_mosaics(tables, frame, raw, stretched)
     structures = [_measure_structure(table.values, table.grid) for table in tables]
     notes = dict.fromkeys(table.training_note for table in tables if table.training_note)
-    page.caption(" ".join((compare_similarities(tables, structures), *notes)))
+    sentences = [compare_similarities(tables, structures), *notes]
+    if any(len(table.tables) > 1 for table in tables):
+        sentences.append("These numbers do not change while the training plays.")
+    if stretched and len(tables) > 1:
+        sentences.append("Each map has its own colour scale.")
+    page.caption(" ".join(sentences))
     _draw_summaries(tables, structures)
     page.drawers(
         "positions.similarity",
@@ -66,7 +71,7 @@ def draw() -> None:
 def _draw_mosaics(tables: list[PositionTable], frame: int, raw: bool, stretched: bool) -> None:
     compared = [_compare_positions(table.tables, table.grid, raw) for table in tables]
     panels = [
-        plots.Panel(
+        plots.EncodingPanel(
             table.title, table.note, table.grid, matrices, table.moments, sentences, training=table.training
         )
         for table, (matrices, sentences) in zip(tables, compared, strict=True)
@@ -190,13 +195,13 @@ def _draw_downloads(tables: list[PositionTable]) -> None:
         st.markdown(f"**{plain(table.title)}** · {plain(table.note)}")
         page.shapes(p=(count, dim), S=(count, count))
         with st.container(horizontal=True):
-            page.csv(
+            downloads.csv(
                 "Similarities (CSV)",
                 list_rows(position_similarity.cosine_similarity(table.values)),
                 f"similarity_{index + 1}.csv",
                 f"positions.csv_similarity{index}",
             )
-            page.csv(
+            downloads.csv(
                 "Encoding table (CSV)",
                 list_rows(table.values),
                 f"positions_{index + 1}.csv",

@@ -5,6 +5,12 @@ import { DIVERGING_LUT, SEQUENTIAL_LUT } from '../../../vitviz/browser/kit/colou
 import { signed } from '../../../vitviz/browser/kit/text.js';
 import { blend, nameMoment, surround } from '../../../vitviz/browser/kit/training_moments.js';
 
+/** Copies what lies below the diagonal of a matrix (n x n) above it; returns the matrix. */
+function mirror(data, n) {
+  for (let i = 0; i < n; i++) for (let j = 0; j < i; j++) data[j * n + i] = data[i * n + j];
+  return data;
+}
+
 /** Reads the panels of a view that holds the message, the timeline (`time`) and the selected places. */
 export class Tables {
   // ---- places are normalised, so that grids of different sizes can be compared
@@ -28,7 +34,7 @@ export class Tables {
     const { data } = this.message.arrays[`similarity${p}`];
     if (this.codes[p]?.place !== place || this.codes[p].from !== data) {
       const around = surround(this.panels[p].training ?? { joined: 0 }, place);
-      this.codes[p] = { place, from: data, data: blend(data, size, around, 0, size) };
+      this.codes[p] = { place, from: data, data: mirror(blend(data, size, around, 0, size), this.count(p)) };
     }
     return this.codes[p].data;
   }

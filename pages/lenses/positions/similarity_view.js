@@ -5,11 +5,11 @@ import { frame, write, clipped } from '../../../vitviz/browser/kit/axes.js';
 import { cellAt, centreOf } from '../../../vitviz/browser/kit/pin.js';
 import { timeline } from '../../../vitviz/browser/kit/player.js';
 import { inkOn, legend } from '../../../vitviz/browser/kit/colour_ramp.js';
-import { canvas, el, live, setCount } from '../../../vitviz/browser/kit/dom.js';
+import { canvas, el, live, setCount, setText } from '../../../vitviz/browser/kit/dom.js';
 import { evenCell, gridNavigation, nameGrid } from '../../../vitviz/browser/kit/grid.js';
 import { Tables } from './similarity_tables.js';
 import { signed } from '../../../vitviz/browser/kit/text.js';
-import { heat, picture, blit } from '../../../vitviz/browser/kit/pixels.js';
+import { TileStack, blit, colour, picture } from '../../../vitviz/browser/kit/pixels.js';
 import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
 
 /** Draws the faded image at most `side` px wide and high, with cells of a grid highlighted: [[cell, color], ...]. */
@@ -68,7 +68,10 @@ export default class SimilarityView extends Tables {
     this.read = el(this.left, 'div', { class: 'sim-read' });
     this.photo = canvas(this.right, { role: 'img' });
     this.lines = Array.from({ length: 4 }, () => el(this.read, 'div'));
-    this.images = [];
+    this.values = this.lines
+      .slice(1, 3)
+      .map((line) => ['sim-big', 'vv-muted'].map((kind) => el(line, 'span', { class: kind })));
+    this.lines[3].className = 'vv-muted vv-mono';
     this.pinned = [0.5, 0.5];
     this.query = null;
     this.key = null;
@@ -95,16 +98,16 @@ export default class SimilarityView extends Tables {
   }
 
   // ---- drawing
-  imageOf(p) {
-    const n = this.count(p);
-    const [rows, cols] = this.panels[p].grid;
-    const name = `${p}:${this.placeOf(p)}`;
-    if (this.images[p]?.name === name) return this.images[p].image;
-    const { gain, start, lo, hi } = this.panels[p];
-    // Row i of the matrix becomes a rows x cols map; the maps are stacked vertically.
-    const image = heat(this.codesOf(p), n * rows, cols, this.table(p), (lo - start) / gain, (hi - start) / gain);
-    this.images[p] = { name, image };
-    return image;
+  /** Return panel p's maps at the timeline's place, painted if it has moved. */
+  stackOf(p) {
+    const codes = this.codesOf(p);
+    const table = this.table(p);
+    const { gain, start, lo, hi, grid } = this.panels[p];
+    const mosaic = this.mosaics[p];
+    if (mosaic.painted === codes && mosaic.table === table) return mosaic.stack;
+    Object.assign(mosaic, { painted: codes, table, stack: TileStack.of(mosaic.stack, this.count(p), ...grid) });
+    mosaic.stack.paint((image) => colour(image, codes, table, (lo - start) / gain, (hi - start) / gain));
+    return mosaic.stack;
   }
 
   drawMosaic(p) {
@@ -112,11 +115,10 @@ export default class SimilarityView extends Tables {
     const [rows, cols] = this.panels[p].grid;
     const pitch = tile + GUTTER;
     const ctx = map.size(pitch * cols - GUTTER + HEADINGS + EDGE, pitch * rows - GUTTER + HEADINGS + EDGE);
-    const image = this.imageOf(p);
+    const stack = this.stackOf(p);
     this.drawHeadings(ctx, rows, cols, pitch, tile);
-    ctx.imageSmoothingEnabled = false;
     const corner = (i) => [HEADINGS + (i % cols) * pitch, HEADINGS + Math.floor(i / cols) * pitch];
-    for (let i = 0; i < rows * cols; i++) ctx.drawImage(image, 0, i * rows, cols, rows, ...corner(i), tile, tile);
+    for (let i = 0; i < rows * cols; i++) stack.draw(ctx, i, ...corner(i), tile, tile);
     const around = (i, color) => frame(ctx, ...corner(i).map((at) => at - 2), tile + 4, tile + 4, color);
     if (this.key) around(this.keyOf(p), this.message.colors.primary);
     around(this.queryOf(p));
@@ -129,15 +131,14 @@ export default class SimilarityView extends Tables {
     const cell = Math.floor((this.lens.width - HEADINGS) / cols);
     const ctx = this.lens.map.size(cell * cols + HEADINGS, cell * rows + HEADINGS);
     this.drawHeadings(ctx, rows, cols, cell, cell);
-    ctx.imageSmoothingEnabled = false;
-    ctx.drawImage(this.imageOf(p), 0, i * rows, cols, rows, HEADINGS, HEADINGS, cell * cols, cell * rows);
+    this.stackOf(p).draw(ctx, i, HEADINGS, HEADINGS, cell * cols, cell * rows);
     if (cell >= 24 && !this.message.header.raw) this.writeValues(ctx, p, i, cell);
     const around = (k, color) =>
       frame(ctx, HEADINGS + (k % cols) * cell, HEADINGS + Math.floor(k / cols) * cell, cell, cell, color);
     if (this.keyOf(p) >= 0) around(this.keyOf(p), this.message.colors.primary);
     around(i);
-    this.lens.title.textContent = `Position ${this.place(p, i)}, enlarged`;
-    this.lens.note.textContent = this.panels.length > 1 ? this.panels[p].title : 'similarity to every position';
+    setText(this.lens.title, `Position ${this.place(p, i)}, enlarged`);
+    setText(this.lens.note, this.panels.length > 1 ? this.panels[p].title : 'similarity to every position');
   }
 
   /** Writes row and column numbers along the edges, as many as fit. */
@@ -166,6 +167,9 @@ export default class SimilarityView extends Tables {
     const i = this.queryOf(this.active);
     const j = this.keyOf(this.active);
     const cells = [...(j < 0 ? [] : [[j, colors.primary]]), [i]];
+    const drawn = [side, window.devicePixelRatio, this.active, cells].join();
+    if (this.photo.drawn === drawn && this.photo.image === this.image) return;
+    Object.assign(this.photo, { drawn, image: this.image });
     drawHighlighted(this.photo, this.image, side, this.panels[this.active].grid, cells);
     const places = cells.map(([cell]) => this.place(this.active, cell)).join(' and ');
     this.photo.node.setAttribute('aria-label', `Image with highlighted positions: ${places}`);
@@ -190,23 +194,24 @@ export default class SimilarityView extends Tables {
     const i = this.queryOf(p);
     const j = this.keyOf(p);
     const [, cols] = this.panels[p].grid;
-    for (const line of this.lines) {
-      line.className = '';
-      line.textContent = '';
+    const isAlone = j < 0;
+    for (const line of this.lines.slice(1)) line.hidden = isAlone;
+    if (isAlone) {
+      setText(this.lines[0], 'Only one position: nothing to compare.');
+      return this.lines[0].textContent;
     }
-    if (j < 0) return (this.lines[0].textContent = 'Only one position: nothing to compare.');
     const apart = Math.hypot(Math.floor(j / cols) - Math.floor(i / cols), (j % cols) - (i % cols));
     const chosen = this.key || (!this.query && this.message.header.key);
     const between = `${this.place(p, i)} and ${this.place(p, j)}: ${chosen ? '' : 'most similar, '}`;
     const patches = `${apart.toFixed(apart % 1 ? 2 : 0)} ${apart === 1 ? 'patch' : 'patches'}`;
-    this.lines[0].textContent = `${between}${patches} apart`;
-    this.panels.slice(0, 2).forEach((panel, k) => {
-      el(this.lines[1 + k], 'span', { class: 'sim-big' }, this.similarityOf(k, j));
-      const name = this.panels.length > 1 ? panel.title : this.message.header.unit;
-      el(this.lines[1 + k], 'span', { class: 'vv-muted' }, ` ${name}${this.placesIn(k, j)}`);
+    setText(this.lines[0], `${between}${patches} apart`);
+    this.values.forEach(([value, name], k) => {
+      const panel = this.panels[k];
+      const title = this.panels.length > 1 ? panel?.title : this.message.header.unit;
+      setText(value, panel ? this.similarityOf(k, j) : '');
+      setText(name, panel ? ` ${title}${this.placesIn(k, j)}` : '');
     });
-    this.lines[3].className = 'vv-muted vv-mono';
-    this.lines[3].textContent = this.message.header.raw ? 'p_i · p_j' : 'cos = p_i·p_j / (‖p_i‖ ‖p_j‖)';
+    setText(this.lines[3], this.message.header.raw ? 'p_i · p_j' : 'cos = p_i·p_j / (‖p_i‖ ‖p_j‖)');
     const values = this.panels.map((panel, k) => `${panel.title} ${this.similarityOf(k, j)}`);
     return `${this.lines[0].textContent}: ${values.join(', ')}`;
   }
@@ -222,12 +227,12 @@ export default class SimilarityView extends Tables {
   drawTime() {
     this.time.draw();
     this.mosaics.forEach(({ title, note }, p) => {
-      title.textContent = this.panels[p].title;
+      setText(title, this.panels[p].title);
       nameGrid(this.mosaics[p].map.node, `${title.textContent}: one map of similarities per position`);
-      note.textContent = [this.panels[p].note, this.momentWords(p)].filter(Boolean).join(' · ');
+      setText(note, [this.panels[p].note, this.momentWords(p)].filter(Boolean).join(' · '));
     });
     this.told.style.display = this.frames > 1 ? '' : 'none';
-    this.told.textContent = this.moving >= 0 ? (this.panels[this.moving].told[this.frameOf(this.moving)] ?? '') : '';
+    setText(this.told, this.moving >= 0 ? (this.panels[this.moving].told[this.frameOf(this.moving)] ?? '') : '');
   }
 
   drawAll() {
@@ -308,12 +313,12 @@ export default class SimilarityView extends Tables {
   load({ header, arrays }) {
     this.time.stop();
     this.time.at = header.frame;
-    this.images = [];
     this.image = arrays.shown ? picture(arrays.shown) : null;
     this.pinned = header.pin;
     this.query = this.key = null;
     this.active = Math.min(header.active ?? 0, this.panels.length - 1);
     setCount(this.mosaics, this.panels.length, (p) => this.addMosaic(p));
+    this.mosaics.forEach((mosaic) => Object.assign(mosaic, { painted: null }));
   }
 
   layOut(width) {

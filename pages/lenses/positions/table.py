@@ -7,7 +7,7 @@ from typing import cast
 import numpy as np
 import streamlit as st
 
-from pages.controls import widgets
+from pages.controls import downloads, widgets
 from pages.frame import page
 from pages.lenses.positions import encodings, similarity
 from pages.lenses.positions.captions import describe_table
@@ -61,7 +61,9 @@ def draw() -> None:
 
 def _draw_numbers(table: encodings.PositionTable) -> None:
     st.markdown(f"**{plain(table.title)}** · {plain(table.note)}")
-    page.csv("Encoding table (CSV)", similarity.list_rows(table.values), "positions.csv", "positions.csv_one")
+    downloads.csv(
+        "Encoding table (CSV)", similarity.list_rows(table.values), "positions.csv", "positions.csv_one"
+    )
     st.dataframe(np.round(table.values[:64, :32], 4), height=280)
     count, dim = (min(most, size) for most, size in zip((64, 32), table.values.shape, strict=True))
     st.caption(f"The first {plural(count, 'position')} and {plural(dim, 'dimension')}.")
