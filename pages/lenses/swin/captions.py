@@ -12,19 +12,40 @@ from vitviz.shifted_windows import FloatArray
 from vitviz.text import percent, plural, signed
 
 
-def describe_windows(layout: Layout, leak: FloatArray) -> str:
-    """Return how many pairs the mask removes; leak: each patch's attention across the edge without the mask."""
+def describe_stages(layout: Layout, leak: FloatArray) -> list[str]:
+    """Return the finding of each stage; leak: each patch's attention across the edge without the mask."""
+    rows, cols = layout.grid
     count, cells = layout.index.shape
-    windows = f"{layout.grid[0]} × {layout.grid[1]} patches form {count:,} windows of {cells:,} each"
-    if not layout.shift:
-        return f"{windows}; without a shift, no information crosses them until patch merging."
+    tokens, shift, pairs = rows * cols, layout.shift, layout.mask.size
+    attends = f"Each token attends to {cells:,} of {tokens:,} tokens: {pairs:,} query–key pairs instead of"
+    attends += f" {tokens**2:,}."
+    if not shift:
+        same = "Without a shift, both blocks have the same windows."
+        isolated = (
+            f"Without a shift, no information crosses the borders of {count:,} windows until patch merging."
+        )
+        return [_describe_tokens(layout), attends, same, same, same, same, attends, isolated, isolated]
+    wrapped = tokens - (rows - shift) * (cols - shift)
     leaking = leak[leak > 0]
-    return (
-        f"{windows}; rolling by {layout.shift} mixes opposite sides of the image in {layout.masked_windows:,} windows:"
-        f" {layout.masked_pairs:,} of {layout.mask.size:,} query–key pairs"
-        f" ({percent(layout.masked_pairs / layout.mask.size)}) are masked. Without the mask, {len(leaking):,} patches"
-        f" would attend across the edge, with {percent(leaking.mean(), 0)} of their attention on average."
-    )
+    return [
+        _describe_tokens(layout),
+        attends,
+        f"The roll by {shift} moves {wrapped:,} of {tokens:,} patches to the opposite side of the image.",
+        f"The shift cuts the grid into {len(np.unique(layout.ids))} regions; tokens attend only within one.",
+        f"{layout.masked_windows:,} of {count:,} windows now hold patches from opposite sides of the image.",
+        f"The mask removes {layout.masked_pairs:,} of {pairs:,} query–key pairs"
+        f" ({percent(layout.masked_pairs / pairs)}), of opposite sides of the image.",
+        f"Without the mask, {len(leaking):,} patches would attend across the edge,"
+        f" with {percent(leaking.mean(), 0)} of their attention on average.",
+        f"The {count:,} windows form a grid of {rows} × {cols} tokens again, still rolled by {shift}.",
+        f"The shift by {shift} lets information cross the borders of {count:,} windows of {cells:,} patches.",
+    ]
+
+
+def _describe_tokens(layout: Layout) -> str:
+    count, cells = layout.index.shape
+    rows, cols = layout.grid
+    return f"{rows} × {cols} patches form {count:,} windows of {cells:,} each."
 
 
 def describe_flow(hops: dict[str, swin.Hops], pin: int, shift: int, blocks: int) -> str:
@@ -41,11 +62,11 @@ def describe_flow(hops: dict[str, swin.Hops], pin: int, shift: int, blocks: int)
         from_pin = hops[title][1][:, pin]
         reached = from_pin[from_pin != token_reach.NEVER]
         if len(reached) < len(from_pin):
-            return f"{len(reached):,} of {len(from_pin):,} patches after {blocks} blocks"
+            return f"only {len(reached):,} of {len(from_pin):,} patches after {blocks} blocks"
         return f"the whole image after {plural(int(reached.max()), 'block')}"
 
     *shifted, fixed, vit, cnn = (describe_reach(title) for title in hops)
-    windows = f"{shifted[0]} with the shift and {fixed} without it" if shift else f"{fixed} without a shift"
+    windows = f"{shifted[0]} with the shift; without it, {fixed}" if shift else f"{fixed} without a shift"
     return f"Information from patch {pin + 1} reaches {windows}. In the ViT, it reaches {vit}; in the CNN, {cnn}."
 
 
@@ -55,7 +76,8 @@ def describe_gradients(allowed: token_reach.BoolArray, gradients: NDArray[np.flo
     agreeing, count = int((allowed == nonzero).all(axis=1).sum()), len(allowed)
     return (
         f"In {agreeing} of {plural(count, 'block')} the gradient is non-zero on exactly the patches that windows, masks"
-        f" and merging allow (outlined: {allowed[0].sum():,} to {allowed[-1].sum():,} of {allowed.shape[1]:,} patches)."
+        f" and merging allow (outlined: {allowed[0].sum():,} of {allowed.shape[1]:,} patches in the first block shown,"
+        f" {allowed[-1].sum():,} in the last)."
         f" Gradients below {NOTHING:.0e} times the largest count as zero."
     )
 

@@ -57,9 +57,9 @@ def draw(controls: swin_selection.GridControls) -> None:
     blocks = widgets.resolve_option("swin.blocks", tuple(range(BLOCKS + 1)), 1)
     widgets.store_value("swin.blocks", blocks)
     payload = plots.reach(swin_selection.crop_image(), side, hops, pin, begin=blocks)
-    _reach_view(payload, key=KEY, triggers=("pin",), on_change=partial(selection.apply_click, KEY))
+    clicked = partial(selection.apply_click, KEY, blocks="swin.blocks")
+    _reach_view(payload, key=KEY, triggers=("pin", "blocks"), on_change=clicked)
     page.caption(captions.describe_flow(hops, pin, controls.shift, BLOCKS))
-    st.subheader("Measured: gradient of one output token", anchor=False)
     _draw_gradients(subject.load_current())
     page.drawers(
         "swin.travel",
@@ -73,6 +73,10 @@ def draw(controls: swin_selection.GridControls) -> None:
 
 
 def _draw_gradients(swin: subject.Subject) -> None:
+    rows, cols = swin.layout.grid
+    st.subheader(
+        f"Measured on the model’s {rows} × {cols} patches: gradient of one output token", anchor=False
+    )
     page.untrained_note(swin.choice.trained_on)
     all_blocks = token_reach.swin_blocks(as_swin(swin.model.config), swin.layout.grid)
     last = len(all_blocks) - MOST_GRADIENTS

@@ -28,7 +28,8 @@ VIEWS: dict[str, tuple[str, Callable[..., None]]] = {
 
 page.header("swin")
 draw = widgets.choose_section("swin.view", VIEWS)
-draw(*((swin_selection.draw_grid_controls(),) if draw in (stepper.draw, information_flow.draw) else ()))
+has_grid = st.session_state["swin.view"] in ("steps", "travel")
+draw(*((swin_selection.draw_grid_controls(),) if has_grid else ()))
 with st.container(horizontal=True):
     for name, recipe in (("digits", "digits_swin"), ("CIFAR-10", "cifar10_swin")):
         selection.link_to("live_lab", f"Train a Swin on {name}", **{"live_lab.recipe": recipe})

@@ -5,10 +5,11 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from pages.controls import widgets
+from pages.controls import downloads, widgets
 from pages.frame import page
 from pages.lenses.swin import captions, swin_selection
 from pages.selection import selection
+from pages.views.event_values import read_events, read_index
 from pages.views.register import register
 from vitviz import shifted_windows
 from vitviz.analysis import window_attention as analysis
@@ -36,13 +37,13 @@ def draw(controls: swin_selection.GridControls) -> None:
     layout = analysis.create_layout((controls.grid, controls.grid), controls.window, controls.shift)
     image = swin_selection.crop_image()
     attention = analysis.compare_masks(image, layout)
-    stage = widgets.resolve_option("swin.stage", STAGES)
+    stage = widgets.resolve_option("swin.stage", STAGES, "partition")
     widgets.store_value("swin.stage", stage)
     selection.set_default_pin(Pin.of_cell(layout.grid, layout.find_most_masked()))
     pin = selection.get_current().pin.cell(layout.grid)
-    payload = plots.stepper(image, layout, attention, pin, begin=STAGES.index(stage))
-    _view(payload, key=KEY, triggers=("pin",), on_change=partial(selection.apply_click, KEY))
-    page.caption(captions.describe_windows(layout, attention.leak))
+    findings = captions.describe_stages(layout, attention.leak)
+    payload = plots.stepper(image, layout, attention, pin, findings, begin=STAGES.index(stage))
+    _view(payload, key=KEY, triggers=("pin", "stage"), on_change=_apply_click)
     page.drawers(
         "swin.steps",
         math=page.read_math(__file__),
@@ -53,6 +54,13 @@ def draw(controls: swin_selection.GridControls) -> None:
             formula_measures.ReadableInCorner(8, 4, 2),
         ),
     )
+
+
+def _apply_click() -> None:
+    stage = read_index(read_events(KEY).get("stage"))
+    if stage is not None and stage < len(STAGES):
+        widgets.set_control("swin.stage", STAGES[stage])
+    selection.apply_click(KEY)
 
 
 def draw_tables(layout: analysis.Layout) -> None:
@@ -66,7 +74,7 @@ def draw_tables(layout: analysis.Layout) -> None:
     slots = columns_of(layout.index, (f"slot_{i + 1}" for i in range(cells)))
     pairs = columns_of(np.argwhere(layout.mask < 0) + 1, ("window", "query", "key"))
     with st.container(horizontal=True):
-        page.csv("Region ids (CSV)", ids, "region_ids.csv", "swin.csv_ids")
-        page.csv("Patch per slot (CSV)", slots, "windows.csv", "swin.csv_windows")
-        page.csv("Masked pairs (CSV)", pairs, "masked_pairs.csv", "swin.csv_masks")
+        downloads.csv("Region ids (CSV)", ids, "region_ids.csv", "swin.csv_ids")
+        downloads.csv("Patch per slot (CSV)", slots, "windows.csv", "swin.csv_windows")
+        downloads.csv("Masked pairs (CSV)", pairs, "masked_pairs.csv", "swin.csv_masks")
     st.dataframe(layout.ids, height=240)

@@ -10,6 +10,7 @@ import { gridNavigation, nameGrid } from '../../../vitviz/browser/kit/grid.js';
 import { blit, picture } from '../../../vitviz/browser/kit/pixels.js';
 import { centreOf } from '../../../vitviz/browser/kit/pin.js';
 import { Plot } from '../../../vitviz/browser/kit/plot.js';
+import { KeptMoment } from './kept_moment.js';
 
 const STEP_MS = 1000;
 
@@ -37,9 +38,15 @@ export default class SwinReach {
       faces: { play: ['▶ Play', 'Play through the blocks'], pause: ['❚❚ Pause', 'Pause'] },
     });
     this.time.at = 1;
+    this.kept = new KeptMoment((blocks) => this.trigger('blocks', blocks));
+    this.time.slider.onchange = () => this.kept.tell(this.time.at);
+    const step = (by) => {
+      this.time.jump(this.time.at + by);
+      this.kept.tell(this.time.at);
+    };
     const press = (parent, text, label, act) => button(parent, text, act, { 'aria-label': label });
-    this.back = press(null, '‹', 'One block back', () => this.time.jump(this.time.at - 1));
-    this.next = press(null, '›', 'One block forward', () => this.time.jump(this.time.at + 1));
+    this.back = press(null, '‹', 'One block back', () => step(-1));
+    this.next = press(null, '›', 'One block forward', () => step(1));
     this.time.slider.after(this.back, this.next);
     const ways = el(null, 'span', { class: 'vv-row', role: 'group', 'aria-label': 'Direction' });
     this.time.words.after(ways);
@@ -101,10 +108,10 @@ export default class SwinReach {
   drawChart() {
     const { blocks, panels, colors } = this.now.header;
     const width = Math.min(this.now.width, 720);
-    const plot = new Plot(this.chart.size(width, 168), this.now.colors, [48, width - 168, 8, 140], { x: [0, blocks] });
+    const plot = new Plot(this.chart.size(width, 184), this.now.colors, [48, width - 168, 8, 140], { x: [0, blocks] });
     plot.axisY([0, 0.5, 1], (share) => `${100 * share} %`);
     const steps = Array.from({ length: blocks + 1 }, (_, block) => block);
-    plot.axisX(steps, String);
+    plot.axisX(steps, String, 'blocks');
     plot.upright(this.time.place, this.now.colors.ink, 1, [3, 3]);
     const share = (k, block) => this.reached(k, block) / this.count;
     const ends = panels.map(({ title }, k) => {
@@ -189,7 +196,7 @@ export default class SwinReach {
       self.why.textContent = header.panels[k].note;
     });
     this.drawAll();
-    if (header.begin !== this.begun) this.time.move(header.begin);
+    if (header.begin !== this.begun && !this.kept.isAnswer(header.begin)) this.time.move(header.begin);
     this.begun = header.begin;
   }
 }

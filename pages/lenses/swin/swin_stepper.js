@@ -1,5 +1,5 @@
 // Step through a pair of Swin blocks: numbered patches move while the grid is cut, rolled and masked.
-// header: {rows, cols, window, shift, pin, begin}
+// header: {rows, cols, window, shift, pin, begin, captions: a finding per stage}
 // arrays: shown (S, S, 3) uint8; ids (rows, cols) uint8; plain, index (windows, M M) int32;
 //         allowed (windows, M M, M M) uint8; attn, unmasked the same, float32; leak (patches) float32
 
@@ -11,7 +11,8 @@ import { timeline } from '../../../vitviz/browser/kit/player.js';
 import { rgb } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { counted } from '../../../vitviz/browser/kit/text.js';
 import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
-import { GAP, Windows, LAST, STAGES, describeStage, pose, tensorShapes } from './swin_stepper_stages.js';
+import { KeptMoment } from './kept_moment.js';
+import { GAP, ROW_GAP, TOP, Windows, LAST, STAGES, describeStage, pose, tensorShapes } from './swin_stepper_stages.js';
 import { drawStage, paint, drawAllWindows, drawMatrix, drawMini } from './swin_stepper_drawing.js';
 
 const DWELL_MS = 1100;
@@ -22,7 +23,7 @@ export default class SwinStepper extends Windows {
     super();
     Object.assign(this, { root, trigger, hover: -1, pinned: 0, begun: 0, leaking: false, drawn: '' });
     // Recomputed for each message: sizes, layers of patches and matrices, slots, masked pairs.
-    Object.assign(this, { side: 0, tile: null, sheet: null, tinted: null, slots: null, shut: null, frames: 0 });
+    Object.assign(this, { side: 0, tile: null, layers: null, slots: null, shut: null, frames: 0 });
     this.matrices = new Map();
     this.buildDrive();
     this.buildMaps();
@@ -49,15 +50,19 @@ export default class SwinStepper extends Windows {
     this.time.play.after(line);
     this.time.words.hidden = true; // the cards say it
     const bar = el(line, 'div', { class: 'sw-bar', role: 'group', 'aria-label': 'Stages' });
+    const nav = el(line, 'div', { class: 'sw-nav' }); // on a phone, in place of the cards
+    this.neighbours = [-1, 1].map((by) => ({ by, node: button(nav, '', () => this.step(by)) }));
     line.append(this.time.slider);
+    this.kept = new KeptMoment((stage) => this.trigger('stage', stage));
+    this.time.slider.onchange = () => this.tell();
     this.buttons = STAGES.map((stage, i) => {
-      const node = button(bar, '', () => this.time.jump(i), {
+      const node = button(bar, '', () => this.jump(i), {
         'data-stage': stage.key,
         'aria-label': `${i + 1} ${stage.name}`,
       });
       const name = el(node, 'span', { class: 'sw-name' }, `${i + 1}`);
       el(name, 'span', {}, ` ${stage.name}`);
-      return { node, shape: el(node, 'span', { class: 'vv-mono vv-muted' }) };
+      return node;
     });
   }
 
@@ -71,25 +76,27 @@ export default class SwinStepper extends Windows {
     this.left = el(this.layout, 'div', { class: 'sw-left' });
     const right = el(this.layout, 'div', { class: 'sw-right' });
     this.map = canvas(this.left, { class: 'sw-map' });
-    this.sentence = el(right, 'div', { class: 'sw-told', 'data-role': 'told' });
-    this.title = el(right, 'div', { class: 'sw-title', 'data-role': 'title' });
-    this.place = el(right, 'div', { class: 'vv-muted', 'data-role': 'place' });
-    const pair = el(right, 'div', { class: 'sw-pair' });
-    [this.regular, this.shifted] = ['regular', 'shifted'].map((kind) => {
-      const box = el(pair, 'div');
+    const told = el(right, 'div', { class: 'sw-told' });
+    const title = el(told, 'div', { class: 'sw-title' });
+    this.heading = el(title, 'span', { 'data-role': 'step' });
+    this.shape = el(title, 'span', { class: 'vv-mono vv-muted', 'data-role': 'shape' });
+    this.sentence = el(told, 'div', { 'data-role': 'told' });
+    const patch = el(right, 'div', { class: 'sw-patch' });
+    this.title = el(patch, 'b', { 'data-role': 'title' });
+    this.place = el(patch, 'span', { class: 'vv-muted', 'data-role': 'place' });
+    this.panels = el(right, 'div', { class: 'sw-panels' });
+    [this.regular, this.shifted, this.own, this.every] = ['regular', 'shifted', 'matrix', 'all'].map((kind) => {
+      const box = el(this.panels, 'div', { class: 'sw-panel' });
       const head = el(box, 'div', { class: 'sw-head' });
-      return { kind, head, map: canvas(box), note: el(box, 'div', { class: 'sw-note', 'data-role': kind }) };
+      const map = canvas(box, { role: 'img' });
+      const beside = el(box, 'div');
+      return { kind, head, map, beside, note: el(beside, 'div', { class: 'sw-note', 'data-role': kind }) };
     });
-    const row = el(right, 'div', { class: 'sw-matrix' });
-    this.matrix = canvas(row, { class: 'sw-cross', role: 'img' });
-    const beside = el(row, 'div');
-    this.matrixHead = el(beside, 'div', { class: 'sw-head' });
-    this.matrixNote = el(beside, 'div', { class: 'sw-note sw-lines', 'data-role': 'matrix' });
-    this.key = el(beside, 'div', { class: 'sw-key' });
-    this.leak = button(beside, 'Without the mask', () => this.switchLeak(), { 'aria-pressed': 'false' });
+    this.every.map.node.classList.add('sw-cross');
+    this.key = el(this.own.beside, 'div', { class: 'sw-key' });
+    this.leak = button(this.every.beside, 'Without the mask', () => this.switchLeak(), { 'aria-pressed': 'false' });
     this.leak.title = 'Removes the mask of the shifted block';
-    this.allHead = el(this.root, 'div', { class: 'sw-head sw-above', 'data-role': 'all' });
-    this.all = canvas(this.root, { class: 'sw-cross' });
+    this.finding = el(this.root, 'p', { class: 'sw-finding', 'data-role': 'finding' });
   }
 
   listen() {
@@ -115,7 +122,7 @@ export default class SwinStepper extends Windows {
         m: () => this.leak.click(),
       },
     });
-    gridNavigation(this.all.node, {
+    gridNavigation(this.every.map.node, {
       label: 'One matrix per window, query by key',
       grid: () => [this.allGeometry().down, this.allGeometry().across],
       hover: (window) => this.pointWindow(window),
@@ -147,7 +154,7 @@ export default class SwinStepper extends Windows {
     this.drawAll();
     const text = `Window ${i + 1}: ${counted(this.masked(i))} of ${counted(this.cells ** 2)} pairs masked`;
     this.say(text);
-    this.tip.showOver(this.all.node, (i % across) * (width + gap), Math.floor(i / across) * (width + gap), text);
+    this.tip.showOver(this.every.map.node, (i % across) * (width + gap), Math.floor(i / across) * (width + gap), text);
   }
 
   switchLeak() {
@@ -160,17 +167,25 @@ export default class SwinStepper extends Windows {
     const k = this.stage();
     const { w, q } = this.home();
     const p = this.active();
+    this.heading.textContent = `Step ${k + 1} of ${STAGES.length}: ${STAGES[k].name}`;
     this.sentence.textContent = describeStage(k, this.header);
+    this.finding.textContent = this.header.captions[k];
+    this.panels.classList.toggle('sw-without-mask', !this.hasMask());
+    for (const { by, node } of this.neighbours) {
+      const name = STAGES[k + by]?.name;
+      node.disabled = !name;
+      node.textContent = by < 0 ? `‹ ${name ?? ''}` : `${name ?? ''} ›`;
+      node.setAttribute('aria-label', `${by < 0 ? 'Previous' : 'Next'} step${name ? `: ${name}` : ''}`);
+    }
     const { cols } = this.header;
     this.title.textContent = `Patch ${p + 1} · row ${Math.floor(p / cols) + 1}, column ${(p % cols) + 1}`;
     this.place.textContent =
       `${this.isShifted() ? 'after the roll: ' : ''}window ${w + 1}, slot ${q + 1}` +
       (this.isShifted() ? ` · region ${this.regionOf(p)}` : '');
-    const shapes = tensorShapes(this.header);
-    this.buttons.forEach(({ node, shape }, i) => {
+    this.shape.textContent = tensorShapes(this.header)[k];
+    this.buttons.forEach((node, i) => {
       if (i === k) node.setAttribute('aria-current', 'step');
       else node.removeAttribute('aria-current');
-      node.title = shape.textContent = shapes[i]; // a narrow screen has no line for it
     });
     this.root.dataset.stage = STAGES[k].key;
   }
@@ -212,7 +227,17 @@ export default class SwinStepper extends Windows {
   /** Go one stage on (1) or back (-1); during the motion, from the stage that it goes to. */
   step(by) {
     const { at } = this.time;
-    this.time.jump(by > 0 ? Math.floor(at) + 1 : Math.ceil(at) - 1);
+    this.jump(by > 0 ? Math.floor(at) + 1 : Math.ceil(at) - 1);
+  }
+
+  jump(stage) {
+    this.time.jump(stage);
+    this.tell();
+  }
+
+  /** Let the address keep the stage. */
+  tell() {
+    this.kept.tell(Math.round(this.time.at));
   }
 
   // ------------------------------------------------------------ pointing
@@ -248,12 +273,12 @@ export default class SwinStepper extends Windows {
     const most = Math.max(rows, cols);
     const step = (this.side - GAP * (most / M - 1)) / most;
     return {
-      rgb: Object.fromEntries(['query', 'primary', 'ink'].map((name) => [name, rgb(this.now.colors[name])])),
+      rgb: Object.fromEntries(['query', 'primary'].map((name) => [name, rgb(this.now.colors[name])])),
       step,
-      height: step * rows + GAP * (rows / M - 1),
+      height: TOP + step * rows + ROW_GAP * (rows / M - 1),
       image: picture(this.now.arrays.shown),
-      mini: Math.min(224, Math.floor((rest - 16) / 2)),
-      matrix: Math.min(200, Math.floor(rest * 0.5)),
+      mini: Math.min(grown(152), Math.floor(rest * 0.45)),
+      large: Math.min(grown(300), Math.floor((rest - 16) / 2)),
     };
   }
 
@@ -263,20 +288,23 @@ export default class SwinStepper extends Windows {
     const wide = width >= 640;
     this.layout.classList.toggle('sw-wide', wide);
     this.matrices.clear();
+    const isAnswer = header.begin !== this.begun && this.kept.isAnswer(header.begin);
     if (fresh) {
       this.findSlots();
       this.countMasked();
+    }
+    if (fresh && !isAnswer) {
       this.pinned = header.pin;
       this.hover = -1;
       this.time.stop();
       this.time.at = this.stage();
     }
-    this.side = wide ? Math.min(grown(610), Math.floor(width * 0.56)) : Math.min(width, grown(610));
+    this.side = wide ? Math.min(grown(520), Math.floor(width * 0.5)) : Math.min(width, grown(520));
     this.tile = this.sizes(wide ? width - this.side - 32 : width);
     this.left.style.width = `${this.side}px`;
     paint(this);
     this.drawAll();
-    if (header.begin !== this.begun) this.time.move(header.begin);
+    if (header.begin !== this.begun && !isAnswer) this.time.move(header.begin);
     this.begun = header.begin;
   }
 }

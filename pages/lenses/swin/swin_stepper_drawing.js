@@ -1,51 +1,50 @@
 // Draw all patches at their positions between two stages of the stepper; the keys of a patch in both blocks; and the
 // matrices of its window and of all windows.
 
-import { fill, frame, clipped, line, outline } from '../../../vitviz/browser/kit/axes.js';
+import { fill, frame, clipped, lattice, line, outline, write as label } from '../../../vitviz/browser/kit/axes.js';
 import { el, canvas } from '../../../vitviz/browser/kit/dom.js';
 import { blit, offscreen, picture } from '../../../vitviz/browser/kit/pixels.js';
 import { counted, plural } from '../../../vitviz/browser/kit/text.js';
-import { PALETTE } from '../../../vitviz/browser/kit/colour_ramp.js';
-import { describeKeys, LAST, pose } from './swin_stepper_stages.js';
+import { describeKeys, GAP, LAST, pose, ROW_GAP } from './swin_stepper_stages.js';
 
-/** Draw white text with a dark outline, readable on any image. */
-function write(ctx, font, text, x, y, align, base) {
+/** Draw text with an outline, readable on any image. */
+function write(ctx, font, text, x, y, [color, around] = ['#fff', 'rgba(0,0,0,0.75)']) {
   ctx.font = font;
-  ctx.textAlign = align;
-  ctx.textBaseline = base;
-  ctx.lineWidth = 2.5;
+  ctx.lineWidth = 3;
   ctx.lineJoin = 'round';
-  ctx.strokeStyle = 'rgba(0,0,0,0.75)';
-  ctx.fillStyle = '#fff';
+  ctx.strokeStyle = around;
+  ctx.fillStyle = color;
   ctx.strokeText(text, x, y);
   ctx.fillText(text, x, y);
 }
 
-/** Render numbered patches plain and tinted by region; animation frames copy from these layers. */
+/** Render the patches, their numbers and region ids; animation frames copy from these layers. */
 export function paint(view) {
   const { rows, cols } = view.header;
   const step = view.tile.step;
   const image = picture(view.now.arrays.shown);
-  [view.sheet, view.tinted] = [0, 1].map(() => {
-    const layer = canvas(null);
-    layer.size(cols * step, rows * step);
-    blit(layer.ctx, image, 0, 0, cols * step, rows * step, image.width > cols * step);
-    return layer;
-  });
+  view.layers = Object.fromEntries(
+    ['image', 'numbers', 'ids'].map((name) => {
+      const layer = canvas(null);
+      layer.size(cols * step, rows * step);
+      return [name, layer];
+    }),
+  );
+  const { ctx } = view.layers.image;
+  blit(ctx, image, 0, 0, cols * step, rows * step, image.width > cols * step);
   for (let p = 0; p < view.count; p++) paintPatch(view, p, (p % cols) * step, Math.floor(p / cols) * step);
 }
 
 function paintPatch(view, p, x, y) {
-  const { ctx } = view.tinted;
+  const { numbers, ids } = view.layers;
+  const { colors } = view.now;
   const step = view.tile.step;
-  const id = view.regionOf(p);
-  if (id) fill(ctx, PALETTE.VARIANTS[id - 1], x, y, step, step, 0.62);
-  const px = Math.max(12, Math.min(15, step * 0.32));
-  const font = (size) => `600 ${size}px ${view.now.colors.font}`;
-  if (step >= 17)
-    for (const layer of [view.sheet, view.tinted]) write(layer.ctx, font(px), `${p + 1}`, x + 3, y + 2, 'left', 'top');
-  if (step >= 24) write(ctx, font(Math.min(px, 12)), `id ${id}`, x + step - 3, y + step - 3, 'right', 'bottom');
-  else write(ctx, font(px), `${id}`, x + step - 2, y + step - 1, 'right', 'bottom');
+  const font = (size) => `600 ${size}px ${colors.font}`;
+  numbers.ctx.textBaseline = 'top';
+  if (step >= 17) write(numbers.ctx, font(Math.max(13, Math.min(15, step * 0.32))), `${p + 1}`, x + 3, y + 2);
+  Object.assign(ids.ctx, { textAlign: 'center', textBaseline: 'middle' });
+  const size = Math.max(13, Math.min(22, step * 0.42));
+  write(ids.ctx, font(size), `${view.regionOf(p)}`, x + step / 2, y + step / 2, [colors.ink, colors.paper]);
 }
 
 export function drawStage(view) {
@@ -66,35 +65,64 @@ export function drawStage(view) {
       for (const left of xs) for (const top of ys) drawPatch(view, ctx, p, left, top, at, keys);
     }
   });
-  if (closed) drawWindows(view, ctx, first);
+  if (at.tint > 0.5) drawRegions(view, ctx, at);
+  drawWindows(view, ctx, at, first);
   const query = view.corner(view.active(), at);
   frame(ctx, query.x, query.y, step, step, undefined, 3);
   view.frames += 1;
   view.root.dataset.frames = String(view.frames);
 }
 
-/** Draw windows as thin frames while there are no gaps between them. */
-function drawWindows(view, ctx, { x0, y0 }) {
+/** Draw a line between neighbours of different regions. */
+function drawRegions(view, ctx, at) {
+  const { rows, cols } = view.header;
+  const step = view.tile.step;
+  const ids = view.now.arrays.ids.data;
+  for (let p = 0; p < view.count; p++) {
+    const { x, y, c, r } = view.corner(p, at);
+    const [column, row] = [Math.round(c), Math.round(r)];
+    const i = row * cols + column;
+    const { ink } = view.now.colors;
+    if (column + 1 < cols && ids[i] !== ids[i + 1]) line(ctx, ink, 2.5, x + step, y, x + step, y + step);
+    if (row + 1 < rows && ids[i] !== ids[i + cols]) line(ctx, ink, 2.5, x, y + step, x + step, y + step);
+  }
+}
+
+/** Outline the windows of a stage at rest and name them; the selected patch's window has the frame of a selection. */
+function drawWindows(view, ctx, { gap }, { x0, y0 }) {
   const { rows, cols, window: M } = view.header;
   const wide = M * view.tile.step;
   if (Math.abs(view.at - view.stage()) >= 0.01 || view.stage() === 0 || view.stage() === LAST) return;
-  for (let r = 0; r < rows / M; r++)
-    for (let c = 0; c < cols / M; c++) outline(ctx, view.now.colors.ink, 1.5, x0 + c * wide, y0 + r * wide, wide, wide);
+  const [down, across] = [rows / M, cols / M];
+  const apart = [wide + gap * GAP, wide + gap * ROW_GAP];
+  const { w } = view.home();
+  for (let i = 0; i < down * across; i++) {
+    const [x, y] = [x0 + (i % across) * apart[0], y0 + Math.floor(i / across) * apart[1]];
+    if (i === w) frame(ctx, x, y, wide, wide, undefined, 3);
+    else if (gap < 0.02) outline(ctx, view.now.colors.ink, 1.5, x, y, wide, wide);
+    const { colors } = view.now;
+    const style = { style: i === w ? '600 13px' : '13px', color: i === w ? colors.ink : colors.muted, base: 'bottom' };
+    if (gap > 0.98) label(ctx, colors, wide >= 64 ? `window ${i + 1}` : `${i + 1}`, x, y - 3, style);
+  }
 }
 
 function drawPatch(view, ctx, p, x, y, { tint }, keys) {
   const { cols } = view.header;
   const step = view.tile.step;
-  const s = (step * view.sheet.node.width) / view.sheet.width;
+  const { image, numbers, ids } = view.layers;
+  const s = (step * image.node.width) / image.width;
   const [sx, sy] = [(p % cols) * s, Math.floor(p / cols) * s];
-  ctx.drawImage(view.sheet.node, sx, sy, s, s, x, y, step, step);
-  if (tint > 0.01) {
-    ctx.globalAlpha = tint;
-    ctx.drawImage(view.tinted.node, sx, sy, s, s, x, y, step, step);
+  const draw = ({ node }, alpha) => {
+    if (alpha <= 0.01) return;
+    ctx.globalAlpha = alpha;
+    ctx.drawImage(node, sx, sy, s, s, x, y, step, step);
     ctx.globalAlpha = 1;
-  }
+  };
+  draw(image, 1);
   overlay(view, ctx, p, x, y, step, keys, view.hover >= 0, view.isShifted());
   outline(ctx, 'rgba(255,255,255,0.45)', 0.75, x, y, step, step);
+  draw(numbers, 1 - tint); // above the fade, so that every number is readable
+  draw(ids, tint);
 }
 
 /** Mark a patch as allowed key, masked key, or outside the query's window. */
@@ -103,29 +131,27 @@ function overlay(view, ctx, p, x, y, step, keys, strong, shiftedBlock) {
   const { colors } = view.now;
   const attending = shiftedBlock && view.attending();
   if (!key) {
-    if (strong) fill(ctx, colors.paper, x, y, step, step, 0.74);
+    const isCut = view.stage() > 0 && view.stage() < LAST;
+    if (strong || isCut) fill(ctx, colors.paper, x, y, step, step, strong ? 0.6 : 0.3);
   } else if (key.allowed || (view.leaking && shiftedBlock)) {
     const leaks = !key.allowed;
     const weight = leaks || view.leaking ? key.unmasked : key.weight;
     const color = leaks ? colors.primary : colors.query;
-    const alpha = attending ? Math.min(0.85, Math.sqrt(weight) * 1.4) : strong ? 0.28 : 0.16;
-    fill(ctx, color, x, y, step, step, alpha);
-    outline(ctx, color, 2, x + 1, y + 1, step - 2, step - 2);
-  } else hatch(view, ctx, x, y, step, strong);
+    if (attending) fill(ctx, color, x, y, step, step, Math.min(0.85, Math.sqrt(weight) * 1.4));
+    else if (leaks) fill(ctx, color, x, y, step, step, 0.35);
+  } else if (view.hasMask()) strike(view, ctx, x, y, step);
 }
 
-function hatch(view, ctx, x, y, step, strong) {
-  const { paper, ink } = view.now.colors;
-  fill(ctx, paper, x, y, step, step, strong ? 0.55 : 0.3);
-  clipped(ctx, [x, y, step, step], () => {
-    ctx.globalAlpha = strong ? 0.95 : 0.7;
-    for (let d = -step; d < step; d += 6) line(ctx, ink, 1.25, x + d, y + step, x + d + step, y);
-  });
+/** Fade a masked key and cross it out. */
+function strike(view, ctx, x, y, step) {
+  const { paper, muted } = view.now.colors;
+  fill(ctx, paper, x, y, step, step, 0.74);
+  line(ctx, muted, 1.25, x, y + step, x + step, y);
 }
 
 export function drawMini(view, { kind, head, map: mini, note }) {
   const { rows, cols, shift } = view.header;
-  const width = view.tile.mini;
+  const width = view.hasMask() ? view.tile.mini : view.tile.large;
   const step = width / cols;
   const ctx = mini.size(width, step * rows);
   const keys = view.keysByPatch(kind);
@@ -149,10 +175,12 @@ function drawMiniPatch(view, ctx, p, key, isShift, step) {
   const veil = (color, alpha) => fill(ctx, color, x, y, step, step, alpha);
   if (!key) {
     const share = view.leaking && isShift && view.hover < 0 ? arrays.leak.data[p] : 0;
-    veil(colors.paper, 0.66);
+    veil(colors.paper, 0.55);
     if (share > 0) veil(colors.primary, Math.min(0.8, share));
-  } else if (key.allowed || (view.leaking && isShift)) veil(key.allowed ? colors.query : colors.primary, 0.35);
-  else hatch(view, ctx, x, y, step, true);
+  } else if (!key.allowed) {
+    if (view.leaking && isShift) veil(colors.primary, 0.35);
+    else strike(view, ctx, x, y, step);
+  }
 }
 
 /** Return colour and opacity of one (query, key) cell: masked, allowed, or an attention weight. */
@@ -165,8 +193,8 @@ function cellStyle(view, w, q, k) {
     const weight = (view.leaking ? view.now.arrays.unmasked : view.now.arrays.attn).data[i];
     return [allowed ? colors.query : colors.primary, Math.min(1, Math.sqrt(weight))];
   }
-  if (allowed) return [colors.query, 0.3];
-  return view.leaking ? [colors.primary, 0.5] : [colors.ink, 0.72];
+  if (allowed) return [[208, 206, 202], 1]; // bright, and masked pairs dark, in both themes
+  return view.leaking ? [colors.primary, 0.5] : [[76, 80, 86], 1];
 }
 
 /** Return a window's matrix as an image, cached per mode. */
@@ -189,30 +217,33 @@ function drawCells(view, ctx, w, x, y, width, rowLit) {
   const step = width / view.cells;
   fill(ctx, view.now.colors.panel, x, y, width, width);
   blit(ctx, cellImage(view, w), x, y, width, width);
+  if (step >= 6) {
+    ctx.save();
+    ctx.translate(x, y);
+    lattice(ctx, view.now.colors.paper, 1, view.cells, view.cells, width, width);
+    ctx.restore();
+  }
   if (rowLit >= 0) frame(ctx, x, y + rowLit * step, width, step, undefined, 2);
 }
 
 export function drawMatrix(view) {
   const { w, q } = view.home();
-  const width = view.tile.matrix;
+  const width = view.tile.mini;
   const n = view.cells;
-  drawCells(view, view.matrix.size(width, width), w, 0, 0, width, q);
-  view.matrixHead.textContent = `Window ${w + 1}: ${view.attending() ? 'attention' : 'allowed pairs'}`;
-  view.matrixNote.textContent = [
-    'row: query, column: key',
-    !view.isShifted()
-      ? ''
-      : view.masked(w)
-        ? `${counted(view.masked(w))} of ${counted(n * n)} pairs masked`
-        : 'nothing to mask: no wrapped patches',
-  ].join('\n');
-  const label = `${view.matrixHead.textContent}: ${view.matrixNote.textContent.replaceAll('\n', '; ')}`;
-  view.matrix.node.setAttribute('aria-label', label);
+  const { map: matrix, head, note } = view.own;
+  drawCells(view, matrix.size(width, width), w, 0, 0, width, q);
+  head.textContent = `Window ${w + 1}: ${view.attending() ? 'attention' : 'allowed pairs'}`;
+  const masked = view.masked(w)
+    ? `${counted(view.masked(w))} of ${counted(n * n)} pairs masked`
+    : 'nothing to mask: no wrapped patches';
+  const pairs = view.isShifted() ? masked : `${n} × ${n} pairs, all allowed`;
+  note.textContent = `row: query, column: key\n${pairs}`;
+  matrix.node.setAttribute('aria-label', `${head.textContent}: ${note.textContent.replaceAll('\n', '; ')}`);
   view.key.replaceChildren();
   const entries = view.attending()
     ? [['query', 'weight'], ...(view.leaking ? [['leak', 'weight across the edge']] : [])]
     : [
-        ['query', 'allowed'],
+        ['allowed', 'allowed'],
         ...(view.isShifted() ? [view.leaking ? ['leak', 'across the edge'] : ['masked', 'masked']] : []),
       ];
   for (const [kind, text] of entries) {
@@ -224,7 +255,8 @@ export function drawMatrix(view) {
 
 export function drawAllWindows(view) {
   const g = view.allGeometry();
-  const ctx = view.all.size(g.across * (g.width + g.gap) - g.gap, g.down * (g.width + g.gap) - g.gap);
+  const { map: all, head, note } = view.every;
+  const ctx = all.size(g.across * (g.width + g.gap) - g.gap, g.down * (g.width + g.gap) - g.gap);
   const { w } = view.home();
   let touched = 0;
   let pairs = 0;
@@ -237,9 +269,10 @@ export function drawAllWindows(view) {
     if (i === w) frame(ctx, x, y, g.width, g.width, undefined, 2);
   }
   const every = g.total * view.cells ** 2;
-  view.allHead.textContent = !view.isShifted()
-    ? `Regular block: ${plural(g.total, 'window')}, no mask (query × key)`
+  head.textContent = `All ${plural(g.total, 'window')}`;
+  note.textContent = !view.isShifted()
+    ? `${counted(every)} pairs, no mask; global attention: ${counted(view.count ** 2)}`
     : view.attending()
-      ? `Attention in ${plural(g.total, 'window')} (query × key), ${view.leaking ? 'without the mask' : 'masked'}`
-      : `Mask per window (query × key): ${plural(pairs, 'pair')} of ${counted(every)} masked, in ${touched} of ${plural(g.total, 'window')}`;
+      ? `attention, ${view.leaking ? 'without the mask' : 'masked'}`
+      : `${plural(pairs, 'pair')} of ${counted(every)} masked, in ${touched} of ${plural(g.total, 'window')}`;
 }

@@ -8,13 +8,14 @@ export const STAGES = [
   { key: 'partition', name: 'Partition', gap: 1, roll: 0, tint: 0 },
   { key: 'roll', name: 'Roll', gap: 0, roll: 1, tint: 0 },
   { key: 'ids', name: 'Region ids', gap: 0, roll: 1, tint: 1 },
-  { key: 'again', name: 'Partition', gap: 1, roll: 1, tint: 1 },
+  { key: 'again', name: 'Partition again', gap: 1, roll: 1, tint: 1 },
   { key: 'mask', name: 'Mask', gap: 1, roll: 1, tint: 1 },
   { key: 'attention', name: 'Attention', gap: 1, roll: 1, tint: 0 },
   { key: 'reverse', name: 'Reverse', gap: 0, roll: 1, tint: 0 },
   { key: 'unroll', name: 'Unroll', gap: 0, roll: 0, tint: 0 },
 ];
 export const LAST = STAGES.length - 1;
+const MASK = 5;
 export const ATTENTION = 6;
 
 /** Return gap, roll and tint between two stages; windows close before they roll. */
@@ -35,25 +36,23 @@ export function pose(at) {
 export function describeStage(stage, { rows, cols, window: M, shift }) {
   const windows = (rows * cols) / M ** 2;
   const sentences = [
-    `${rows} × ${cols} tokens of C values each, in reading order.`,
-    `First block of the pair, window attention (W-MSA): partition into ${windows} windows of ${M} × ${M}. ` +
-      'Each token attends only inside its window.',
+    `Each numbered square is a patch of the image and becomes one token of C values: ${rows} × ${cols} tokens.`,
+    `First block (W-MSA): ${windows} windows of ${M} × ${M} tokens. Each token attends only inside its window; ` +
+      'outlined: the window of the selected patch.',
     shift
-      ? `Second block, shifted-window attention (SW-MSA): torch.roll(x, (−${shift}, −${shift})). All patches move ${shift} up and left ` +
-        'and wrap around the edges.'
+      ? `Second block (SW-MSA): all patches move ${shift} up and ${shift} left and wrap around the edges, ` +
+        `so that windows hold other neighbours. In code: torch.roll(x, (−${shift}, −${shift})).`
       : 'Shift 0: no roll, both blocks use the same windows.',
     shift
       ? 'The borders of windows and of the shift cut the grid into nine regions; tokens attend within one. ' +
-        'In code: slices (0, −M), (−M, −s), (−s, end) of both axes. ' +
-        'Two patches of one window have the same id only if they were neighbours in the image; ' +
-        'between windows, neighbours may have different ids.'
+        'In one window, only patches that were neighbours in the image have the same id.'
       : 'One region: no patch wrapped around.',
     shift
       ? 'Partition into windows again: same positions on the grid, different patches.'
       : 'Partition into windows again: same positions, same patches.',
     shift
-      ? '−100 is added to the score of pairs with different ids, so their weight after the softmax is 0. ' +
-        'Example: the window of patch 1 contains all four corners of the image.'
+      ? 'Pairs with different ids are masked (crossed out: those of the selected patch): −100 is added to their score, ' +
+        'so that their weight after the softmax is 0.'
       : 'All ids are equal: no mask.',
     'Softmax in each window. Here Q = K = mean colour of each patch, without learned weights; ' +
       '“Attention maps” shows a trained Swin.',
@@ -82,12 +81,14 @@ export function describeKeys(keys, isShifted, leaking) {
   if (!masked.length) return `attends to all ${keys.length}: no wrapped patches here`;
   const allowed = keys.length - masked.length;
   if (!leaking)
-    return `attends to ${allowed} of ${keys.length}; ${masked.length} come from another edge and are masked`;
+    return `attends to ${allowed} of ${keys.length} patches; the mask removes ${masked.length} from another edge (crossed out)`;
   const leaked = (100 * masked.reduce((sum, key) => sum + key.unmasked, 0)).toFixed(0);
   return `attends to ${keys.length}, ${masked.length} of them across the edge, with ${leaked} % of its attention`;
 }
 
-export const GAP = 14;
+export const GAP = 14; // between columns of windows
+export const ROW_GAP = 24; // between rows of windows, with the names of the lower row
+export const TOP = 20; // above the grid, with the names of the first row
 
 /** Windows at one position (`at`) between the stages, for the message `now` and the active patch. */
 export class Windows {
@@ -101,6 +102,11 @@ export class Windows {
 
   isShifted() {
     return this.at > 1.5;
+  }
+
+  /** Return true if the stage has a mask, so that the matrices of the windows are shown. */
+  hasMask() {
+    return this.stage() >= MASK;
   }
 
   /** Return true if attention weights are drawn instead of allowed pairs. */
@@ -149,9 +155,9 @@ export class Windows {
     const r = wrap(Math.floor(p / cols) - shift * roll, rows);
     const c = wrap((p % cols) - shift * roll, cols);
     const x0 = ((1 - gap) * GAP * (cols / M - 1)) / 2;
-    const y0 = ((1 - gap) * GAP * (rows / M - 1)) / 2;
-    const open = (v) => Math.floor(Math.round(v) / M) * GAP * gap;
-    return { x: x0 + c * step + open(c), y: y0 + r * step + open(r), c, r, x0, y0 };
+    const y0 = TOP + ((1 - gap) * ROW_GAP * (rows / M - 1)) / 2;
+    const open = (v, space) => Math.floor(Math.round(v) / M) * space * gap;
+    return { x: x0 + c * step + open(c, GAP), y: y0 + r * step + open(r, ROW_GAP), c, r, x0, y0 };
   }
 
   /** Return the cell `by` rows below and columns right of a cell, around the edges. */
@@ -188,8 +194,9 @@ export class Windows {
     const total = this.count / this.cells;
     const across = this.header.cols / this.header.window;
     const down = total / across;
-    const gap = 6;
-    const width = Math.max(10, Math.min(96, Math.floor((this.now.width - gap * (across - 1)) / across)));
+    const most = Math.max(across, down);
+    const gap = most > 4 ? 2 : 6;
+    const width = Math.max(4, Math.floor((this.tile.mini - gap * (most - 1)) / most));
     return { total, across, down, gap, width };
   }
 }
