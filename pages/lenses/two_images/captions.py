@@ -13,7 +13,7 @@ from pages.lenses.two_images.image_pair import (
 from vitviz.analysis import token_colours, token_similarity
 from vitviz.analysis.image_changes import locate_cells
 from vitviz.analysis.image_means import COPY, MATCH, RANDOM, ImageMeans
-from vitviz.analysis.verdict import FEW_IMAGES, LEAST_IMAGES, Verdict
+from vitviz.analysis.verdict import FEW_IMAGES, LEAST_IMAGES, MAY_DIFFER, Verdict
 from vitviz.plots.theme import HEAD_NAMES
 from vitviz.text import gained, percent, plain, plural, signed
 
@@ -59,7 +59,7 @@ def describe_matches(
             )
     weights = "before training " if before else ""
     compared = f" ({'after' if before else 'before'} training: {counts[1]})" if len(counts) > 1 else ""
-    return f"{finding} {weights}in {pair.layers[layer].said}{compared}{ending}."
+    return f"{finding} {weights}in {pair.layers[layer].phrase}{compared}{ending}."
 
 
 def describe_colours(pair: ImagePair, layer: int, coloured: ColouredPair) -> str:
@@ -70,7 +70,7 @@ def describe_colours(pair: ImagePair, layer: int, coloured: ColouredPair) -> str
     )
     return (
         f"Three components, fitted on {coloured.fitted_on}, explain {first} of the variance of the first image's tokens"
-        f" and {second} of the second's in {pair.layers[layer].said}."
+        f" and {second} of the second's in {pair.layers[layer].phrase}."
     )
 
 
@@ -81,19 +81,26 @@ def name_token(runs: PatchedRuns, token: int) -> str:
 
 
 def describe_patching(runs: PatchedRuns) -> str:
-    """Describe the replacement that changes the class probability most, and the probabilities without it."""
-    points = runs.points
-    best = int(np.nanargmax(np.abs(points)))
+    """Describe the replacement that changes the measure most, and the measure without it."""
+    changes = runs.changes
+    best = int(np.nanargmax(np.abs(changes)))
     if runs.part == "head":
-        layer, head = np.unravel_index(best, points.shape)
+        layer, head = np.unravel_index(best, changes.shape)
         name = f"head {head + 1} of layer {layer + 1}"
     else:
         name = f"token {name_token(runs, best)} of {runs.layer}"
     after, target = float(runs.after.ravel()[best]), plain(runs.target)
+    donor, receiver = ("second", "first") if runs.is_noising else ("first", "second")
+    replaced = f"Replacing {name} by that of the {donor} image has the largest effect"
+    if runs.is_difference:
+        return (
+            f"{replaced}: the logit difference {target} of the {receiver} image becomes {signed(after)}, where 0 is the"
+            " second image alone and 1 the first."
+        )
     return (
-        f"Replacing {name} by that of the first image has the largest effect: the second image's P({target}) changes by"
-        f" {gained(float(points.ravel()[best]))} points, from {percent(runs.second, 2)} to {percent(after, 2)}"
-        f" (first image: {percent(runs.first)})."
+        f"{replaced}: the {receiver} image's P({target}) changes by {gained(float(changes.ravel()[best]))} points, from"
+        f" {percent(runs.alone, 2)} to {percent(after, 2)}"
+        f" ({donor} image: {percent(runs.second if runs.is_noising else runs.first)})."
     )
 
 
@@ -110,10 +117,10 @@ def describe_measured_patching(means: ImageMeans) -> str:
         return f"{text}; {FEW_IMAGES} for a verdict."
     if len(leaders) == 1:
         return f"{text}; every other head raises it less."
-    return f"{text}; no difference shown to {plural(len(leaders) - 1, 'other head')}."
+    return f"{text}; no difference shown to {plural(len(leaders) - 1, 'other head')}: {MAY_DIFFER}."
 
 
-def describe_measured_matches(means: ImageMeans, layer: int, said: str) -> str:
+def describe_measured_matches(means: ImageMeans, layer: int, layer_title: str) -> str:
     """Return the shares of a layer's patches with a mutual neighbour and at their mirrored place, and a verdict."""
     sentences = []
     for kind, name in (
@@ -128,7 +135,7 @@ def describe_measured_matches(means: ImageMeans, layer: int, said: str) -> str:
             f" {_compare_with_random(verdict)} ({100 * control:.0f} ± {100 * deviation:.0f}{NBSP_PERCENT})."
         )
     return (
-        f"Over {describe_set(means)} in {said}, {sentences[0]} {sentences[1]} Of random weights: mean ± standard"
+        f"Over {describe_set(means)} in {layer_title}, {sentences[0]} {sentences[1]} Of random weights: mean ± standard"
         f" deviation over {len(means.draws)} draws."
     )
 
@@ -151,5 +158,5 @@ def describe_segments(pair: ImagePair, layer: int, segmented: SegmentedPair) -> 
         f"The foreground by {rule} covers {percent(foreground.mean(), 0)} of the first image. Segment {label + 1}"
         f" ({HEAD_NAMES[label]}) holds {percent(inside[label] / max(int(inside.sum()), 1), 0)} of the foreground, and"
         f" covers {percent((segmented.first == label).mean(), 0)} of the first image and"
-        f" {percent((segmented.second == label).mean(), 0)} of the second ({pair.layers[layer].said})."
+        f" {percent((segmented.second == label).mean(), 0)} of the second ({pair.layers[layer].phrase})."
     )

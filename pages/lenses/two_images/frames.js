@@ -12,19 +12,21 @@ const SHOWN_ALPHA = 200; // of a signed value over an image
 const MOST_NUMBERS = 96; // cells of a map that also shows its values as text
 
 export class Frames {
-  /** A view has point(side, cell, event) and nameOf(side); pin(side, cell), start(side) and shown(side) are optional. */
+  /** A view has point(side, cell, event) and nameOf(side); pin(side, cell) and start(side) are optional. */
   constructor({ root, trigger }) {
     Object.assign(this, { root, trigger, frames: [], message: null });
     this.page = el(root, 'div', { class: 'ti' });
     this.row = el(this.page, 'div', { class: 'ti-row' });
-    this.facts = el(this.page, 'div', { class: 'vv-mono ti-facts' });
-    this.legend = canvas(el(this.page, 'div', { class: 'ti-legend' }));
+    const foot = el(this.page, 'div', { class: 'ti-foot' });
+    this.facts = el(foot, 'div', { class: 'ti-facts' });
+    this.legend = canvas(el(foot, 'div', { class: 'ti-legend' }));
     this.announce = live(root);
   }
 
   add(side) {
     const figure = el(this.row, 'figure', { class: 'ti-figure' });
     const frame = { photo: photo(this.root) };
+    frame.title = el(figure, 'figcaption', { class: 'ti-title' });
     frame.cols = el(figure, 'div', { class: 'ti-cols', 'aria-hidden': 'true' });
     const band = el(figure, 'div', { class: 'ti-band' });
     frame.rows = el(band, 'div', { class: 'ti-rows', 'aria-hidden': 'true' });
@@ -34,7 +36,6 @@ export class Frames {
     frame.numbers = el(frame.node, 'div', { class: 'ti-numbers', 'aria-hidden': 'true' });
     frame.pin = el(frame.node, 'div', { class: 'ti-pin', hidden: '' });
     frame.seen = el(frame.node, 'div', { class: 'ti-seen', hidden: '' });
-    frame.title = el(figure, 'figcaption', { class: 'ti-title' });
     frame.figure = figure;
     frame.navigation = gridNavigation(frame.node, {
       label: '',
@@ -80,14 +81,13 @@ export class Frames {
       frame.figure.classList.toggle('ti-thin', !given.photo && cols === 1);
       frame.picture.hidden = !given.photo;
       if (given.photo)
-        frame.photo.show({ header: given, arrays: { photo: arrays[`photo${side}`] } }, (bitmap) => {
-          coverOnce(frame.picture, bitmap);
-          this.shown?.(side);
-        });
+        frame.photo.show({ header: given, arrays: { photo: arrays[`photo${side}`] } }, (bitmap) =>
+          coverOnce(frame.picture, bitmap),
+        );
     });
     const { legend: words } = header;
     this.legend.node.parentElement.hidden = !words.length;
-    const width = Math.min(this.page.clientWidth, 480);
+    const width = Math.min(this.page.clientWidth, 300);
     if (words.length) legend(this.legend, { table: DIVERGING_LUT, width, words, colors, label: words.join(', ') });
   }
 }
@@ -146,13 +146,14 @@ export default class StaticFrames extends Frames {
 
   /** Write the values of a small map without an image into its cells. */
   write(side) {
-    const { grid, photo: behind, span } = this.message.header.frames[side];
+    const { grid, facts, photo: behind, span } = this.message.header.frames[side];
     const { numbers } = this.frames[side];
     numbers.replaceChildren();
     if (behind || grid[0] * grid[1] > MOST_NUMBERS) return;
     numbers.style.gridTemplate = `repeat(${grid[0]}, 1fr) / repeat(${grid[1]}, 1fr)`;
-    this.message.arrays[`values${side}`].data.forEach((value) => {
-      const node = el(numbers, 'span', {}, Number.isNaN(value) ? '' : signed(value, 1));
+    const values = this.message.arrays[`values${side}`].data.subarray(0, grid[0] * grid[1]); // of the first fact
+    values.forEach((value) => {
+      const node = el(numbers, 'span', {}, Number.isNaN(value) ? '' : signed(value, facts[0][1]));
       node.style.color = inkOn(DIVERGING_LUT, 0.5 + value / span / 2);
     });
   }

@@ -14,7 +14,7 @@ from pages.stores import shared_cache
 from pages.stores.model_choice import ModelChoice
 from vitviz.analysis.attention import kept_by_mass, readout_row
 from vitviz.analysis.image_changes import copy_image
-from vitviz.analysis.token_colours import Components, reduce_grid, split_by_component
+from vitviz.analysis.token_colours import ColourDirections, reduce_grid, split_by_component
 from vitviz.analysis.token_similarity import FloatArray, Matches
 from vitviz.config import Preparation
 from vitviz.data.image_preprocessing import Prepared, prepare, seen_crop
@@ -22,13 +22,13 @@ from vitviz.models.abilities import abilities, as_vit
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots.photo import Photo, encode_photo
 from vitviz.probe.capture import capture
-from vitviz.probe.layers import Layer, list_layers, read_layer_outputs
+from vitviz.probe.layers import RecordedLayer, list_layers, read_layer_outputs
 
 SMALL_PX = 64  # up to this image size one thread is fastest
 
 
 @dataclass(frozen=True)
-class ImageSource:
+class PairSource:
     """An image key, the position of its crop, and the kind of copy made of the crop; '' for none."""
 
     image: str
@@ -41,11 +41,12 @@ class Activations:
     """Activations of one model on one image.
 
     layers: (rows, cols, D) of every layer, larger grids reduced (`reduce_grid`).
-    probabilities: (classes,); empty without a classifier head.
+    logits: (classes,); empty without a classifier head. probabilities: theirs.
     attention: (rows, cols), the readout's attention in the last layer, mean of the heads; None without one.
     """
 
     layers: tuple[FloatArray, ...]
+    logits: FloatArray
     probabilities: FloatArray
     attention: FloatArray | None
 
@@ -55,7 +56,7 @@ class PairedImage:
     """One image of the pair with its title and its activations."""
 
     model: LoadedModel
-    source: ImageSource
+    source: PairSource
     title: str
 
     @property
@@ -67,7 +68,7 @@ class PairedImage:
         """Return the original crop, on which cells are drawn."""
         if self.source.copy:
             return _encode_copy(self.source, self.model.preparation)
-        return shared_cache.encode_photo(self.source.image, self.model.preparation, self.source.offset, False)
+        return shared_cache.encode_photo(self.source.image, self.model.preparation, self.source.offset, None)
 
     @cached_property
     def activations(self) -> Activations:
@@ -114,7 +115,7 @@ class ImagePair:
         return self.first, self.second
 
     @property
-    def layers(self) -> tuple[Layer, ...]:
+    def layers(self) -> tuple[RecordedLayer, ...]:
         return list_layers(self.model.config)
 
     @property
@@ -145,32 +146,41 @@ class MatchedPair:
 class ColouredPair:
     """The components, where they were fitted, and both images' foreground (rows, cols)."""
 
-    components: Components
+    components: ColourDirections
     fitted_on: str
     foregrounds: tuple[NDArray[np.bool_], NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, eq=False)
 class PatchedRuns:
-    """The probability of one class in runs on the second image with parts of the first.
+    """One measure in runs on an image with parts of the other.
 
     part: 'head' or 'token'. layer: whose tokens are replaced. grid: of the tokens. prefix: names of prefix tokens.
-    target: the class. first, second: its probability for each image alone. after: (layers, heads) or (tokens,).
+    is_noising: True if parts of the second image stand in the run on the first. is_difference: True if the measure is
+    the normalised logit difference, not a probability. target: the class, or both classes. first, second: the measure
+    of each image alone. after: (layers, heads) or (tokens,).
     """
 
     part: str
     layer: str
     grid: tuple[int, int]
     prefix: tuple[str, ...]
+    is_noising: bool
+    is_difference: bool
     target: str
     first: float
     second: float
     after: FloatArray
 
     @property
-    def points(self) -> NDArray[np.float32]:
-        """Return the change of the probability, in points."""
-        return np.asarray(100 * (self.after - self.second), np.float32)
+    def alone(self) -> float:
+        """Return the measure of the image that receives parts, without them."""
+        return self.first if self.is_noising else self.second
+
+    @property
+    def changes(self) -> NDArray[np.float32]:
+        """Return the change of the measure; that of a probability in points."""
+        return np.asarray((1 if self.is_difference else 100) * (self.after - self.alone), np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,14 +198,14 @@ def has_start(choice: ModelChoice) -> bool:
     return choice.steps[0] == 0 and len(choice.steps) > 1
 
 
-def build_pair(subject: Subject, first_title: str, second: ImageSource, second_title: str) -> ImagePair:
+def build_pair(subject: Subject, first_title: str, second: PairSource, second_title: str) -> ImagePair:
     model = subject.model
-    first = PairedImage(model, ImageSource(subject.image, subject.offset), first_title)
+    first = PairedImage(model, PairSource(subject.image, subject.offset), first_title)
     title = f"{second_title} (second)" if second_title == first_title else second_title
     return ImagePair(subject, model, first, PairedImage(model, second, title))
 
 
-def prepare_source(source: ImageSource, preparation: Preparation) -> Prepared:
+def prepare_source(source: PairSource, preparation: Preparation) -> Prepared:
     """Return an image or a copy of its crop as the model takes it."""
     if not source.copy:
         return shared_cache.prepare_image(source.image, preparation, source.offset)
@@ -203,23 +213,23 @@ def prepare_source(source: ImageSource, preparation: Preparation) -> Prepared:
 
 
 @shared_cache.per_image(shared=32, upload=8)
-def _prepare_copy(source: ImageSource, preparation: Preparation) -> Prepared:
+def _prepare_copy(source: PairSource, preparation: Preparation) -> Prepared:
     return prepare(_copy_crop(source, preparation), replace(preparation, crop_fraction=1.0))
 
 
 @shared_cache.per_image(shared=16, upload=4)
-def _encode_copy(source: ImageSource, preparation: Preparation) -> Photo:
+def _encode_copy(source: PairSource, preparation: Preparation) -> Photo:
     return encode_photo(_copy_crop(source, preparation))
 
 
-def _copy_crop(source: ImageSource, preparation: Preparation) -> NDArray[np.uint8]:
+def _copy_crop(source: PairSource, preparation: Preparation) -> NDArray[np.uint8]:
     return copy_image(
         seen_crop(shared_cache.load_image(source.image), preparation, source.offset), source.copy
     )
 
 
 @shared_cache.per_image(shared=16, upload=6)
-def _run(model: LoadedModel, source: ImageSource) -> Activations:
+def _run(model: LoadedModel, source: PairSource) -> Activations:
     pixels = prepare_source(source, model.preparation).input
     size = (pixels.shape[-2], pixels.shape[-1])
     able, layers = abilities(model.config), list_layers(model.config)
@@ -232,8 +242,10 @@ def _run(model: LoadedModel, source: ImageSource) -> Activations:
         config, layout = as_vit(model.config), model.layout(*size)
         row = readout_row(run[last][0].mean(axis=0), layout.prefix, config.readout)
         attention = reduce_grid(row.reshape(*layout.grid, 1))[..., 0]
+    logits = run.logits[0] if able.class_head else np.empty(0, np.float32)
     return Activations(
         tuple(reduce_grid(output.places[0]) for output in outputs),
-        model.probabilities(run.logits[0]) if able.class_head else np.empty(0, np.float32),
+        logits,
+        model.probabilities(logits) if able.class_head else logits,
         attention,
     )

@@ -2,12 +2,11 @@
 
 from functools import partial
 
-import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from threadpoolctl import threadpool_limits
 
-from pages.controls import widgets
+from pages.controls import downloads, widgets
 from pages.frame import image_sets, page
 from pages.lenses.two_images import captions, pair_controls
 from pages.lenses.two_images.image_pair import ImagePair, MatchedPair, has_start
@@ -20,7 +19,7 @@ from vitviz.plots import image_pair as plots
 
 _view = register(__file__, "match", "frames")
 VIEW = "two_images.match"
-MOST_LINES = 64
+FIRST_LINES, MOST_LINES = 8, 64
 
 
 def draw(pair: ImagePair, row: DeltaGenerator) -> None:
@@ -33,10 +32,10 @@ def draw(pair: ImagePair, row: DeltaGenerator) -> None:
     if len(matched.matches):  # until the user pins a patch, the strongest pair is shown
         selection.set_default_pin(Pin.of_cell(pair.first.grid(layer), int(matched.matches.first[0])))
     _view(
-        build_message(shown, layer, matched, centred, lines),
+        build_message(shown, layer, matched, lines),
         key=VIEW,
-        triggers=("pin", "layer"),
-        on_change=partial(selection.apply_click, VIEW, layer="two_images.layer"),
+        triggers=("pin",),
+        on_change=partial(selection.apply_click, VIEW),
     )
     other = None
     if pair.is_small and pair.subject.model.trained_on:
@@ -44,9 +43,9 @@ def draw(pair: ImagePair, row: DeltaGenerator) -> None:
     page.caption(
         captions.describe_matches(shown, layer, matched, other, before=before) + foreground.describe()
     )
-    describe = partial(captions.describe_measured_matches, layer=layer, said=pair.layers[layer].said)
+    describe = partial(captions.describe_measured_matches, layer=layer, layer_title=pair.layers[layer].phrase)
     image_sets.draw("matches", pair.subject.model, describe, "these two images")
-    page.findings("two_images.match")
+    page.findings("two_images.match", is_open=True)
     page.drawers(
         "two_images.match",
         math=page.read_math(__file__),
@@ -64,8 +63,8 @@ def _read_controls(pair: ImagePair) -> tuple[bool, int, bool, Foreground]:
             "Lines",
             0,
             MOST_LINES,
-            12,
-            help="Number of pairs drawn: the most similar mutual nearest neighbours.",
+            FIRST_LINES,
+            help="Mutual nearest neighbours by rank: first the most similar ones in rows that are apart.",
         )
         before = widgets.toggle(
             "two_images.before",
@@ -96,26 +95,20 @@ def match_layer(pair: ImagePair, layer: int, centred: bool, foreground: Foregrou
     return MatchedPair(cosines, matches, int(masks[0].sum()))
 
 
-def build_message(pair: ImagePair, layer: int, matched: MatchedPair, centred: bool, lines: int) -> bytes:
-    """Pack both images, the cosines of a layer, and the pinned patch's cosines in every layer."""
-    pin = selection.get_current().pin
-    layers = []
-    for index, described in enumerate(pair.layers):
-        grids = (pair.first.grid(index), pair.second.grid(index))
-        first, second = pair.first.flat(index), pair.second.flat(index)
-        mean = np.concatenate([first, second]).mean(axis=0) if centred else 0.0
-        query = first[[pin.cell(grids[0])]] - mean
-        pinned = np.asarray(token_similarity.token_cosines(query, second - mean, without_mean=False)[0])
-        layers.append(plots.MatchedLayer(described.title, grids, pinned))
+def build_message(pair: ImagePair, layer: int, matched: MatchedPair, lines: int) -> bytes:
+    """Pack both images and the cosines of a layer."""
+    matches, apart = token_similarity.spread_matches(
+        matched.matches, pair.first.grid(layer), pair.second.grid(layer)
+    )
     return plots.pack_matches(
         (pair.first.title, pair.second.title),
         (pair.first.photo, pair.second.photo),
-        str(pin),
-        layers,
-        chosen=layer,
+        str(selection.get_current().pin),
+        (pair.first.grid(layer), pair.second.grid(layer)),
+        layer,
         cosines=matched.cosines,
-        matches=matched.matches,
-        count=lines,
+        matches=matches,
+        count=min(lines, apart) if lines == FIRST_LINES else lines,  # until more are asked for
     )
 
 
@@ -129,4 +122,4 @@ def draw_numbers(pair: ImagePair, layer: int, matched: MatchedPair) -> None:
         "cosine": matches.cosines.tolist(),
     }
     st.dataframe(columns, hide_index=True)
-    page.csv("Mutual neighbours (CSV)", columns, "mutual_neighbours.csv", "two_images.csv.match")
+    downloads.csv("Mutual neighbours (CSV)", columns, "mutual_neighbours.csv", "two_images.csv.match")

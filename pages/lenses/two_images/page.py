@@ -23,7 +23,7 @@ def draw() -> None:
     current = subject.load_current()
     key = "two_images.view"
     with st.container(gap="xxsmall"):
-        draw_section = widgets.choose_section(key, VIEWS)
+        draw_section = widgets.choose_section(key, VIEWS, gap="xxsmall")
         row = page.row()
         with row:
             same_class = st.session_state.get(key) != "patching"

@@ -7,7 +7,7 @@ import numpy as np
 import streamlit as st
 
 from pages.controls import popover, session_keys, widgets
-from pages.lenses.two_images.image_pair import ImagePair, ImageSource
+from pages.lenses.two_images.image_pair import ImagePair, PairSource
 from pages.selection import image_picker, selection
 from pages.selection.subject import Subject
 from pages.stores import catalogue, shared_cache, uploads
@@ -78,19 +78,19 @@ def choose_foreground(pair: ImagePair, default: str) -> Foreground:
         default,
         help=None if able.heads_over_all else able.heads_over_all.why_not,
     )
-    share = widgets.slider(
-        "two_images.share",
-        "Share of attention",
-        0.3,
-        0.9,
-        0.6,
-        0.05,
-        why_not=None if method == "attention" else "Only used by the foreground 'attention'.",
+    return Foreground(
+        method, choose_share(None if method == "attention" else "Only used by the foreground 'attention'.")
     )
-    return Foreground(method, float(share))
 
 
-def choose_second(subject: Subject, *, same_class: bool) -> tuple[ImageSource, str]:
+def choose_share(why_not: str | None) -> float:
+    """Draw the share of attention that the foreground holds."""
+    return float(
+        widgets.slider("two_images.share", "Share of attention", 0.3, 0.9, 0.6, 0.05, why_not=why_not)
+    )
+
+
+def choose_second(subject: Subject, *, same_class: bool) -> tuple[PairSource, str]:
     """Draw the controls of the second image; return it with its title.
 
     Args:
@@ -98,7 +98,7 @@ def choose_second(subject: Subject, *, same_class: bool) -> tuple[ImageSource, s
     """
     options = _list_options(subject)
     kind = subject.image.partition(":")[0]
-    default = TEST if has_images(kind) else "flip"
+    default = TEST if has_images(kind) else "crop"
     widgets.follow_default("two_images.second", default)
     with st.container(width=170):
         second = widgets.select(
@@ -110,10 +110,10 @@ def choose_second(subject: Subject, *, same_class: bool) -> tuple[ImageSource, s
         )
     number = _choose_number(subject, same_class) if second == TEST else ""
     if number:
-        return ImageSource(number, CENTRE), shared_cache.get_image_title(number)
+        return PairSource(number, CENTRE), shared_cache.get_image_title(number)
     if second in COPIES:
-        return ImageSource(subject.image, subject.offset, second), COPIES[second]
-    return ImageSource(second, CENTRE), selection.get_image_title(second)
+        return PairSource(subject.image, subject.offset, second), COPIES[second]
+    return PairSource(second, CENTRE), selection.get_image_title(second)
 
 
 def _list_options(subject: Subject) -> list[str]:

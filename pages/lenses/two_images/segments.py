@@ -7,7 +7,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from threadpoolctl import threadpool_limits
 
-from pages.controls import widgets
+from pages.controls import downloads, widgets
 from pages.frame import page
 from pages.lenses.two_images import captions, pair_controls
 from pages.lenses.two_images.image_pair import ImagePair, SegmentedPair
@@ -15,7 +15,7 @@ from pages.views.register import register
 from vitviz.analysis import attention, token_colours
 from vitviz.papers import cite
 from vitviz.plots import image_pair as plots
-from vitviz.plots.image_pair import Fact, Frame
+from vitviz.plots.image_pair import Fact, PairFrame
 from vitviz.plots.theme import HEADS, PALETTES
 
 _view = register(__file__, "frames")
@@ -31,18 +31,10 @@ def draw(pair: ImagePair, row: DeltaGenerator) -> None:
             count = widgets.slider("two_images.segments", "Segments", 2, MOST_SEGMENTS, 4)
         able = pair.subject.able
         with page.options("two_images.uses"):
-            share = widgets.slider(
-                "two_images.share",
-                "Share of attention",
-                0.3,
-                0.9,
-                0.6,
-                0.05,
-                why_not=None if able.heads_over_all else able.heads_over_all.why_not,
-            )
+            share = pair_controls.choose_share(None if able.heads_over_all else able.heads_over_all.why_not)
         pair_controls.draw_own_image()
     page.untrained_note(pair.model.trained_on)
-    segmented = segment_pair(pair, layer, int(count), float(share))
+    segmented = segment_pair(pair, layer, int(count), share)
     _view(build_message(pair, layer, segmented), key=VIEW)
     page.caption(captions.describe_segments(pair, layer, segmented))
     page.markdown(cite(USES))
@@ -80,14 +72,14 @@ def build_message(pair: ImagePair, layer: int, segmented: SegmentedPair) -> byte
     values = mask.astype(np.float32) if weights is None else 100 * weights / max(float(weights.sum()), 1e-12)
     fact = Fact("foreground") if weights is None else Fact("attention", 1, " %")
     title = "First component" if weights is None else "Most attended patches"
-    frames = [Frame(title, first.grid(layer), [fact], values.reshape(1, -1), first.photo, cells)]
+    frames = [PairFrame(title, first.grid(layer), [fact], values.reshape(1, -1), first.photo, cells)]
     colours = np.array([_rgba(color) for color in HEADS], np.uint8)
     for title, image, labels in (
         ("Segments", first, segmented.first),
         (f"The same segments: {second.title}", second, segmented.second),
     ):
         values, cells = labels.reshape(1, -1) + 1.0, colours[labels]
-        frames.append(Frame(title, image.grid(layer), [Fact("segment")], values, image.photo, cells))
+        frames.append(PairFrame(title, image.grid(layer), [Fact("segment")], values, image.photo, cells))
     return plots.pack_frames(frames)
 
 
@@ -104,7 +96,7 @@ def draw_numbers(segmented: SegmentedPair) -> None:
         columns["column"] += cols.tolist()
         columns["segment"] += (labels.ravel() + 1).tolist()
     st.dataframe(columns, hide_index=True, height=240)
-    page.csv("Segments (CSV)", columns, "segments.csv", "two_images.csv.uses")
+    downloads.csv("Segments (CSV)", columns, "segments.csv", "two_images.csv.uses")
 
 
 USES = """

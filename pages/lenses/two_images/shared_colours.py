@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
 from threadpoolctl import threadpool_limits
 
-from pages.controls import widgets
+from pages.controls import downloads, widgets
 from pages.frame import page
 from pages.lenses.two_images import captions, pair_controls
 from pages.lenses.two_images.image_pair import ColouredPair, ImagePair
@@ -86,7 +86,7 @@ def fit_pair(pair: ImagePair, layer: int, fit: str, foreground: pair_controls.Fo
 
 
 @shared_cache.shared(max_entries=24, spinner="Fitting the components …")
-def _fit_dataset(model: LoadedModel, name: str, count: int, layer: int) -> token_colours.Components:
+def _fit_dataset(model: LoadedModel, name: str, count: int, layer: int) -> token_colours.ColourDirections:
     images = prepare_batch(shared_cache.load_dataset(name).test_images[:count], model.preparation)
     with threadpool_limits(1 if max(model.preparation.image_shape) <= 64 else None):
         tokens: list[token_similarity.FloatArray] = [
@@ -108,7 +108,7 @@ def build_message(pair: ImagePair, layer: int, coloured: ColouredPair, alpha: in
         cells = np.concatenate([colours, np.where(mask, alpha, 0)[..., None].astype(np.uint8)], axis=-1)
         scores = (coloured.components.scores(tokens) / spread).reshape(-1, token_colours.COUNT).T
         values = np.where(mask.ravel(), scores, np.nan)
-        frames.append(plots.Frame(image.title, image.grid(layer), facts, values, image.photo, cells))
+        frames.append(plots.PairFrame(image.title, image.grid(layer), facts, values, image.photo, cells))
     return plots.pack_frames(frames)
 
 
@@ -125,4 +125,4 @@ def draw_numbers(pair: ImagePair, layer: int, coloured: ColouredPair) -> None:
     for name, column in zip(("red", "green", "blue"), np.concatenate(scores).T, strict=True):
         columns[name] = column.tolist()
     st.dataframe(columns, hide_index=True, height=240)
-    page.csv("Scores (CSV)", columns, "two_images_components.csv", "two_images.csv.colours")
+    downloads.csv("Scores (CSV)", columns, "two_images_components.csv", "two_images.csv.colours")
