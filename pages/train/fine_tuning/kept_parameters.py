@@ -17,11 +17,12 @@ from vitviz.config import ViTConfig
 from vitviz.config_fields import format_size, join_size
 from vitviz.models.backbone_transfer import Piece, fitted, fitted_preparation, pieces
 from vitviz.plots import fine_tuning as plots
-from vitviz.plots.fine_tuning import Part
+from vitviz.plots.fine_tuning import ModelPart
 from vitviz.probe.embedding import stretch_positions
 from vitviz.text import plain, plural, round_share
 
 draw_plan_view = register(__file__, "plan_view")
+MOST_EXAMPLES = 10
 TILES = " Each tile is one position: its cosine similarity to all others."
 
 
@@ -33,19 +34,29 @@ def draw(chosen: RaceSettings) -> None:
     resized = any(piece.fate == "resized" for piece in parameters)
     positions, grids = _compare_positions(chosen, target) if resized else (None, None)
     frozen = chosen.method.body == "head"
-    draw_plan_view(plots.plan(group_parts(parameters), positions, grids, frozen), key="fine_tuning.plan")
+    examples = _choose_examples(chosen)
+    draw_plan_view(
+        plots.plan(group_parts(parameters), positions, grids, frozen, examples), key="fine_tuning.plan"
+    )
     page.caption(f"{_count_parameters(parameters)}{TILES if resized else ''}")
-    page.caption(_describe_images(chosen))
 
 
-def group_parts(parameters: Sequence[Piece]) -> list[Part]:
+def _choose_examples(chosen: RaceSettings) -> tuple[str, np.ndarray]:
+    """Return a title and one training image of each of the first classes."""
+    dataset = shared_cache.load_dataset(chosen.task.dataset)
+    _, first = np.unique(dataset.labels_of("train"), return_index=True)
+    a_class = "all images" if chosen.task.a_class is None else plural(chosen.task.a_class, "image")
+    return f"{a_class} per class", dataset.train_images[first[:MOST_EXAMPLES]]
+
+
+def group_parts(parameters: Sequence[Piece]) -> list[ModelPart]:
     """Group tensors into the model's parts, in their order; merge consecutive layers of equal shape."""
     by_part: dict[str, list[Piece]] = {}
     for piece in parameters:
         if not is_statistic(piece.name):
             by_part.setdefault(name_part(piece.name), []).append(piece)
     parts = [_merge_pieces(title, by_part[title]) for title in sort_parts(by_part)]
-    merged: list[Part] = []
+    merged: list[ModelPart] = []
     for _, alike in groupby(
         parts, key=lambda part: (part.title.partition(" ")[0], part.shape, part.count, part.fate)
     ):
@@ -56,17 +67,19 @@ def group_parts(parameters: Sequence[Piece]) -> list[Part]:
             if len(group) == 1
             else f"layers {_parse_layer_number(first)} to {_parse_layer_number(last)}"
         )
-        merged.append(Part(title, sum(part.count for part in group), first.shape, first.before, first.fate))
+        merged.append(
+            ModelPart(title, sum(part.count for part in group), first.shape, first.before, first.fate)
+        )
     return merged
 
 
-def _parse_layer_number(part: Part) -> str:
+def _parse_layer_number(part: ModelPart) -> str:
     return part.title.partition(" ")[2]
 
 
-def _merge_pieces(title: str, tensors: Sequence[Piece]) -> Part:
+def _merge_pieces(title: str, tensors: Sequence[Piece]) -> ModelPart:
     largest = max(tensors, key=lambda piece: prod(piece.after))
-    return Part(
+    return ModelPart(
         title, sum(prod(piece.after) for piece in tensors), largest.after, largest.before, largest.fate
     )
 
@@ -83,7 +96,7 @@ def _count_parameters(parameters: Sequence[Piece]) -> str:
     )
 
 
-def _describe_images(chosen: RaceSettings) -> str:
+def describe_images(chosen: RaceSettings) -> str:
     """Describe the image counts, and how the images are adapted to the backbone's input."""
     dataset = shared_cache.load_dataset(chosen.task.dataset)
     size = join_size(dataset.picture_shape[:2])
@@ -110,7 +123,7 @@ def _describe_images(chosen: RaceSettings) -> str:
         else "Images are converted to the backbone's size and channels"
     )
     return (
-        f"{plural(chosen.task.pictures, 'training image')}, {chosen.held_out:,} for validation,"
+        f"{plural(chosen.task.images, 'training image')}, {chosen.held_out:,} for validation,"
         f" {len(dataset.test_images):,} for testing; {classes}{named}. {adaptation} (images: {sizes}{colour})."
     )
 

@@ -1,10 +1,12 @@
 // Draw one box per part of the model (pretrained, new or resized), and the cosine similarities of the positions.
 
 import { canvas, el } from '../../../vitviz/browser/kit/dom.js';
-import { blit, heat } from '../../../vitviz/browser/kit/pixels.js';
+import { blit, heat, offscreen } from '../../../vitviz/browser/kit/pixels.js';
 import { DIVERGING_LUT, legend } from '../../../vitviz/browser/kit/colour_ramp.js';
 
 const MOSAIC = 280; // px of a mosaic's side at most
+
+const THUMB = 40;
 
 const LABELS = { kept: 'pretrained', new: 'new, random', resized: 'resized' };
 
@@ -14,6 +16,20 @@ function drawPart(list, { title, count, shape, before, fate }, frozen) {
   el(box, 'code', {}, fate === 'kept' || !before ? shape : `${before} → ${shape}`);
   el(box, 'span', {}, `${count.toLocaleString('en')} parameters`);
   el(box, 'span', { class: 'pl-fate' }, LABELS[fate] + (frozen && fate !== 'new' ? ', frozen' : ''));
+}
+
+/** Draw one image of each class, before the first part. */
+function drawExamples(list, title, { data, shape: [count, rows, cols] }) {
+  const box = el(list, 'li', { class: 'pl-examples' });
+  const across = Math.ceil(count / 2);
+  const ctx = canvas(box, { role: 'img', 'aria-label': `${count} training images` }).size(across * THUMB, 2 * THUMB);
+  ctx.imageSmoothingEnabled = false;
+  for (let i = 0; i < count; i++) {
+    const pixels = new Uint8ClampedArray(data.subarray(4 * i * rows * cols, 4 * (i + 1) * rows * cols));
+    const [x, y] = [(i % across) * THUMB, Math.floor(i / across) * THUMB];
+    ctx.drawImage(offscreen(new ImageData(pixels, cols)), x, y, THUMB - 2, THUMB - 2);
+  }
+  el(box, 'span', {}, title);
 }
 
 /** Draw one tile per position: its similarity to all positions. */
@@ -36,6 +52,7 @@ export default function planView({ root }) {
   return ({ header, arrays, colors, width }) => {
     list.replaceChildren();
     below.replaceChildren();
+    if (header.examples) drawExamples(list, header.examples, arrays.examples);
     for (const entry of header.parts) drawPart(list, entry, header.frozen);
     scale.node.style.display = header.grids ? 'block' : 'none';
     if (!header.grids) return;

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from pages.controls import popover, query_params, widgets
+from pages.controls import downloads, popover, query_params, widgets
 from pages.frame import page
 from pages.selection import selection, upload
-from pages.stores import own_weights, published_weights, session, shared_cache, user_datasets
+from pages.stores import own_weights, published_weights, recorded_runs, session, shared_cache, user_datasets
 from pages.stores.model_choice import ModelChoice
 from vitviz.config import CNNConfig, ModelConfig, ViTConfig, name_fields
 from vitviz.config_fields import join_size
@@ -20,10 +20,10 @@ from vitviz.data.letters import LETTERS, TEST, TRAIN, letters_zip
 from vitviz.data.uploaded_datasets import is_uploaded
 from vitviz.models.abilities import abilities
 from vitviz.models.backbone_transfer import fitted
-from vitviz.text import plain, reason
+from vitviz.text import plain
 from vitviz.training.batches import SPLIT_SEED
-from vitviz.training.fine_tuning_race import Body, Method, Source, Task, recipes
-from vitviz.training.run_limits import MAX_PARAMETERS, parameters
+from vitviz.training.fine_tuning_race import BackboneSource, Body, TargetTask, TuningMethod, recipes
+from vitviz.training.run_size import MAX_PARAMETERS, parameters
 from vitviz.upload_limits import DATASET_ZIP_BYTES
 
 FIRST = "checkpoint:mnist_vit"  # gains most on digits, the dataset that is always available
@@ -57,7 +57,7 @@ _REFUSED = "fine_tuning._refused"
 
 
 @dataclass(frozen=True)
-class RaceControls(widgets.ControlValues, page="fine_tuning"):
+class TuningControls(widgets.ControlValues, page="fine_tuning"):
     """The backbone, the dataset and its images per class, and the displayed run."""
 
     source: str  # a model's key
@@ -85,9 +85,9 @@ class RaceSettings:
     source: ModelChoice
     step: int
     in_colour: bool  # True if the dataset's images have colour
-    task: Task
+    task: TargetTask
     held_out: int  # validation images
-    method: Method
+    method: TuningMethod
 
 
 def list_backbones() -> dict[str, ModelChoice]:
@@ -96,6 +96,7 @@ def list_backbones() -> dict[str, ModelChoice]:
         key: choice
         for key, choice in selection.list_models().items()
         if choice.trained_on is not None
+        and not recorded_runs.is_recorded(choice)
         and abilities(choice.config).new_head
         and parameters(choice.config) <= MAX_PARAMETERS
     }
@@ -119,7 +120,7 @@ def draw() -> RaceSettings | str:
             return plain(str(error))
         a_class = _choose_class_size(counts)
         method = _choose_method(source, dataset)
-        draw_upload(RaceControls.key("dataset"))
+        draw_upload(TuningControls.key("dataset"))
     task = _make_task(dataset, counts, a_class)
     current = selection.get_current()
     step = current.step if source.key == current.model else source.last_step
@@ -128,10 +129,10 @@ def draw() -> RaceSettings | str:
     return RaceSettings(source, step, has_colour(dataset), task, held_out, method)
 
 
-def _make_task(dataset: str, counts: Sequence[int], a_class: int) -> Task:
+def _make_task(dataset: str, counts: Sequence[int], a_class: int) -> TargetTask:
     limit = None if a_class == ALL else a_class
     total = sum(counts) if limit is None else sum(min(limit, count) for count in counts)
-    return Task(dataset, len(counts), total, limit, get_held_out_share(dataset), dataset in DRAWN)
+    return TargetTask(dataset, len(counts), total, limit, get_held_out_share(dataset), dataset in DRAWN)
 
 
 def _choose_backbone(dataset: str) -> ModelChoice:
@@ -139,9 +140,9 @@ def _choose_backbone(dataset: str) -> ModelChoice:
     selected = selection.get_current().model
     needs_colour = is_uploaded(dataset) and has_colour(dataset)
     preferred = (choose_default_backbone(needs_colour) if selection.is_default_model() else None) or selected
-    widgets.follow_default(RaceControls.key("source"), preferred)
+    widgets.follow_default(TuningControls.key("source"), preferred)
     key = widgets.select(
-        RaceControls.key("source"),
+        TuningControls.key("source"),
         "Start from",
         {key: choice.title for key, choice in backbones.items()},
         preferred,
@@ -178,9 +179,9 @@ def _choose_dataset() -> str:
 
     names = [*uploads, *(name for name in available_datasets() if name != "cifar100")]
     first = names[0] if uploads else "digits"
-    widgets.follow_default(RaceControls.key("dataset"), first)
+    widgets.follow_default(TuningControls.key("dataset"), first)
     return widgets.select(
-        RaceControls.key("dataset"), "Target dataset", names, first, format_func=format_title
+        TuningControls.key("dataset"), "Target dataset", names, first, format_func=format_title
     )
 
 
@@ -188,7 +189,7 @@ def _choose_class_size(counts: Sequence[int]) -> int:
     sizes = [size for size in SIZES if size < max(counts)]
     default = A_FEW if A_FEW in sizes else ALL
     return widgets.select_slider(
-        RaceControls.key("a_class"),
+        TuningControls.key("a_class"),
         "Images per class",
         (*sizes, ALL),
         default,
@@ -214,7 +215,7 @@ def count_training_images(dataset_name: str) -> tuple[tuple[int, ...], int]:
     return tuple(counts.tolist()), len(held_out)
 
 
-def _choose_method(source: ModelChoice, dataset: str) -> Method | str:
+def _choose_method(source: ModelChoice, dataset: str) -> TuningMethod | str:
     is_published = source.key.startswith((published_weights.KEY, own_weights.KEY))
     with page.options("fine_tuning"):
         body, larger = _choose_trained_part(source)
@@ -235,7 +236,7 @@ def _choose_method(source: ModelChoice, dataset: str) -> Method | str:
             help=f"Shifts images by up to {SHIFT_PX} px; also flips CIFAR and Fashion-MNIST images.",
         )
     try:
-        return Method(
+        return TuningMethod(
             body,
             join_size([larger * side for side in source.config.image_shape]),
             *rates,
@@ -297,11 +298,11 @@ def explain_refusal(chosen: RaceSettings) -> str:
     source = chosen.source
     try:
         model = fitted(source.config, chosen.task.classes, chosen.method.image_size)
-        named = Source(source.title, "unread", source.config, source.preparation)
+        named = BackboneSource(source.title, "unread", source.config, source.preparation)
         recipes(named, model, chosen.task, chosen.method, seed=0)
     except ValueError as error:
         return name_fields(str(error))
-    if chosen.task.pictures < 2 * chosen.task.classes:
+    if chosen.task.images < 2 * chosen.task.classes:
         return "expected at least two training images per class"
     return ""
 
@@ -335,7 +336,7 @@ def _add_letters(control: str) -> None:
     ):
         _store_dataset(letters_zip(), f"letters {names}", control)
         st.rerun()
-    page.download("Download as a zip", letters_zip, "letters.zip", "fine_tuning._letters")
+    downloads.download("Download as a zip", letters_zip, "letters.zip", "fine_tuning._letters")
 
 
 def _store_dataset(zip_bytes: bytes, title: str, control: str) -> None:
@@ -362,13 +363,6 @@ def _draw_removal() -> None:
         "Delete images",
         key="fine_tuning._remove",
         icon=":material/delete:",
-        on_click=_delete_dataset,
-        args=(name,),
+        on_click=upload.remove_dataset,
+        args=(name, _REFUSED),
     )
-
-
-def _delete_dataset(name: str) -> None:
-    try:
-        user_datasets.remove_dataset(session.get_current(), name)
-    except OSError as error:
-        st.session_state[_REFUSED] = f"The images could not be deleted ({reason(error)})."

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pages.controls import notices, widgets
 from pages.stores import runs, session, shared_cache
-from pages.train.fine_tuning.race_controls import RaceControls
+from pages.train.fine_tuning.race_controls import TuningControls
 from vitviz.analysis.fine_tuning import Group
 from vitviz.analysis.probes import linear_accuracy
 from vitviz.data.dataset import DatasetError
@@ -86,11 +86,11 @@ def choose_race() -> Run | None:
     configs = [run.config() for run in races.values()]
     titles = [f"{count - i}. {c.name}: {data_title(c.train.dataset)}" for i, c in enumerate(configs)]
     names = dict(zip(races, titles, strict=True))
-    widgets.resolve_option(RaceControls.key("run"), tuple(races))
+    widgets.resolve_option(TuningControls.key("run"), tuple(races))
     if count == 1:
-        widgets.store_value(RaceControls.key("run"), next(iter(races)))
+        widgets.store_value(TuningControls.key("run"), next(iter(races)))
         return next(iter(races.values()))
-    return races[widgets.select(RaceControls.key("run"), "Race shown", names)]
+    return races[widgets.select(TuningControls.key("run"), "Race shown", names)]
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,14 @@
 from functools import partial
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from pages.controls import notices, query_params, widgets
+from pages.controls import downloads, notices, query_params, widgets
 from pages.frame import page, training_runs
 from pages.selection import selection
 from pages.stores import catalogue, own_weights, runs, session, shared_cache
 from pages.train.fine_tuning import kept_parameters, race_controls, race_results
-from pages.train.fine_tuning.race_controls import RaceControls, RaceSettings
+from pages.train.fine_tuning.race_controls import RaceSettings, TuningControls
 from pages.views.figures import draw_race
 from vitviz.analysis import fine_tuning as analysis
 from vitviz.analysis.verdict import Verdict
@@ -21,7 +22,7 @@ from vitviz.models.vit import resize_positions
 from vitviz.plots import fine_tuning as plots
 from vitviz.text import percent, plain, plural, reason
 from vitviz.training.executor import ExecutorError
-from vitviz.training.fine_tuning_race import TITLES, Source, race, recipes
+from vitviz.training.fine_tuning_race import TITLES, BackboneSource, race, recipes
 from vitviz.training.optimizers import rate_scales
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run, Status
@@ -38,13 +39,16 @@ _GUESS = "fine_tuning._guess"
 
 
 def draw() -> None:
-    training_runs.adopt_linked_run(RaceControls.key("run"), race_results.NOTICE)
+    training_runs.adopt_linked_run(TuningControls.key("run"), race_results.NOTICE)
     chosen = race_controls.draw()
-    run = _draw_shown_race()  # before the question and the plan, which stand below it
+    with st.container(key="fine_tuning.first"):
+        question = st.container()
+        run = _draw_shown_race()
     if isinstance(chosen, str):
         st.error(chosen, icon=":material/block:")
     else:
-        _draw_setup(chosen)
+        _draw_setup(chosen, question if run is None else st.container())
+    page.findings("fine_tuning", is_open=True)
     _draw_drawers(run)
 
 
@@ -70,48 +74,58 @@ def _draw_recorded() -> None:
     epochs = stored.settings["updates"] * stored.settings["batch_size"] / RECORDED_IMAGES
     groups = race_results.load_recorded(stored, epochs)
     guess = st.session_state.get(_GUESS)
-    draw_race(plots.learning(groups, 0.1, epochs, "", concealed=guess is None), key="fine_tuning.recorded")
-    setup = (
-        f"Stored experiment: MNIST ViT on {RECORDED_IMAGES} digits, {plural(len(groups[0].tests), 'seed')}"
+    message = plots.learning(
+        groups, 0.1, epochs, "", images=stored.settings["test_pictures"], concealed=guess is None
     )
-    accuracies = ""
+    draw_race(message, key="fine_tuning.recorded")
+    page.caption(
+        f"Stored experiment with MNIST ViT, {RECORDED_IMAGES} digits and {plural(len(groups[0].tests), 'seed')}; your"
+        " settings are used when you train."
+    )
     if guess is not None:
         page.markdown(
             _describe_prediction(guess, analysis.compare_groups(*groups, stored.settings["test_pictures"]))
         )
-        accuracies = f" {analysis.describe_test_accuracies(*groups, stored.settings['test_pictures'])}"
-    page.caption(f"{setup}.{accuracies}")
+        page.caption(analysis.describe_test_accuracies(*groups, stored.settings["test_pictures"]))
 
 
-def _draw_setup(chosen: RaceSettings) -> None:
-    if refusal := race_controls.explain_refusal(chosen):
-        st.error(f"This cannot be trained: {plain(refusal)}.", icon=":material/block:")
-        return
-    _offer_colour(chosen)
-    if catalogue.is_random(chosen.source, chosen.step):
-        st.warning(RANDOM, icon=":material/casino:")
-    if chosen.source.key.startswith(own_weights.KEY):
-        page.caption(STORED)
-    left, right = st.columns([2.4, 1], vertical_alignment="bottom")
-    with left:
-        guess = st.segmented_control(
-            f"Which model has the higher test accuracy with {plural(chosen.task.pictures, 'training image')}?",
-            tuple(GUESSES),
-            format_func=GUESSES.__getitem__,
-            key=_GUESS,
-        )
-    with right:
-        widgets.button(
-            "Train both models",
-            key="fine_tuning._start",
-            icon=":material/play_arrow:",
-            type="primary",
-            width="stretch",
-            why_not="predict first" if guess is None else "",
-            on_click=_start_race,
-            args=(chosen, guess, training_runs.count_clicks()),
-        )
+def _draw_setup(chosen: RaceSettings, place: DeltaGenerator) -> None:
+    """Draw the question and the start in `place`, and the model's parts below."""
+    with place:
+        if refusal := race_controls.explain_refusal(chosen):
+            st.error(f"This cannot be trained: {plain(refusal)}.", icon=":material/block:")
+            return
+        _offer_colour(chosen)
+        if catalogue.is_random(chosen.source, chosen.step):
+            st.warning(RANDOM, icon=":material/casino:")
+        if chosen.source.key.startswith(own_weights.KEY):
+            page.caption(STORED)
+        images = plural(chosen.task.images, "training image")
+        st.markdown(f"**Predict, then train: which model has the higher test accuracy with {images}?**")
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            _draw_question(chosen)
     kept_parameters.draw(chosen)
+    page.caption(kept_parameters.describe_images(chosen))
+
+
+def _draw_question(chosen: RaceSettings) -> None:
+    guess = st.segmented_control(
+        "Which model has the higher test accuracy?",
+        tuple(GUESSES),
+        format_func=GUESSES.__getitem__,
+        key=_GUESS,
+        width="content",
+        label_visibility="collapsed",
+    )
+    widgets.button(
+        "Train both models",
+        key="fine_tuning._start",
+        icon=":material/play_arrow:",
+        type="primary",
+        why_not="predict first" if guess is None else "",
+        on_click=_start_race,
+        args=(chosen, guess, training_runs.count_clicks()),
+    )
 
 
 def _offer_colour(chosen: RaceSettings) -> None:
@@ -122,7 +136,7 @@ def _offer_colour(chosen: RaceSettings) -> None:
         return
     st.info(f"These images have colour; {chosen.source.shown} takes grey images.", icon=":material/palette:")
     label = f"Use {race_controls.list_backbones()[key].shown} instead"
-    st.button(label, key="fine_tuning._colour", on_click=RaceControls.change, kwargs={"source": key})
+    st.button(label, key="fine_tuning._colour", on_click=TuningControls.change, kwargs={"source": key})
 
 
 def _start_race(chosen: RaceSettings, guess: str, click: int) -> None:
@@ -131,7 +145,7 @@ def _start_race(chosen: RaceSettings, guess: str, click: int) -> None:
         return
     try:
         model = shared_cache.load_model(chosen.source, chosen.step)
-        source = Source(chosen.source.title, model.digest, model.config, model.preparation)
+        source = BackboneSource(chosen.source.title, model.digest, model.config, model.preparation)
         run = training_runs.start_run(race(source, chosen.task, chosen.method), start=start_file(model))
     except (training_runs.NotStarted, CheckpointError, OSError, ValueError) as error:
         notices.store_notice(race_results.NOTICE, f"Training cannot start: {error}.")
@@ -144,7 +158,7 @@ def _start_race(chosen: RaceSettings, guess: str, click: int) -> None:
         notices.clear_notice(race_results.NOTICE)
         session.get_current().notes[_get_prediction_key(run)] = guess
         st.session_state[_GUESS] = None
-        query_params.request_value(RaceControls.key("run"), run.id)
+        query_params.request_value(TuningControls.key("run"), run.id)
 
 
 def _get_prediction_key(run: Run) -> str:
@@ -160,11 +174,12 @@ def _draw_race(run: Run) -> None:
     tuned, scratch = race_results.load_groups(run)
     frozen = race_results.fit_probe(run) if status.state == "done" else None
     chance, waiting = 1 / config.model.num_classes, runs.describe_missing_curve(status)
-    message = plots.learning(
-        [tuned, scratch, *([frozen.group] if frozen else [])], chance, config.train.epochs or 1.0, waiting
+    groups, images = (
+        [tuned, scratch, *([frozen.group] if frozen else [])],
+        race_results.count_test_images(run),
     )
+    message = plots.learning(groups, chance, config.train.epochs or 1.0, waiting, images=images)
     draw_race(message, key="fine_tuning.learning")
-    images = race_results.count_test_images(run)
     accuracies = analysis.describe_test_accuracies(tuned, scratch, images)
     if accuracies:
         probe = (
@@ -292,5 +307,5 @@ def _draw_table(run: Run) -> None:
     page.caption(
         f"Dataset: {hide_secret_name(train.dataset)}. Digest of the backbone: {train.start_digest or 'none'}."
     )
-    page.csv("Test accuracies (CSV)", columns, "fine_tuning_test.csv", "fine_tuning.csv_test")
-    page.csv("Curves (CSV)", curves, "fine_tuning_curves.csv", "fine_tuning.csv_curves")
+    downloads.csv("Test accuracies (CSV)", columns, "fine_tuning_test.csv", "fine_tuning.csv_test")
+    downloads.csv("Curves (CSV)", curves, "fine_tuning_curves.csv", "fine_tuning.csv_curves")

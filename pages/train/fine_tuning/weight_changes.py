@@ -12,7 +12,7 @@ from pages.questions import prediction_gate
 from pages.selection import selection
 from pages.stores import runs, shared_cache
 from pages.train.fine_tuning import race_results
-from pages.train.fine_tuning.race_controls import RaceControls
+from pages.train.fine_tuning.race_controls import TuningControls
 from pages.views.figures import draw_chart, draw_maps
 from vitviz.analysis.attention import shared_mass
 from vitviz.analysis.fine_tuning import (
@@ -45,10 +45,17 @@ class ChangeControls(widgets.ControlValues, page="fine_tuning"):
 
 
 def draw() -> None:
-    training_runs.adopt_linked_run(RaceControls.key("run"), race_results.NOTICE)
+    training_runs.adopt_linked_run(TuningControls.key("run"), race_results.NOTICE)
     run = race_results.choose_race()
     if run is None or not all(len(member.snapshots()) > 1 for member in run.members()):
-        st.info("No trained models yet. Train them under 'Fine-tune'.", icon=":material/timer:")
+        st.info("No trained models yet.", icon=":material/timer:")
+        st.button(
+            "Open 'Fine-tune'",
+            key="fine_tuning._open",
+            type="primary",
+            on_click=widgets.set_control,
+            args=("fine_tuning.view", "race"),
+        )
         return
     if progress := _describe_progress(run):
         st.info(progress, icon=":material/timer:")

@@ -21,31 +21,49 @@ from vitviz.training.run_directory import Run
 ON_BOARD = "it is on the board"
 
 
-def draw(config: RunConfig | ValueError, run: Run | None, show: Callable[[str], None]) -> None:
-    """Draw the row under the form if the class has an open challenge.
+def draw_train_button(config: RunConfig | ValueError, show: Callable[[str], None]) -> bool:
+    """Draw the page's primary button while a challenge is open: it trains by the rules and hands in; else return False.
 
     Args:
         config: settings of the form, or the reason why they are invalid.
-        run: the run that the page shows.
         show: callback that shows a run by its id.
     """
-    classroom = membership.get_membership()
-    if classroom is None or not classroom.challenge:
-        return
+    if not _get_challenge_class():
+        return False
     limited_config = _apply_limits(config)
     is_refused = isinstance(limited_config, ValueError)
+    widgets.button(
+        "Train and hand in",
+        key="live_lab._train_for_class",
+        type="primary",
+        icon=":material/play_arrow:",
+        why_not=plain(name_fields(str(limited_config))) if is_refused else "",
+        on_click=_train,
+        args=(limited_config, training_runs.count_clicks(), show),
+    )
+    return True
+
+
+def _get_challenge_class() -> membership.Membership | None:
+    """Return the user's class if it has an open challenge."""
+    classroom = membership.get_membership()
+    return classroom if classroom is not None and classroom.challenge else None
+
+
+def draw(run: Run | None, draw_start_button: Callable[[], None]) -> None:
+    """Draw the rules of the open challenge, if any, and the buttons for a run that is not trained for it.
+
+    Args:
+        run: the run that the page shows.
+        draw_start_button: draws the button that trains without handing in.
+    """
+    if (classroom := _get_challenge_class()) is None:
+        return
     why_not = _explain_run(run, classroom.code)
     with st.container(key="live_lab-challenge", border=True):
         st.markdown(f":material/trophy: **Challenge of class {format_code(classroom.code)}.** {rules.TERMS}")
         with st.container(horizontal=True):
-            widgets.button(
-                "Train for the class",
-                key="live_lab._train_for_class",
-                icon=":material/play_arrow:",
-                why_not=plain(name_fields(str(limited_config))) if is_refused else "",
-                on_click=_train,
-                args=(limited_config, training_runs.count_clicks(), show),
-            )
+            draw_start_button()
             widgets.button(
                 "Handed in" if why_not == ON_BOARD else "Hand it in",
                 key="live_lab._hand_in",

@@ -96,10 +96,20 @@ function drawLine(view, plot, line, share) {
     plot.line(points(line.values), 0, { color, width: 1, alpha: 0.22 * share });
   const place = view.now.header.runs.findIndex(({ id }) => id === line.run);
   const style = { color, width: validation ? 2 : 1.5, alpha: (validation ? 1 : PALE) * share };
+  if (line.images && line.metric === 'accuracy') {
+    const ends = [-1, 1].map((side) => Array.from(line.values, (p) => intervalEnd(p, line.images, side)));
+    plot.band(Array.from(x), ...ends, { color, alpha: 0.15 * share });
+  }
   plot.line(points(line.drawn), place, style);
   if (!validation || line.n > 60) return;
   for (const [at, value] of points(line.values))
     if (Number.isFinite(value)) plot.dot(plot.x(at), plot.y(value), 2.5, color, { alpha: share });
+}
+
+/** Return an end of the 95 % interval of an accuracy over images. */
+function intervalEnd(accuracy, images, side) {
+  const half = 1.96 * Math.sqrt((accuracy * (1 - accuracy)) / images);
+  return Math.min(1, Math.max(0, accuracy + side * half));
 }
 
 function drawMarks(view, panel) {

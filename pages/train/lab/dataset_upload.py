@@ -13,7 +13,7 @@ from pages.selection import upload
 from pages.stores import session, user_datasets
 from pages.train.lab.field_widgets import PREFIX
 from pages.train.lab.lab_controls import RecipeControls
-from vitviz.text import plain, plural, reason
+from vitviz.text import plain, plural
 from vitviz.upload_limits import DATASET_ZIP_BYTES
 
 if TYPE_CHECKING:
@@ -116,16 +116,9 @@ def draw_dataset(note: UploadedNote) -> None:
         "Delete these images" if removable else "Remove from my list",
         icon=":material/delete:",
         key="live_lab._own_remove",
-        on_click=_remove_dataset,
-        args=(note.name,),
+        on_click=upload.remove_dataset,
+        args=(note.name, _REFUSED),
         help="Deletes them from the server; runs trained on them stay."
         if removable
         else "Only the session that uploaded them can delete them.",
     )
-
-
-def _remove_dataset(name: str) -> None:
-    try:
-        user_datasets.remove_dataset(session.get_current(), name)
-    except OSError as error:
-        st.session_state[_REFUSED] = f"The images could not be deleted ({reason(error)})."

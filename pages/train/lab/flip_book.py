@@ -14,9 +14,11 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
+from pages.controls import widgets
 from pages.selection import selection
-from pages.stores import session, shared_cache, user_datasets
+from pages.stores import registry, session, shared_cache, user_datasets
 from pages.stores.background_jobs import Background
+from pages.stores.registry import PageEntry
 from pages.train.lab import lab_controls, snapshots
 from pages.train.lab.flip_book_images import build_images, build_mistakes
 from pages.train.lab.snapshots import Recording
@@ -30,13 +32,20 @@ if TYPE_CHECKING:
     from pages.stores.record_arrays import Records
     from pages.train.lab.snapshots import Version
     from vitviz.data.image_preprocessing import Prepared
-    from vitviz.probe.snapshot_evaluation import Frame, HeldOut
+    from vitviz.probe.snapshot_evaluation import HeldOut, SnapshotFrame
     from vitviz.training.run_directory import Run
 
 PART_S = 0.25  # computing time before the book is assembled again and other runs get their turn
 FIRST_S = 0.3  # longest wait for the first frame of a new book
 
 KEY = "live_lab.life"
+PANEL_CONTROLS = {
+    "attention": ("attention.view", "maps"),
+    "positions": ("positions.view", "similarity"),
+    "filters": ("filters.view", "components"),
+    "attention_distance": ("attention_distance.measure", "distance"),
+    "layers": ("layers.view", "sinks"),
+}
 _timeline = register(__file__, "timeline")
 _background = Background()
 
@@ -47,9 +56,9 @@ class RunFrames:
     def __init__(self, run: Run | Recording, held_out: HeldOut | None) -> None:
         self.run, self.config = run, run.config()
         self._held_out = held_out
-        self._frames: dict[Version, Frame] = {}
+        self._frames: dict[Version, SnapshotFrame] = {}
 
-    def get(self, version: Version) -> Frame:
+    def get(self, version: Version) -> SnapshotFrame:
         """Return the frame of a snapshot; compute it on first use."""
         if version not in self._frames:
             self._frames[version] = snapshots.compute_frame(self.run.id, version, self._held_out)
@@ -156,12 +165,24 @@ def draw_book(pack: Callable[..., bytes]) -> tuple[dict[str, Any] | None, dict[s
     Args:
         pack: packs what a shelf lacks: all for a downloaded page, and if this browser has lost a message.
     """
-    shelf: flip_book.Shelf = st.session_state.setdefault(lab_controls.SHELF, flip_book.Shelf())
+    shelf: flip_book.LeafShelf = st.session_state.setdefault(lab_controls.SHELF, flip_book.LeafShelf())
     if read_events(KEY).get("again"):
         shelf.clear()
     events = _timeline(pack(shelf=shelf), key=KEY, states=("moment",), triggers=("open", "again"))
-    get_messages()[KEY] = lambda: _timeline.files + pack(shelf=flip_book.Shelf())
+    get_messages()[KEY] = lambda: _timeline.files + pack(shelf=flip_book.LeafShelf())
     return parse_moment(events.moment), read_fields(events.open)
+
+
+def read_opened(opened: dict[str, Any]) -> tuple[int, PageEntry] | None:
+    """Return the step and the page of the panel that was opened; None if none was."""
+    step, entry = read_index(opened.get("step")), registry.BY_SLUG.get(str(opened.get("page")))
+    return None if step is None or entry is None or entry.slug not in PANEL_CONTROLS else (step, entry)
+
+
+def open_page(entry: PageEntry) -> None:
+    """Open a panel's page on the control that shows what the panel shows, whichever view was used last."""
+    widgets.set_control(*PANEL_CONTROLS[entry.slug])
+    st.switch_page(entry.path)
 
 
 def parse_moment(event: object) -> dict[str, Any] | None:

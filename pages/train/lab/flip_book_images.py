@@ -19,7 +19,7 @@ from vitviz.text import percent, plural, signed
 if TYPE_CHECKING:
     from vitviz.config import ModelConfig
     from vitviz.data.image_preprocessing import Prepared
-    from vitviz.probe.snapshot_evaluation import Frame, LearnedTables
+    from vitviz.probe.snapshot_evaluation import LearnedTables, SnapshotFrame
 
 T = TypeVar("T")
 MISTAKES_TITLE = "All mistakes"
@@ -32,7 +32,7 @@ DATASET_MISSING = "The run's dataset is not on this server: train on it to downl
 
 def build_images(
     config: ModelConfig,
-    frames: Sequence[Frame],
+    frames: Sequence[SnapshotFrame],
     attention: Sequence[NDArray[np.floating[Any]] | None],
     seen: Prepared,
     pin: Pin,
@@ -147,9 +147,12 @@ def _build_filters(inside: Sequence[LearnedTables] | None) -> Picture:
     tiles, _ = filters.to_bytes(maps)
     side = 4 if tiles.shape[1] >= 16 else int(tiles.shape[1] ** 0.5)
     tiles = np.broadcast_to(tiles[:, : side * side], (len(tiles), side * side, *tiles.shape[2:4], 3))
+    every = f"All {side * side} principal components of E."
+    first = f"The first {side * side} principal components of E explain"
     captions = [
-        f"The first {side * side} principal components of E explain {percent(share[: side * side].sum(), 0)}"
-        " of its variance."
+        every
+        if weights[0][0].size == side * side
+        else f"{first} {percent(share[: side * side].sum(), 0)} of its variance."
         for share in shares
     ]
     return Picture(
@@ -225,7 +228,7 @@ def _build_norms(config: ModelConfig, inside: Sequence[LearnedTables] | None) ->
     )
 
 
-def _build_confusion(frames: Sequence[Frame]) -> Picture | None:
+def _build_confusion(frames: Sequence[SnapshotFrame]) -> Picture | None:
     judged = require_all(frame.judged for frame in frames)
     if judged is None:
         return _build_placeholder("confusion", "Confusion matrix", DATASET_MISSING)
@@ -262,7 +265,7 @@ def _describe_most_common_mistake(counts: NDArray[np.int64], classes: Sequence[s
     return f"; only mistake: {mistake}" if most[2] == 1 else f"; most common: {mistake} ({most[2]:,} times)"
 
 
-def _build_worst(frames: Sequence[Frame]) -> Picture:
+def _build_worst(frames: Sequence[SnapshotFrame]) -> Picture:
     judged = require_all(frame.judged for frame in frames)
     if judged is None:
         return _build_placeholder("worst", "Worst predictions", DATASET_MISSING)
@@ -282,7 +285,7 @@ def _build_worst(frames: Sequence[Frame]) -> Picture:
     )
 
 
-def build_mistakes(frames: Sequence[Frame]) -> Picture:
+def build_mistakes(frames: Sequence[SnapshotFrame]) -> Picture:
     """Build the table of mistakes: each validation image's predicted class and true-class probability per snapshot.
 
     Args:
@@ -310,7 +313,7 @@ def build_mistakes(frames: Sequence[Frame]) -> Picture:
             "labels": held_out.labels.tolist(),
             "table": len(classes) <= MOST_NAMES,
         },
-        base=shrink_images(held_out.pictures),
+        base=shrink_images(held_out.images),
     )
 
 

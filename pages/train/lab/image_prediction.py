@@ -46,7 +46,8 @@ def draw(run: Run | Recording, config: RunConfig, step: int | None) -> None:
     if snapshots.list_versions(run):
         version = snapshots.find_weights(run, step)
         model = snapshots.load_model(run.id, version)
-        header |= {"model": f"step {version.step:,}", "classes": list(model.classes)[:MOST_CLASSES]}
+        own = " of the shipped model" if isinstance(run, snapshots.Recording) and run.describe() else ""
+        header |= {"model": f"step {version.step:,}{own}", "classes": list(model.classes)[:MOST_CLASSES]}
         prepared = _load_input(config)
         if prepared is not None:
             arrays, prediction = _predict(model, prepared)

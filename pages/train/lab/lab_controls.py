@@ -10,6 +10,7 @@ from pages.stores import session
 
 COMPARED = "live_lab._beside"  # ids of the runs compared with the shown one
 MOMENT = "live_lab._moment"  # {run, step, follow} selected on the timeline, or None
+MODEL_BEFORE = "live_lab._model_before"  # the key of the selected model as the shown run started
 VIEW = "live_lab._view"  # axis, smoothing and scales of the curves
 NOTICE = "live_lab._notice"  # one warning (notices.py)
 REFUSAL = "live_lab._refusal"  # (run id, why a change was refused), shown until the next change

@@ -14,7 +14,7 @@ from vitviz.config import name_fields
 from vitviz.data import uploaded_datasets
 from vitviz.text import plain
 from vitviz.training import lineup
-from vitviz.training.lineup import Entry
+from vitviz.training.lineup import LineupEntry
 from vitviz.training.presets import TRAINING_PRESETS
 from vitviz.training.run_config import MOST_MEMBERS, clean_name
 from vitviz.upload_limits import check_buildable
@@ -47,13 +47,13 @@ def draw_form() -> RunConfig | ValueError:
         return error
 
 
-def _draw_lineup(entries: tuple[Entry, ...], form: RunConfig | ValueError) -> None:
+def _draw_lineup(entries: tuple[LineupEntry, ...], form: RunConfig | ValueError) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="live_lab-lineup"):
         _draw_add_row(entries, form)
         _draw_models(entries)
 
 
-def load_entries() -> tuple[Entry, ...]:
+def load_entries() -> tuple[LineupEntry, ...]:
     """Return the lineup of the link, else of the session; warn about entries that cannot be loaded."""
     link_text = query_params.take_value(LINEUP)
     if link_text is not None:
@@ -74,11 +74,11 @@ def load_entries() -> tuple[Entry, ...]:
     return available
 
 
-def _decode_stored() -> tuple[Entry, ...]:
+def _decode_stored() -> tuple[LineupEntry, ...]:
     return lineup.decode(st.session_state.get(LINEUP, ""))
 
 
-def _save_entries(entries: tuple[Entry, ...]) -> None:
+def _save_entries(entries: tuple[LineupEntry, ...]) -> None:
     widgets.set_control(LINEUP, text := lineup.encode(entries))
     if text:
         query_params.set_value(LINEUP, text)
@@ -92,11 +92,11 @@ def fill_form(config: RunConfig) -> bool:
     return True
 
 
-def _get_preparation(first: Entry) -> Preparation:
+def _get_preparation(first: LineupEntry) -> Preparation:
     return recipe_form.choose_preparation(TRAINING_PRESETS[first.recipe], first.train.dataset)
 
 
-def _draw_models(entries: tuple[Entry, ...]) -> None:
+def _draw_models(entries: tuple[LineupEntry, ...]) -> None:
     """Draw a button per model that removes it, or an example while the lineup is empty."""
     if not entries:
         epochs = [entry.train.epochs or 0 for entry in lineup.decode(lineup.READY)]
@@ -126,7 +126,7 @@ def _remove_entry(place: int) -> None:
     _save_entries(entries[:place] + entries[place + 1 :])
 
 
-def _draw_add_row(entries: tuple[Entry, ...], form: RunConfig | ValueError) -> None:
+def _draw_add_row(entries: tuple[LineupEntry, ...], form: RunConfig | ValueError) -> None:
     """Draw the title's field and the add button."""
     refusal = plain(_explain_refusal(entries, form))
     suggested = "" if isinstance(form, ValueError) else suggest_title(entries, form)
@@ -150,7 +150,7 @@ def _draw_add_row(entries: tuple[Entry, ...], form: RunConfig | ValueError) -> N
     )
 
 
-def _explain_refusal(entries: tuple[Entry, ...], form: RunConfig | ValueError) -> str:
+def _explain_refusal(entries: tuple[LineupEntry, ...], form: RunConfig | ValueError) -> str:
     if isinstance(form, ValueError):
         return name_fields(str(form))
     if form.train.epochs is None:
@@ -179,32 +179,35 @@ def _describe_preparation(preparation: Preparation) -> str:
 def _add_entry(form: RunConfig, title: str) -> None:
     entries = _decode_stored()
     recipe = form.preset if form.preset in TRAINING_PRESETS else recipe_form.FIRST
-    entry = Entry(str(recipe), make_unique(clean_name(title)[:LONGEST], entries), form.model, form.train)
+    entry = LineupEntry(
+        str(recipe), make_unique(clean_name(title)[:LONGEST], entries), form.model, form.train
+    )
     _save_entries((*entries, entry))
 
 
-def suggest_title(entries: tuple[Entry, ...], form: RunConfig) -> str:
+def suggest_title(entries: tuple[LineupEntry, ...], form: RunConfig) -> str:
     """Return a short unused title: the family, and its changes if the family is taken."""
     family = model_form.KINDS[form.model.family].partition(":")[0]
-    changes = _describe_changes(Entry(str(form.preset), "", form.model, form.train))
+    changes = _describe_changes(LineupEntry(str(form.preset), "", form.model, form.train))
     taken = {entry.title for entry in entries}
     title = family if family not in taken or not changes else f"{family} {changes}"
     return make_unique(title[:LONGEST].rstrip(" ,"), entries)
 
 
-def make_unique(title: str, entries: tuple[Entry, ...]) -> str:
+def make_unique(title: str, entries: tuple[LineupEntry, ...]) -> str:
     taken = {entry.title for entry in entries}
     names = (title if i == 1 else f"{title[: LONGEST - 2]} {i}" for i in range(1, MOST_MEMBERS + 2))
     return next(name for name in names if name not in taken)
 
 
-def _describe_changes(entry: Entry) -> str:
+def _describe_changes(entry: LineupEntry) -> str:
     """Return the settings that differ from the recipe: 'Blocks 4, Heads 8'."""
     preset = TRAINING_PRESETS[entry.recipe]
     if type(entry.model) is not type(preset.model):
         return ""
     current, before = (
-        vars(pair.model) | vars(pair.train) for pair in (entry, Entry("", "", preset.model, preset.train))
+        vars(pair.model) | vars(pair.train)
+        for pair in (entry, LineupEntry("", "", preset.model, preset.train))
     )
     changed = {name: setting for name, setting in current.items() if setting != before[name]}
     return ", ".join(

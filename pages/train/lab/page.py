@@ -7,7 +7,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.controls import notices, popover, query_params, session_keys, widgets
-from pages.frame import page, registry, training_runs
+from pages.frame import page, training_runs
 from pages.frame.training_runs import rerun_if_deleted
 from pages.lessons import open_lesson
 from pages.selection import selection
@@ -29,7 +29,6 @@ from pages.train.lab import (
 )
 from pages.train.lab.flip_book_images import MISTAKES_TITLE
 from pages.train.lab.snapshots import Recording
-from pages.views.event_values import read_index
 from pages.views.figures import RACE_MATH
 from vitviz.config import name_fields
 from vitviz.data.datasets import first_number, has_images
@@ -37,7 +36,6 @@ from vitviz.experiments import data_size
 from vitviz.models.abilities import abilities
 from vitviz.plots.theme import family_colors
 from vitviz.plots.training_curves import RunLabel
-from vitviz.recorded_run import RecordedRunError
 from vitviz.text import plain, plural
 from vitviz.training.loop import Trainer, make_update
 from vitviz.training.position_race import POSITIONS_RACE, positions_race
@@ -51,19 +49,16 @@ STAGE_POLL_S = 0.1  # a poll costs about 6 ms; a browser shows 7 to 8 per second
 TIMELINE_POLL_S = 0.5
 PREDICTION_POLL_S = 1.0
 TABLE_POLL_S = 2.0
-PANEL_CONTROLS = {  # the control of a panel's page that shows what the panel shows, whichever view was used last
-    "attention": ("attention.view", "maps"),
-    "positions": ("positions.view", "similarity"),
-    "filters": ("filters.view", "components"),
-    "attention_distance": ("attention_distance.measure", "distance"),
-    "layers": ("layers.view", "sinks"),
-}
 COLUMNS = [2, 1]  # pictures, and the curves with the drawing pad
 
 
 def start_run(config: RunConfig, click: int) -> None:
-    """Start a run and show it, once per click even if two script runs handle the same click."""
+    """Start a run and show it, once per click even if two script runs handle the same click, unless it is active."""
     if not training_runs.claim_click(click):
+        return
+    if active := training_runs.find_active_run(config):  # a second, quick click
+        show_run(active.id)
+        lab_controls.set_notice("This model is being trained with these settings already.")
         return
     try:
         run = training_runs.start_run(runs_table.make_name_unique(config))
@@ -82,21 +77,33 @@ def select_matching_image(config: RunConfig) -> None:
         selection.set_image(f"{dataset}:{first_number(dataset)}")
 
 
+def _get_own_model() -> str | None:
+    """Return the key of the model that the user selected, not of the one that the lab shows instead."""
+    return session_keys.get_control_values().get("model")
+
+
 def show_run(run_id: str) -> None:
+    lab_controls.save_note(lab_controls.MODEL_BEFORE, _get_own_model())
     query_params.request_value(lab_controls.StageControls.key("run"), run_id)
     notices.clear_notice(lab_controls.NOTICE)
     lab_controls.save_note(lab_controls.MOMENT, None)
 
 
-def _draw_start_row(row: DeltaGenerator, visit_runs: list[Run]) -> Run | None:
-    """Draw the settings in a popover, the start button and the choice of runs in `row`; return the run to show."""
+def _draw_start_row(row: DeltaGenerator, visit_runs: list[Run]) -> Run | str | None:
+    """Draw the settings in a popover, the start button and the choice of runs in `row`.
+
+    Returns:
+        the run to show, or the key of a recorded run.
+    """
     with row:
         setup = popover.draw_popover("Set up", "tune", "live_lab.setup")
         start_place = st.container(width="content")
         with st.container(width=280):
-            focus = _choose_run(visit_runs)
+            shown = _choose_run(visit_runs)
+        focus = None if isinstance(shown, str) else shown
         with st.container(width=420):
-            _choose_compared_runs(visit_runs, focus)
+            if shown is focus:
+                _choose_compared_runs(visit_runs, focus)
     with setup, st.container(key="live_lab-form", width=680):
         mode = race.choose_mode()
         config = recipe_form.draw() if mode == race.ONE_MODEL else race.draw_form(mode)
@@ -107,35 +114,35 @@ def _draw_start_row(row: DeltaGenerator, visit_runs: list[Run]) -> Run | None:
     if mode == race.EXPERIMENT:
         training_runs.draw_race_question(race.get_dataset())
     with start_place:
-        _draw_start_button(config)
-    challenge_submission.draw(config, focus, show_run)
+        if not challenge_submission.draw_train_button(config, show_run):
+            _draw_start_button(config)
+    challenge_submission.draw(focus, lambda: _draw_start_button(config, is_primary=False))
     if isinstance(config, ValueError) and not isinstance(config, lineup_form.IncompleteLineup):
         problem = plain(name_fields(str(config)))
         st.error(f"These settings cannot be trained: {problem}.", icon=":material/block:")
     notices.draw_notice(lab_controls.NOTICE)
-    return focus
+    return shown
 
 
-def _draw_start_button(config: RunConfig | ValueError) -> None:
-    why_not = plain(name_fields(str(config))) if isinstance(config, ValueError) else ""
+def _draw_start_button(config: RunConfig | ValueError, is_primary: bool = True) -> None:
     widgets.button(
-        "Start training",
+        "Start training" if is_primary else "Train without handing in",
         key="live_lab._start",
-        type="primary",
+        type="primary" if is_primary else "secondary",
         icon=":material/play_arrow:",
-        why_not=why_not,
+        why_not=plain(name_fields(str(config))) if isinstance(config, ValueError) else "",
         help=None if isinstance(config, ValueError) else f"{settings.describe_config(config)}.",
         on_click=start_run,
         args=(config, training_runs.count_clicks()),
     )
 
 
-def _choose_run(visit_runs: list[Run]) -> Run | None:
-    if not visit_runs:
+def _choose_run(visit_runs: list[Run]) -> Run | str | None:
+    names = {run.id: run.config().name for run in visit_runs} | recording_player.list_names()
+    if not names:
         return None
-    names = {run.id: run.config().name for run in visit_runs}
     run_id = widgets.select(lab_controls.StageControls.key("run"), "Run shown", names)
-    return next(run for run in visit_runs if run.id == run_id)
+    return next((run for run in visit_runs if run.id == run_id), run_id)
 
 
 def _choose_compared_runs(visit_runs: list[Run], focus: Run | None) -> None:
@@ -174,7 +181,8 @@ def _draw_stage(shown: list[Run], focus: Run) -> None:
     if st.session_state.get(lab_controls.POLLING) and not under_way:
         st.session_state[lab_controls.POLLING] = False
         shown_model = race.get_shown_model(focus)
-        if shown_model.snapshots():
+        unchanged = _get_own_model() == lab_controls.load_note(lab_controls.MODEL_BEFORE, _get_own_model())
+        if shown_model.snapshots() and unchanged:  # else the user selected another meanwhile
             selection.set_model(f"run:{shown_model.id}")
         st.rerun()
     if under_way and not st.session_state.get(lab_controls.POLLING):  # resumed from the inspector
@@ -200,12 +208,11 @@ def _draw_timeline(focus: Run | Recording) -> None:
     moment, opened = flip_book.draw_timeline(focus, _get_selected_step(focus), with_mistakes)
     if moment and moment.get("run") == focus.id:
         lab_controls.save_note(lab_controls.MOMENT, moment)
-    step, entry = read_index(opened.get("step")), registry.BY_SLUG.get(str(opened.get("page")))
-    if step is not None and entry is not None and entry.slug in PANEL_CONTROLS:
+    if (panel := flip_book.read_opened(opened)) is not None:
+        step, entry = panel
         selection.set_model(snapshots.get_model_key(focus.id), snapshots.find_weights(focus, step).step)
         select_matching_image(focus.config())
-        widgets.set_control(*PANEL_CONTROLS[entry.slug])
-        st.switch_page(entry.path)
+        flip_book.open_page(entry)
     if failures := flip_book.describe_failures(focus):
         st.warning(plain(failures), icon=":material/broken_image:")
     if st.session_state.get(lab_controls.FRAMES_PENDING) and flip_book.is_complete(focus):
@@ -253,7 +260,8 @@ def main() -> None:
     row = page.header("live_lab")
     run_key = lab_controls.StageControls.key("run")
     run_id = st.session_state.get(session_keys.INCOMING, {}).get(run_key)
-    if run_id and not runs.adopt_run(session.get_current(), run_id):
+    adopt = recorded_runs.adopt_run if str(run_id).startswith(recorded_runs.KEY) else runs.adopt_run
+    if run_id and not adopt(session.get_current(), run_id):
         query_params.take_value(run_key)  # without the run no control takes it
         lab_controls.set_notice(
             "The run of this link is missing: it was deleted or has expired on this server."
@@ -268,8 +276,8 @@ def main() -> None:
             f"{plural(lost_count, 'run is', 'runs are')} missing: deleted or expired on this server."
         )
     shown_run = _draw_start_row(row, visit_runs)
-    if shown_run is None and recorded_runs.is_opened():
-        _draw_recorded_run()
+    if isinstance(shown_run, str):
+        _draw_recorded_run(shown_run)
     elif shown_run is None:
         recording = snapshots.choose_recording()
         _draw_empty() if recording is None else _draw_recording(recording)
@@ -290,8 +298,8 @@ def _draw_run(run: Run, visit_runs: list[Run]) -> None:
         focus = race.choose_member(run)
     growing = active or not flip_book.is_complete(focus)
     st.session_state[lab_controls.FRAMES_PENDING] = growing and not active
-    pictures, side = st.columns(COLUMNS, gap="medium")
-    with _draw_above_mistakes_toggle(pictures):
+    images, side = st.columns(COLUMNS, gap="medium")
+    with _draw_above_mistakes_toggle(images):
         _poll(_draw_timeline, TIMELINE_POLL_S if growing else 0, focus)
     with side:
         if focus is run:
@@ -326,27 +334,25 @@ def _link_to_distillation(student: Run) -> None:
 def _draw_recording(recording: Recording) -> None:
     """Draw a recorded run for a session without runs of its own."""
     growing = st.session_state[lab_controls.FRAMES_PENDING] = not flip_book.is_complete(recording)
-    pictures, side = st.columns(COLUMNS, gap="medium")
-    with _draw_above_mistakes_toggle(pictures):
+    images, side = st.columns(COLUMNS, gap="medium")
+    with _draw_above_mistakes_toggle(images):
         st.fragment(_draw_timeline, run_every=TIMELINE_POLL_S if growing else None)(recording)
     with side:
         _draw_recorded_curves(recording)
         _draw_prediction_title(recording)
         _draw_prediction(recording)
-        test = run_view.describe_test(recording.records())
+        test = recording.describe() or run_view.describe_test(recording.records())
+        if recording.image != selection.get_current().image:
+            test += f" Its attention is stored for {selection.get_image_title(recording.image)}."
         st.caption(f"{test} This run is recorded; 'Start training' starts yours.".strip())
         page.provenance(_describe_recording(recording))
     runs_table.draw_upload(show_run)
     _draw_drawers(recording.config().preset)
 
 
-def _draw_recorded_run() -> None:
-    """Draw the run that the app was opened on, or why it cannot be read."""
-    try:
-        if (run := recorded_runs.find_recorded_run()) is not None:
-            recording_player.draw(run)
-    except RecordedRunError as error:
-        st.error(plain(str(error)), icon=":material/broken_image:")
+def _draw_recorded_run(key: str) -> None:
+    recording_player.draw(key)
+    runs_table.draw_upload(show_run)
     _draw_drawers(None)
 
 
@@ -379,7 +385,8 @@ def _draw_empty() -> None:
 
 
 def _draw_recorded_curves(recording: Recording) -> None:
-    st.markdown(f":violet-badge[:material/replay: recorded] **{recording.choice.shown}**")
+    other = " · a second training of the same recipe" * bool(recording.describe())
+    st.markdown(f":violet-badge[:material/replay: recorded] **{recording.choice.shown}**{other}")
     best = recording.records().best()
     (color,) = family_colors([recording.choice.config.family])
     label = RunLabel(recording.id, recording.choice.title, color, {}, None if best is None else best[0])
@@ -390,9 +397,12 @@ def _draw_recorded_curves(recording: Recording) -> None:
 
 
 def _describe_recording(recording: Recording) -> str:
-    card, log = catalogue.read_header(recording.path).card, recording.records()
+    card, log, growth = catalogue.read_header(recording.path).card, recording.records(), recording.growth
     seconds = max(float(table[2].max(initial=0.0)) for table in (log.training(), log.validation()))
-    text = f"{recording.choice.last_step:,} steps in {run_view.format_duration(seconds)}"
+    last_step = recording.choice.last_step
+    if growth is not None and not growth.is_shipped:
+        card, last_step = {"machine": growth.machine}, int(growth.steps[-1])
+    text = f"{last_step:,} steps in {run_view.format_duration(seconds)}"
     date, machine = (plain(str(card.get(name, ""))) for name in ("date", "machine"))
     return text + (f" on {date}" if date else "") + (f" ({machine}, one seed)" if machine else "")
 

@@ -218,7 +218,7 @@ def _draw_data_controls() -> DataRaceControls:
     with page.row():
         dataset = widgets.segmented(DataRaceControls.key("data_race"), "Dataset", available_titles(GRIDS))
         with st.container(width=216):
-            pictures = widgets.select_slider(
+            images = widgets.select_slider(
                 DataRaceControls.key("race_pictures"),
                 "Training images",
                 GRIDS[dataset].sizes,
@@ -232,7 +232,7 @@ def _draw_data_controls() -> DataRaceControls:
         f"Four models, one recipe, {GRIDS[dataset].updates:,} updates each: the settings of the stored results in"
         " 'How much data?'."
     )
-    return DataRaceControls(dataset, pictures, augmented, seed)
+    return DataRaceControls(dataset, images, augmented, seed)
 
 
 def _fill_data_form(config: RunConfig) -> None:

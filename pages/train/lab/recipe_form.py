@@ -138,7 +138,10 @@ def _complete_link() -> None:
     if family not in model_form.FAMILIES:
         family = preset.model.family
     for key, setting in _get_initial_values(preset.model, preset.train, family).items():
-        incoming.setdefault(key, params.get(key, widgets.encode_value(setting)))
+        if key in params:
+            incoming.setdefault(key, params[key])
+        else:  # set, not linked: the form of this family may lack it, which is no fault of the link
+            widgets.set_control(key, setting)
 
 
 def _shorten_link(preset: TrainingPreset, family: str) -> None:

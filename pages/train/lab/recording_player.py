@@ -11,7 +11,8 @@ import streamlit as st
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.stores import recorded_runs
+from pages.selection import selection
+from pages.stores import recorded_runs, session
 from pages.stores.record_arrays import Records
 from pages.train.lab import flip_book, lab_controls, run_view
 from pages.train.lab.flip_book_images import build_images
@@ -20,45 +21,75 @@ from vitviz.data.image_preprocessing import Prepared
 from vitviz.plots.flip_book import cut, payload
 from vitviz.plots.theme import family_colors
 from vitviz.plots.training_curves import RunLabel
-from vitviz.probe.snapshot_evaluation import Frame, LearnedTables
+from vitviz.probe.snapshot_evaluation import LearnedTables, SnapshotFrame
 from vitviz.recorded_run import Moment, RecordedConfig, RecordedRun, RecordedRunError
 from vitviz.text import percent, plain, plural
 
 COLUMNS = [2, 1]
-RUN = "recorded"  # its id on the timeline and the curves
-POLL_S = 2.0
+POLL_S, SLOW_POLL_S = 2.0, 10.0  # while the run is written, and while a copy of its folder may still grow
 SILENT_S = 60.0  # without a heartbeat; a step of a large model may take this long
 _STATES = {"running": "being recorded", "done": "recorded", "stopped": "recording stopped"}
 _WITHOUT_IMAGES = {"confusion", "worst"}  # which need labelled validation images
 
 
-def draw(run: RecordedRun) -> None:
-    """Draw the timeline and the curves; poll while the run is written.
+def list_names() -> dict[str, str]:
+    """Return the names of the recorded runs that can be shown, by key."""
+    names = {}
+    for key in recorded_runs.list_keys(session.get_current()):
+        try:
+            names[key] = recorded_runs.find_run(key).config.name
+        except RecordedRunError:
+            names[key] = "Recorded run"
+    return names
 
-    Raises:
-        RecordedRunError: if the selected image is damaged or missing.
-    """
-    running = is_running(run)
-    with st.container(horizontal=True):
-        with st.container(width=200):
-            image = _choose_image(run.config)
-        with st.container(width=200):
-            token = _choose_query(run.config)
-    pictures, side = st.columns(COLUMNS, gap="medium")
-    interval_s = POLL_S if running else None
-    shown = _prepare_shown(run, image)
-    with pictures:
-        st.fragment(_draw_timeline, run_every=interval_s)(run, image, token, shown, running)
+
+def draw(key: str) -> None:
+    """Draw the timeline and the curves of a recorded run, or why it cannot be read; poll while it is written."""
+    image = 0
+    try:
+        run = recorded_runs.find_run(key)
+        with st.container(horizontal=True):
+            with st.container(width=200):
+                image = _choose_image(run.config)
+            with st.container(width=200):
+                token = _choose_query(run.config)
+        shown = _prepare_shown(run, image)
+    except RecordedRunError as error:
+        st.error(plain(str(error)), icon=":material/broken_image:")
+        if key == recorded_runs.OPENED:  # a folder that is being copied may become complete
+            st.fragment(_wait, run_every=POLL_S)(key, image, str(error))
+        return
+    images, side = st.columns(COLUMNS, gap="medium")
+    growing = is_growing(run)
+    interval_s = None if not growing else POLL_S if is_running(run) else SLOW_POLL_S
+    with images:
+        st.fragment(_draw_timeline, run_every=interval_s)(key, run, image, token, shown, growing)
     with side:
-        st.fragment(_draw_curves, run_every=interval_s)(run)
+        st.fragment(_draw_curves, run_every=interval_s)(key, run)
+
+
+def _wait(key: str, image: int, problem: str) -> None:
+    """Rerun the page once the run can be read, or cannot for another reason."""
+    try:
+        recorded_runs.find_run(key).image(image)
+    except RecordedRunError as error:
+        if str(error) == problem:
+            return
+    st.rerun()
 
 
 def is_running(run: RecordedRun) -> bool:
     """Return True if a training writes the run now."""
     status = run.status()
-    heartbeat = status.get("heartbeat")
-    is_recent = isinstance(heartbeat, float) and time.time() - heartbeat < SILENT_S
-    return status.get("state") == "running" and is_recent
+    return status.state == "running" and abs(time.time() - status.heartbeat) < SILENT_S
+
+
+def is_growing(run: RecordedRun) -> bool:
+    """Return True if moments may follow: the training has not ended, or its last moment is not copied yet."""
+    status = run.status()
+    if status.state == "done":
+        return max(run.steps(), default=0) < status.step
+    return status.state != "stopped"
 
 
 def _choose_image(config: RecordedConfig) -> int:
@@ -81,16 +112,19 @@ def _choose_query(config: RecordedConfig) -> int:
     )
 
 
-def _draw_timeline(run: RecordedRun, image: int, token: int, shown: Prepared, running: bool) -> None:
+def _draw_timeline(
+    key: str, run: RecordedRun, image: int, token: int, shown: Prepared, growing: bool
+) -> None:
     config, steps, moments, problems = run.config, [], [], []
     for step in run.steps():
         try:
-            moments.append(recorded_runs.read_moment(run, step))
+            moments.append(recorded_runs.read_moment(key, step))
             steps.append(step)
         except RecordedRunError as error:
             problems.append(str(error))
-    pictures = [
-        replace(picture, page=None, opens="")
+    pages = _list_pages(key, config, steps)
+    images = [
+        picture if picture.page in pages else replace(picture, page=None, opens="")
         for picture in build_images(
             config.model,
             [_build_frame(moment, config) for moment in moments],
@@ -100,38 +134,49 @@ def _draw_timeline(run: RecordedRun, image: int, token: int, shown: Prepared, ru
         )
         if picture.name not in _WITHOUT_IMAGES
     ]
-    log = Records(run.records()[0])
+    log = Records(run.records())
     note = lab_controls.load_note(lab_controls.MOMENT)
     pack = partial(
         payload,
-        RUN,
+        key,
         steps,
         [_describe_step(step, log) for step in steps],
-        cut(pictures, len(steps)),
-        moment=note["step"] if note and note["run"] == RUN and not note["follow"] else None,
+        cut(images, len(steps)),
+        moment=note["step"] if note and note["run"] == key and not note["follow"] else None,
         waiting="Waiting for the first moment…",
-        plays=not running,
+        plays=not growing,
     )
-    moment, _ = flip_book.draw_book(pack)
-    if moment and moment.get("run") == RUN:
+    moment, opened = flip_book.draw_book(pack)
+    if moment and moment.get("run") == key:
         lab_controls.save_note(lab_controls.MOMENT, moment)
-    if problems:
+    if (panel := flip_book.read_opened(opened)) is not None:
+        step, entry = panel
+        selection.set_model(key, step)
+        flip_book.open_page(entry)
+    if problems and not growing:  # a file that is being copied is complete a moment later
         st.warning(plain(problems[0]), icon=":material/broken_image:")
-    if running and not is_running(run):  # it has ended: draw the page once more, without polling
+    if growing and not is_growing(run):  # it has ended: draw the page once more, without polling
         st.rerun()
 
 
-def _build_frame(moment: Moment, config: RecordedConfig) -> Frame:
+def _list_pages(key: str, config: RecordedConfig, steps: list[int]) -> set[str]:
+    """Return the addresses of the pages that a panel opens: without weights, those that show stored tables."""
+    if steps and recorded_runs.find_weights(key, steps[-1]) is not None:
+        return {*flip_book.PANEL_CONTROLS}
+    return {"filters", "attention_distance", *["positions"] * (config.model.positions == "learned")}
+
+
+def _build_frame(moment: Moment, config: RecordedConfig) -> SnapshotFrame:
     similarity = None if moment.positions is None else position_similarity.cosine_similarity(moment.positions)
     tables = LearnedTables(
         grid=config.layout.grid,
         patch_px=config.layout.patch_px,
         similarity=similarity,
         weights=moment.embedding,
-        distance_px=moment.distance_px,
+        distance_px=moment.distance_px.mean(axis=0),
         norms=moment.norms,
     )
-    return Frame(config.classes, None, tables)
+    return SnapshotFrame(config.classes, None, tables)
 
 
 def _read_attention(moment: Moment, config: RecordedConfig, image: int, token: int) -> np.ndarray | None:
@@ -162,18 +207,18 @@ def _describe_step(step: int, log: Records) -> str:
     return " · ".join(parts)
 
 
-def _draw_curves(run: RecordedRun) -> None:
+def _draw_curves(key: str, run: RecordedRun) -> None:
     config, status = run.config, run.status()
-    is_silent = status.get("state") == "running" and not is_running(run)
-    state = f"no news for {SILENT_S:.0f} s" if is_silent else _STATES.get(str(status.get("state")), "unknown")
+    is_silent = status.state == "running" and not is_running(run)
+    state = f"no news for {SILENT_S:.0f} s" if is_silent else _STATES.get(status.state, "unknown")
     st.markdown(f":violet-badge[:material/replay: {state}] **{plain(config.name)}**")
     (color,) = family_colors([config.model.family])
-    label = RunLabel(RUN, config.name, color, {})
-    series = run_view.build_series(RUN, Records(run.records()[0]))
+    label = RunLabel(key, config.name, color, {})
+    series = run_view.build_series(key, Records(run.records()))
     run_view.draw_series(
-        [label], series, RUN, run_view.VIEW | {"log_x": True}, "live_lab.recorded", film=True
+        [label], series, key, run_view.VIEW | {"log_x": True}, "live_lab.recorded", film=True
     )
-    message = plain(str(status.get("message", "")))
+    message = plain(status.message)
     steps = run.steps()
     page.caption(
         f"{plural(len(steps), 'moment')} of a training in your own loop, up to step {max(steps, default=0):,},"

@@ -56,10 +56,10 @@ class StateLabel:
 
 STATES = {
     "new": StateLabel("new", "gray", "hourglass_empty"),
-    "queued": StateLabel("waiting", "orange", "hourglass"),
+    "queued": StateLabel("waiting", "gray", "hourglass"),
     "starting": StateLabel("starting", "blue", "sync", "The images are being prepared."),
     "running": StateLabel("training", "green", "play_arrow"),
-    "paused": StateLabel("paused", "orange", "pause"),
+    "paused": StateLabel("paused", "gray", "pause"),
     "done": StateLabel("done", "green", "check"),
     "stopped": StateLabel("stopped", "gray", "stop"),
     "diverged": StateLabel("diverged", "red", "error"),
@@ -126,6 +126,7 @@ def build_series(run_id: str, log: record_arrays.Records) -> list[Series]:
             "validation",
             validation[:3],
             dict(zip(record_arrays.EVALUATION_METRICS, validation[3:], strict=True)),
+            images=log.images,
         ),
     ]
 
@@ -227,14 +228,17 @@ def _describe_accuracies(run: Run, log: runs.RunLog, status: Status) -> str:
         return "Stopping after the current step…"
     table = log.validation()
     if not table.shape[1]:
-        return _explain_missing_curve(log, status)
+        return runs.describe_missing_curve(status, bool(log.training().shape[1]))
     reached_levels = [
         f"{percent(level, 0)} after {format_duration(seconds)}"
         for level in LEVELS
         if (seconds := time_to_accuracy(table[2], table[-1], level)) is not None
     ]
     best = log.best()
-    best_text = f"Best validation accuracy {percent(best[1])} at step {best[0]:,}." if best else ""
+    band = (
+        f" Band: 95\N{NO-BREAK SPACE}% interval over {log.images:,} validation images." if log.images else ""
+    )
+    best_text = f"Best validation accuracy {percent(best[1])} at step {best[0]:,}.{band}" if best else ""
     least = percent(LEVELS[0], 0)
     missed = f" {least} not reached yet." if status.active else f" {least} not reached."
     reached = f" Reached {', '.join(reached_levels)}." if reached_levels else missed
@@ -267,16 +271,6 @@ def _describe_changes(run: Run, log: runs.RunLog) -> str:
         for step, name, before, after in _list_changes(run, log)
     ]
     return f"Changed during training: {'; '.join(changes[-3:])}." if changes else ""
-
-
-def _explain_missing_curve(log: runs.RunLog, status: Status) -> str:
-    if not status.active:
-        return "The run ended before its first evaluation."
-    if status.state == "queued":
-        return "Waiting to start…"
-    if status.state == "paused" or log.training().shape[1]:
-        return "Not evaluated yet."
-    return "The first record is expected within two seconds."
 
 
 def _draw_buttons(run: Run, status: Status) -> None:

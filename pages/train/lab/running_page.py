@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from pages.frame import page
+from pages.controls import downloads
 from pages.selection import selection, substitutes
 from pages.selection.attention_maps import MapSelection, build_live_view
 from pages.selection.subject import capture_attention, load_subject
@@ -51,7 +51,7 @@ def draw(run: Run) -> None:
         for name, steps in variants.items():
             make = partial(_make_page, choice, image, steps, selection.get_image_title(image))
             size = f"about {estimate_mb(choice, len(steps)):.1f} MB"
-            page.download(
+            downloads.download(
                 f"{name[0].upper()}{name[1:]} ({size})", make, f"{run.id}.html", f"live_lab.page.{name}"
             )
 
@@ -82,6 +82,6 @@ def _make_page(choice: ModelChoice, image: str, steps: tuple[int, ...], image_ti
     subject = capture_attention(load_subject(choice, choice.last_step, image, (0.5, 0.5)))
     pin = "cls" if "cls" in subject.layout.prefix else str(Pin())
     last = len(heads_by_layer(choice.config))
-    message = build_live_view(subject, MapSelection(last, "mean"), subject.ground(False), {"pin": pin}, steps)
+    message = build_live_view(subject, MapSelection(last, "mean"), subject.ground(), {"pin": pin}, steps)
     lead = f"Trained in vitviz for {choice.last_step:,} steps. It opens with {image_title}."
     return render_html(choice.title, [message], lead)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from pages.controls import downloads, listing
 from pages.frame import page
 from pages.selection import upload
-from pages.stores import runs, session
+from pages.stores import recorded_runs, runs, session
 from pages.train.lab import lab_controls, race, recipe_form, run_view, running_page, settings
 from vitviz.analysis.run_comparison import time_to_accuracy
 from vitviz.text import percent, plain, reason
@@ -48,7 +49,7 @@ def draw(visit_runs: list[Run]) -> None:
             **{name: st.column_config.Column(settings.get_title(name)) for name in names},
         },
     )
-    page.csv(
+    downloads.csv(
         "All runs (CSV)",
         {name: [row[name] for row in rows] for name in rows[0]},
         "runs.csv",
@@ -130,7 +131,7 @@ def _draw_sharing(run: Run) -> None:
         edit_key = st.session_state.get(lab_controls.EDIT_KEY)
         st.button("Create an editing link", key="live_lab._share", on_click=_create_edit_link, args=(run,))
         if edit_key is not None and edit_key[0] == run.id:
-            page.source(f"live_lab?live_lab.run={run.id}&live_lab.edit={edit_key[1]}")
+            listing.source(f"live_lab?live_lab.run={run.id}&live_lab.edit={edit_key[1]}")
         if permissions.is_shared(run):
             st.button("Revoke editing", key="live_lab._unshare", on_click=_revoke_edit_link, args=(run,))
 
@@ -206,8 +207,8 @@ def _draw_download(run: Run, config: RunConfig, active: bool) -> None:
 
 
 def draw_upload(show_run: Callable[[str], None]) -> None:
-    """Draw the uploader for a session without runs."""
-    with st.popover("Upload a run", icon=":material/upload:"):
+    """Draw the uploader for a session without runs of its own."""
+    with st.popover("Open a recorded run", icon=":material/upload:"):
         _draw_uploader(show_run)
 
 
@@ -215,23 +216,35 @@ def _draw_uploader(show_run: Callable[[str], None]) -> None:
     from vitviz.training.run_directory import RunError
 
     file = upload.receive_zip("live_lab._upload", "Zip of a downloaded run", RUN_ZIP_BYTES)
+    st.caption("Or the zip of a folder that `vitviz.record` wrote in your own loop.")
     if file is None:
         return
-    from vitviz.training.run_archive import import_run
-
     try:
         runs.admit_upload(session.get_current(), session.get_address())
-        run = import_run(
-            runs.get_folder(), file.data, owner=session.get_current().owner, lease_s=runs.LEASE_S
-        )
+        show_run(_store_upload(file.data))
     except (RunError, ValueError) as error:
         lab_controls.set_notice(f"The file could not be imported: {error}.")
     except OSError as error:
         lab_controls.set_notice(f"The run could not be stored ({reason(error)}).")
-    else:
-        runs.adopt_run(session.get_current(), run.id)
-        show_run(run.id)
     st.rerun()
+
+
+def _store_upload(zip_bytes: bytes) -> str:
+    """Store an uploaded run; return its id, or the key of a recorded run.
+
+    Raises:
+        RunError, ValueError: if the file is invalid.
+        OSError: if it cannot be written.
+    """
+    from vitviz.recorded_run_archive import is_recorded_zip
+    from vitviz.training.run_archive import import_run
+
+    user = session.get_current()
+    if is_recorded_zip(zip_bytes):
+        return recorded_runs.store_upload(user, zip_bytes)
+    run = import_run(runs.get_folder(), zip_bytes, owner=user.owner, lease_s=runs.LEASE_S)
+    runs.adopt_run(user, run.id)
+    return run.id
 
 
 def make_name_unique(config: RunConfig) -> RunConfig:

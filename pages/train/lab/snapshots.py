@@ -5,8 +5,7 @@ A recorded training is shown like a run, without run directory or trainer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from vitviz.data.image_preprocessing import Prepared
     from vitviz.models.loaded_model import LoadedModel
     from vitviz.pin import Pin
-    from vitviz.probe.snapshot_evaluation import Frame, HeldOut
+    from vitviz.probe.snapshot_evaluation import HeldOut, SnapshotFrame
     from vitviz.training.run_config import RunConfig
     from vitviz.training.run_directory import Run
 
@@ -58,20 +57,40 @@ class Recording:
         header = catalogue.read_header(self.path)
         if header.train is None:
             raise ValueError(f"{self.path.name} does not contain its training configuration")
-        return RunConfig(header.config, header.preparation, header.train, name=self.choice.title)
+        train = header.train
+        if self.growth is not None and not self.growth.is_shipped:
+            train = replace(train, epochs=float(self.growth.epochs[-1]))
+        return RunConfig(header.config, header.preparation, train, name=self.choice.title)
 
     def snapshot_times(self) -> dict[int, int]:
         """Return the steps, ascending, each with the file's modification time in nanoseconds."""
         return dict.fromkeys(self._steps, self.path.stat().st_mtime_ns)
 
     def records(self) -> Records:
-        return _read_records(self.path, self.path.stat().st_mtime_ns, self._steps)
+        """Return the curves of the training that plays, with the epoch and seconds of every snapshot."""
+        header = catalogue.read_header(self.path)
+        history, accuracy = header.history, header.card.get("test_accuracy")
+        if self.growth is not None and not self.growth.is_shipped:
+            history, accuracy = [*self.growth.history], self.growth.test_accuracy
+        recorded = Records(history)
+        if recorded.test is None and isinstance(accuracy, float):
+            recorded.test = {"accuracy": accuracy}
+        table, steps = recorded.training(), self._steps
+        if table.shape[1]:  # the file stores only the snapshots' steps; interpolate epoch and seconds
+            epochs, seconds = (np.interp(steps, (0.0, *table[0]), (0.0, *table[row])) for row in (1, 2))
+            recorded.snapshots = {
+                step: (float(e), float(s)) for step, e, s in zip(steps, epochs, seconds, strict=True)
+            }
+        return recorded
 
     @property
     def growth(self) -> Growth | None:
-        """Return what this very training has stored of its moments; None if nothing."""
-        growth = parameter_history.find_recorded(self.choice)
-        return growth if growth is not None and growth.is_shipped else None
+        """Return what this training, or another run of its recipe, has stored of its moments; None if nothing."""
+        return parameter_history.find_recorded(self.choice)
+
+    def describe(self) -> str:
+        """Return how the training that plays differs from the model's own; '' if it is the same."""
+        return "" if self.growth is None else parameter_history.describe_recorded(self.choice, self.growth)
 
     @property
     def _steps(self) -> tuple[int, ...]:
@@ -90,21 +109,6 @@ class Recording:
         """Return the tokens of a ViT."""
         config = as_vit(self.choice.config)
         return TokenLayout(config.prefix_tokens, config.grid, config.patch_size)
-
-
-@lru_cache(maxsize=16)
-def _read_records(path: Path, modified_ns: int, steps: tuple[int, ...]) -> Records:
-    header = catalogue.read_header(path)
-    recorded = Records(header.history)
-    if recorded.test is None and isinstance(header.card.get("test_accuracy"), float):
-        recorded.test = {"accuracy": header.card["test_accuracy"]}
-    table = recorded.training()
-    if table.shape[1]:  # the file stores only the snapshots' steps; interpolate epoch and seconds
-        epochs, seconds = (np.interp(steps, (0.0, *table[0]), (0.0, *table[row])) for row in (1, 2))
-        recorded.snapshots = {
-            step: (float(e), float(s)) for step, e, s in zip(steps, epochs, seconds, strict=True)
-        }
-    return recorded
 
 
 def choose_recording() -> Recording | None:
@@ -233,7 +237,7 @@ def load_held_out(dataset_name: str, fraction: float, preparation: Preparation) 
     return HeldOut(prepare_batch(shown, preparation), dataset.train_labels[chosen], in_colour)
 
 
-def compute_frame(run_id: str, version: Version, held_out: HeldOut | None) -> Frame:
+def compute_frame(run_id: str, version: Version, held_out: HeldOut | None) -> SnapshotFrame:
     """Evaluate one snapshot on the held-out images, if any, and extract its weights' images."""
     from vitviz.probe import snapshot_evaluation
 
@@ -243,9 +247,9 @@ def compute_frame(run_id: str, version: Version, held_out: HeldOut | None) -> Fr
     return snapshot_evaluation.frame(_load_passing_model(run_id, version), held_out)
 
 
-def _read_frame(recording: Recording, growth: Growth, step: int, held_out: HeldOut | None) -> Frame:
+def _read_frame(recording: Recording, growth: Growth, step: int, held_out: HeldOut | None) -> SnapshotFrame:
     """Return the stored results of a moment."""
-    from vitviz.probe.snapshot_evaluation import Frame, LearnedTables, summarise_predictions
+    from vitviz.probe.snapshot_evaluation import LearnedTables, SnapshotFrame, summarise_predictions
 
     moment = growth.steps.tolist().index(step)
     config = as_vit(recording.choice.config)
@@ -263,7 +267,7 @@ def _read_frame(recording: Recording, growth: Growth, step: int, held_out: HeldO
         distance_px=growth.distance_px[moment],
         norms=growth.norms[moment],
     )
-    return Frame(classes, judged, tables)
+    return SnapshotFrame(classes, judged, tables)
 
 
 def compute_attention(

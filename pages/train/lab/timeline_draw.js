@@ -3,7 +3,7 @@
 // (one canvas per image).
 
 import { frame, write } from '../../../vitviz/browser/kit/axes.js';
-import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
+import { TileStack, blit, colour, fillPixels } from '../../../vitviz/browser/kit/pixels.js';
 import {
   DIVERGING_LUT,
   SEQUENTIAL_LUT,
@@ -82,30 +82,26 @@ export function drawCard(view, i) {
   ctx.fillStyle = colors.muted;
   ctx.textBaseline = 'middle';
   const data = frameOf(view, g.p);
-  for (let R = 0; R < g.R; R++) for (let C = 0; C < g.C; C++) drawTile(view, ctx, g, R, C, table, data);
+  card.stack = TileStack.of(card.stack, g.R * g.C, g.h, g.w);
+  // Each frame is scaled to its own maximum; the color scale covers the largest of them. Classes have whole percents.
+  const end = g.p.names ? g.p.hi : (255 * g.p.hi) / (topOf(view, g.p) || g.p.hi);
+  card.stack.paint((image) => (g.p.kind === 'rgb' ? fillPixels(image, data, 3) : colour(image, data, table, 0, end)));
+  for (let R = 0; R < g.R; R++) for (let C = 0; C < g.C; C++) drawTile(view, ctx, g, R, C, card.stack);
   drawNames(view, ctx, g);
   if (g.p.kind !== 'rgb') drawScale(view, ctx, g, table);
   if (g.p.mark) drawMark(view, ctx, g);
 }
 
-function drawTile(view, ctx, g, R, C, table, data) {
+function drawTile(view, ctx, g, R, C, stack) {
   const { p, side, tall } = g;
   const x = g.left + C * (side + g.gutter);
   const y = g.top + R * (tall + g.label + g.gutter);
-  const start = (R * g.C + C) * g.h * g.w;
-  if (p.kind === 'rgb') {
-    const pixels = data.subarray(3 * start, 3 * (start + g.h * g.w));
-    blit(ctx, picture({ data: pixels, shape: [g.h, g.w, 3] }), x, y, side, tall);
-  } else {
-    if (p.kind === 'overlay') {
-      ctx.globalAlpha = 0.75;
-      blit(ctx, view.bases[p.base], x, y, side, tall);
-      ctx.globalAlpha = 1;
-    }
-    // Each frame is scaled to its own maximum; the color scale covers the largest of them. Classes have whole percents.
-    const end = p.names ? p.hi : (255 * p.hi) / (topOf(view, p) || p.hi);
-    blit(ctx, heat(data, g.h, g.w, table, 0, end, start), x, y, side, tall);
+  if (p.kind === 'overlay') {
+    ctx.globalAlpha = 0.75;
+    blit(ctx, view.bases[p.base], x, y, side, tall);
+    ctx.globalAlpha = 1;
   }
+  stack.draw(ctx, R * g.C + C, x, y, side, tall);
   if (!g.label) return;
   ctx.textAlign = 'center';
   ctx.fillText(p.tiles[view.state.index]?.[R * g.C + C] ?? '', x + side / 2, y + tall + 9, side);
