@@ -39,7 +39,7 @@ from vitviz.training.provenance import processor  # noqa: E402
 
 os.environ["VITVIZ_AHEAD"] = "0"  # the server would open its pages beside the users: they are opened before
 RERUN = messages()["rerun"]
-PACE = 29  # per second; pages/frame/websocket_limits.py closes a socket above 30
+PACE = 29  # per second; pages/streamlit_fixes/required/websocket_limits.py closes a socket above 30
 SOCKETS = 10
 
 

@@ -30,7 +30,7 @@ from vitviz.data.image_decoding import decode_image  # noqa: E402
 from vitviz.data.image_preprocessing import prepare  # noqa: E402
 from vitviz.models.presets import PRESETS  # noqa: E402
 from vitviz.models.zoo import create_model  # noqa: E402
-from vitviz.plots.attention_message import Scene, explorer_view, strip_view  # noqa: E402
+from vitviz.plots.attention_message import ExplorerTexts, explorer_view, strip_view  # noqa: E402
 from vitviz.probe.capture import capture
 from vitviz.probe.explanation_maps import class_relevance
 from vitviz.torchvision_fix import import_torchvision  # noqa: E402
@@ -69,7 +69,7 @@ def main() -> None:
     file = photo.getvalue()
     layers = tuple(range(1, 13))
     names = tuple(f"layer {i}" for i in layers)
-    scene = Scene("a", "ViT-S/16", (14, 14), ("cls",), 16, 12, "12", 1, 6, 64, layers, names)
+    scene = ExplorerTexts("a", "ViT-S/16", (14, 14), ("cls",), 16, 12, "12", 1, 6, 64, layers, names)
 
     def first_attention() -> bytes:
         prepared = prepare(decode_image(file), preset.preparation)

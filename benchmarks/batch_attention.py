@@ -1,8 +1,10 @@
 """Time the attention of all layers of many photos to disk, beside timm's hooks one by one and its plain forward.
 
     python benchmarks/batch_attention.py --images 48
+    python benchmarks/batch_attention.py --memory 100 500 1000
 
-All three read the same JPEG files and run ViT-S/16 at 224 px with random weights, in turn, in one process.
+All three read the same JPEG files and run ViT-S/16 at 224 px with random weights, in turn, in one process. `--memory`
+runs the batch alone on so many photos and prints the process's peak memory.
 """
 
 import argparse
@@ -38,10 +40,16 @@ def write_photos(folder: Path, count: int) -> list[Path]:
     return files
 
 
+def peak_mb() -> float:
+    """Return the most memory that this process has held so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--images", type=int, default=48)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--memory", type=int, nargs="+", default=[], metavar="IMAGES")
     options = parser.parse_args()
     import_torchvision()
     import timm
@@ -75,6 +83,19 @@ def main() -> None:
     def in_a_batch(files: list[Path], out: Path) -> None:
         vitviz.inspect(model, files).attention(out)
 
+    for count in options.memory:
+        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as out:
+            files = write_photos(Path(folder), count)
+            begun_s = time.perf_counter()
+            in_a_batch(files, Path(out))
+            ms = 1000 * (time.perf_counter() - begun_s) / count
+            written = sum(file.stat().st_size for file in Path(out).iterdir()) / 1e6
+            print(
+                f"{count} photos: {ms:.1f} ms each, {written:.0f} MB written, peak {peak_mb():.0f} MB",
+                flush=True,
+            )
+    if options.memory:
+        return
     ways: dict[str, Callable[[list[Path], Path], None]] = {
         "timm, hooks, one photo at a time": with_hooks,
         "timm, fused forward alone, batches of 8": forward_alone,
@@ -94,7 +115,7 @@ def main() -> None:
                     best[name] = min(best[name], time.perf_counter() - begun_s)
     for name, seconds in best.items():
         print(f"{name}: {1000 * seconds / options.images:.1f}")
-    print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+    print(f"peak memory {peak_mb():.0f} MB")
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ import torch
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from vitviz.analysis.distillation import combine_heads, disagreement, discordance, repeated_mistake_share  # noqa: E402
+from vitviz.analysis.distillation import combine_heads, disagreement, repeated_mistake_share  # noqa: E402
 from vitviz.checkpoint_header import Header, read_header  # noqa: E402
 from vitviz.checkpoints import open_model  # noqa: E402
 from vitviz.config import TrainConfig, ViTConfig  # noqa: E402
@@ -99,7 +99,7 @@ def measure(name: str, shipped: dict[str, Header], small: bool) -> dict[str, Any
         "differs": disagreement(decisions).round(4).tolist(),
         "discordant": None
         if twin is None
-        else round(discordance(decided["both heads"], decided["twin"], labels), 4),
+        else round(float(((decided["both heads"] == labels) != (decided["twin"] == labels)).mean()), 4),
         "repeats": [round(repeated_mistake_share(made, decisions[0], labels), 4) for made in decisions],
     }
 

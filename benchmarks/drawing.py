@@ -74,7 +74,7 @@ def measure(root: Path, moves: int) -> dict[str, list[float]]:
                 x, y = box["x"] + box["width"] * (0.25 + 0.08 * (k % 5)), box["y"] + box["height"] * 0.2
                 page.mouse.move(x, y)
                 page.mouse.down()
-                for step in range(12):
+                for step in range(1, 13):  # a move to where the pen is changes nothing
                     page.mouse.move(x + 2 * step, y + box["height"] * 0.05 * step)
                     page.wait_for_timeout(MOVE_MS)
                 page.mouse.up()

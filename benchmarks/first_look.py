@@ -31,8 +31,7 @@ from playwright.sync_api import Browser, sync_playwright
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from pages.frame import registry  # noqa: E402
-from pages.stores import catalogue  # noqa: E402
+from pages.stores import catalogue, registry  # noqa: E402
 from tests.browser.conftest import FLAGS, chromium_path, free_port, start_server, stop_server  # noqa: E402
 from vitviz.training.provenance import processor  # noqa: E402
 

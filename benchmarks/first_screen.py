@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, TimeoutError, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from pages.frame.registry import PAGES  # noqa: E402
+from pages.stores.registry import PAGES  # noqa: E402
 from pages.studies.study import list_studies  # noqa: E402
 from tests.browser.conftest import FLAGS, chromium_path, free_port, start_server, stop_server  # noqa: E402
 

@@ -4,7 +4,7 @@
 
 Sums the browser's layout shifts (web.dev/cls), without its tolerance of half a second after a click. Every page and
 study is opened by a browser without a cache. --keep writes the heights of widgets and views to
-pages/views/heights.json, which a first visit reserves.
+pages/streamlit_fixes/required/view_heights.json, which a first visit reserves.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.first_screen import HEIGHT_PX, WIDTH_PX, list_addresses  # noqa: E402
 from tests.browser.conftest import FLAGS, chromium_path, free_port, settle, start_server, stop_server  # noqa: E402
 
-HEIGHTS = ROOT / "pages" / "views" / "heights.json"
+HEIGHTS = ROOT / "pages/streamlit_fixes/required/view_heights.json"
 WIDE = {"viewport": {"width": WIDTH_PX, "height": HEIGHT_PX}}
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
 PHONE["user_agent"] = "Mozilla/5.0 (Linux; Android 14) AppleWebKit/537.36 Chrome/140.0 Mobile Safari/537.36"
@@ -43,10 +43,7 @@ ELEMENTS = """() => Object.fromEntries(
   [...document.querySelectorAll('[data-testid=stElementContainer][class*=st-key-]')]
   .filter((box) => box.checkVisibility() && box.getBoundingClientRect().right > 0) // not in a closed sidebar
   .map((box) => [box.className.match(/st-key-(\\S+)/)?.[1], Math.round(box.getBoundingClientRect().height)]))"""
-GROUPS = (
-    '[data-testid="stMain"] [class*="st-key-shell-groups"]'  # of sections; else the first row of segments
-)
-ROW = '[data-testid="stMain"] [data-testid="stButtonGroup"]'
+SECTIONS = '[data-testid="stMain"] [class*="-view"] [data-testid="stButtonGroup"] button'
 
 
 def moved(page: Page) -> tuple[float, str]:
@@ -70,10 +67,8 @@ def visit(browser: Browser, address: str, screen: dict[str, object], heights: di
         flush=True,
     )
     heights |= page.evaluate(ELEMENTS) | heights
-    sections = page.locator(GROUPS if page.locator(GROUPS).count() else ROW)
-    options = sections.first.locator("button") if sections.count() and "?" not in address else None
-    for number in range(1, options.count() if options else 0):
-        assert options is not None
+    options = page.locator(SECTIONS)
+    for number in range(1, options.count() if "?" not in address else 0):
         title = options.nth(number).inner_text()
         options.nth(number).click()
         page.wait_for_timeout(300)

@@ -46,7 +46,7 @@ def mosaic(grid: int, panels: int) -> bytes:
         similarity = position_similarity.cosine_similarity(
             position_similarity.encode(kind, (grid, grid), DIM)
         )
-        made.append(plots.Panel(kind, "", (grid, grid), similarity[None]))
+        made.append(plots.EncodingPanel(kind, "", (grid, grid), similarity[None]))
     return plots.mosaic(made, np.zeros((224, 224, 3), np.uint8), (0.5, 0.5))
 
 

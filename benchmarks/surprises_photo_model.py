@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -34,27 +34,15 @@ from surprises import (  # noqa: E402
     round_matrices,
 )
 
+from vitviz.config import Preparation  # noqa: E402
 from vitviz.data.datasets import load_dataset  # noqa: E402
 from vitviz.experiments.changed_models import BATCH, compute_logits, round_weights  # noqa: E402
-from vitviz.models.record import Recorder, Replacement  # noqa: E402
+from vitviz.models.loaded_model import LoadedModel  # noqa: E402
 from vitviz.models.vit import VisionTransformer  # noqa: E402
+from vitviz.probe.changed_tokens import add_register, exchange_tokens, find_register_neurons  # noqa: E402
 
 FEW = 500
 Array = NDArray[np.floating[Any]]
-
-
-class MoveToLast(nn.Module):
-    """Gives the largest value of some hidden channels to an image's last token, and 0 to its other tokens."""
-
-    def __init__(self, channels: Tensor) -> None:
-        super().__init__()
-        self.channels = channels
-
-    def forward(self, hidden: Tensor) -> Tensor:
-        largest = hidden[..., self.channels].amax(dim=1)
-        hidden[..., self.channels] = 0
-        hidden[:, -1, self.channels] = largest
-        return hidden
 
 
 def correlate_maps(model: VisionTransformer, photos: Tensor, exact: Array | None = None) -> Array:
@@ -125,59 +113,36 @@ def measure_photo_weights(model: VisionTransformer, photos: Tensor) -> None:
         print(f"8d: mlp.fc2 of layer {layer + 1} alone: {bootstrap(correlate_maps(model, photos, maps))}")
     model.load_state_dict(state)
     for layer in (12, 10, 7):
-        name = f"blocks.{layer - 2}"
-        others = torch.cat([model(x, record=(name,))[1][name] for x in inputs.split(BATCH)]).roll(1, dims=0)
-        is_cls = torch.arange(others.shape[1])[:, None] == 0
-        features = torch.cat(
-            [
-                model(x, replaced={name: Replacement(other, is_cls)})
-                for x, other in zip(inputs.split(BATCH), others.split(BATCH), strict=True)
-            ]
-        )
-        lost = describe_accuracy(f"8g layer {layer}", before, classifier.classify(features), labels)
+        features = exchange_tokens(model, inputs, layer, batch_size=BATCH)
+        lost = describe_accuracy("8g", before, classifier.classify(features), labels)
         print(f"8g: [CLS] shuffled before layer {layer}: {lost}", flush=True)
-    measure_registers(classifier, inputs, labels, before, photos, hidden)
+    measure_registers(classifier, inputs, labels, before, photos)
 
 
 def measure_registers(
-    classifier: NearestMean,
-    inputs: Tensor,
-    labels: NDArray[np.int64],
-    before: Tensor,
-    photos: Tensor,
-    hidden: list[Tensor],
+    classifier: NearestMean, inputs: Tensor, labels: NDArray[np.int64], before: Tensor, photos: Tensor
 ) -> None:
-    """Print row 8e: the hidden channels that are largest at the longest patch go to a token that is added."""
+    """Print row 8e: the hidden channels that are largest at the longest patch go to a register that is added."""
     model, last = classifier.model, f"blocks.{classifier.model.config.depth - 1}"
-    norms = torch.cat([model(photo[None], record=(last,))[1][last].norm(dim=-1) for photo in photos])[:, 1:]
-    longest = norms.argmax(dim=1) + 1
-    at = torch.stack([layer[torch.arange(len(photos)), longest].mean(dim=0) for layer in hidden])
-    top = at.flatten().topk(10).indices
-    for layer, block in enumerate(model.blocks):
-        channels = top[top // at.shape[1] == layer] % at.shape[1]
-        block.mlp.norm = MoveToLast(channels) if len(channels) else nn.Identity()  # type: ignore[union-attr,assignment]
+    neurons = find_register_neurons(model, photos)
+    loaded = LoadedModel(
+        model, model.config, Preparation(PHOTO_PX), (), "photo model", None, 0, "photo model"
+    )
+    changed = add_register(loaded, neurons).vit
 
-    def run(x: Tensor) -> Tensor:
-        z = model(x, record=("embedded",))[1]["embedded"]
-        z = torch.cat([z, torch.zeros_like(z[:, :1])], dim=1)
-        for layer, block in enumerate(model.blocks):
-            z = block(z, Recorder(None), f"blocks.{layer}")
-        return z
+    def measure_norms(measured: VisionTransformer) -> Tensor:
+        return torch.cat([measured(photo[None], record=(last,))[1][last].norm(dim=-1) for photo in photos])
 
     def describe(norms: Tensor) -> str:
         share = bootstrap((norms > 3 * norms.median()).float().mean(dim=1).numpy())
         return f"patches beyond 3 x the median norm {share}, largest {norms.max() / norms.median():.2f} x"
 
-    moved = torch.cat([run(photo[None]).norm(dim=-1) for photo in photos])
-    z = torch.cat([run(x) for x in inputs.split(BATCH)])
-    after = classifier.classify(model.readout(model.norm(z)))
+    norms, moved = measure_norms(model)[:, 1:], measure_norms(changed)
+    after = classifier.classify(compute_logits(changed, inputs))
     print(f"8e: before: {describe(norms)}")
-    print(
-        f"8e: with a register: {describe(moved[:, 1:-1])}; the register {moved[:, -1].mean() / norms.median():.2f} x"
-    )
+    register = moved[:, 1].mean() / norms.median()
+    print(f"8e: with a register: {describe(moved[:, 2:])}; the register {register:.2f} x")
     print(f"8e: accuracy {describe_accuracy('8e', before, after, labels)}")
-    for block in model.blocks:
-        block.mlp.norm = nn.Identity()  # type: ignore[union-attr,assignment]
 
 
 def main() -> None:
