@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import erf
 
 from vitviz.analysis.attention import softmax
+from vitviz.analysis.logits import normalise_logit_difference
 from vitviz.config import ModelConfig, Preparation, SwinConfig, ViTConfig
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.record import Replacement
@@ -49,7 +50,7 @@ def linear(x: Array, w: dict[str, Array], name: str) -> Array:
 def forward(
     w: dict[str, Array], image: Array, given: dict[Any, Array] | None = None
 ) -> tuple[Array, dict[Any, Array]]:
-    """Class probabilities, the heads' outputs by (layer, head) and the layers' outputs by layer; `given` replaces some.
+    """Logits, the heads' outputs by (layer, head) and the layers' outputs by layer; `given` replaces some.
 
     A token of a layer is replaced by a key (layer, 'token', index).
     """
@@ -74,7 +75,7 @@ def forward(
         for token in range(5):
             z[token] = given.get((layer, "token", token), z[token])
         kept[layer] = z
-    return softmax(linear(norm(z, w, "norm")[0], w, "head")), kept
+    return linear(norm(z, w, "norm")[0], w, "head"), kept
 
 
 def test_patched_runs_equal_numpy() -> None:
@@ -82,7 +83,7 @@ def test_patched_runs_equal_numpy() -> None:
     weights = {name: value.double().numpy() for name, value in model.model.state_dict().items()}
     _, kept = forward(weights, donor.astype(np.float64))
     plain = capture(model.model, receiver[None], record=False).logits[0]
-    np.testing.assert_allclose(forward(weights, receiver)[0], softmax(plain), atol=1e-5)
+    np.testing.assert_allclose(forward(weights, receiver)[0], plain, atol=1e-5)
     by_head = patch_heads(model, donor, receiver)
     for layer in range(2):
         for head in range(2):
@@ -92,12 +93,41 @@ def test_patched_runs_equal_numpy() -> None:
         for token in range(5):
             expected = forward(weights, receiver, {(layer, "token", token): kept[layer][token]})[0]
             np.testing.assert_allclose(by_token[token], expected, atol=1e-5)
-    assert np.abs(by_head - softmax(plain)).max() > 0.01  # the comparison above is not one of equal numbers
+    assert np.abs(by_head - plain).max() > 0.01  # the comparison above is not one of equal numbers
+
+
+def test_the_logit_difference_is_0_as_the_second_image_and_1_as_the_first() -> None:
+    first, second = np.array([4.0, 1.0, 0.0]), np.array([1.0, 3.0, 9.0])  # of class 0 and of class 2
+    runs = np.array([first, second, [0.0, 50.0, 1.5], [9.0, 0.0, -7.0]])
+    shares = normalise_logit_difference(runs, first, second)
+    assert shares is not None and shares.tolist() == [1, 0, 6.5 / 12, 2]  # differences 4, -8, -1.5, 16
+    assert normalise_logit_difference(runs, first, first + 1) is None
+
+
+def test_both_directions_equal_numpy_in_the_logit_difference() -> None:
+    model, pair = load(VIT), images()
+    with torch.no_grad():  # so that each image has a class of its own
+        centre = torch.from_numpy(capture(model.model, pair, record=("norm",))["norm"][:, 0].mean(axis=0))
+        model.vit.head.weight.mul_(10)
+        model.vit.head.bias.copy_(-model.vit.head.weight @ centre)
+    weights = {name: value.double().numpy() for name, value in model.model.state_dict().items()}
+    logits, kept = zip(*(forward(weights, image.astype(np.float64)) for image in pair), strict=True)
+    a, b = (int(row.argmax()) for row in logits)
+    assert a != b
+    ends = [row[a] - row[b] for row in logits]
+    for receiver, donor in ((1, 0), (0, 1)):
+        patched = patch_heads(model, pair[donor], pair[receiver])
+        shares = normalise_logit_difference(patched, *logits)
+        assert shares is not None
+        for layer, head in np.ndindex(2, 2):
+            run = forward(weights, pair[receiver], {(layer, head): kept[donor][layer, head]})[0]
+            expected = (run[a] - run[b] - ends[1]) / (ends[0] - ends[1])
+            np.testing.assert_allclose(shares[layer, head], expected, atol=1e-4)
 
 
 def test_the_last_cls_token_carries_the_whole_prediction() -> None:
     model, (donor, receiver) = load(VIT), images()
-    alone = model.probabilities(capture(model.model, images(), record=False).logits)
+    alone = capture(model.model, images(), record=False).logits
     patched = patch_tokens(model, donor, receiver, VIT.depth)
     np.testing.assert_allclose(patched[0], alone[0], atol=1e-6)
     np.testing.assert_allclose(patched[1:], np.tile(alone[1], (4, 1)), atol=1e-6)
@@ -106,7 +136,7 @@ def test_the_last_cls_token_carries_the_whole_prediction() -> None:
 @pytest.mark.parametrize("config", [VIT, SWIN], ids=["ViT", "Swin"])
 def test_an_image_patched_into_itself_changes_nothing(config: ModelConfig) -> None:
     model, (image, _) = load(config), images()
-    alone = model.probabilities(capture(model.model, image[None], record=False).logits)[0]
+    alone = capture(model.model, image[None], record=False).logits[0]
     shares: list[float] = []
     by_head = patch_heads(model, image, image, shares.append)
     assert shares == sorted(shares) and shares[-1] == 1
@@ -124,7 +154,7 @@ def test_a_swin_s_last_grid_patched_whole_gives_the_other_prediction() -> None:
     patched = capture(model.model, images()[1:], record=False, replaced=whole)
     np.testing.assert_allclose(patched.logits[0], alone.logits[0], atol=1e-6)
     moved = patch_heads(model, *images())
-    assert np.nanmax(np.abs(moved - model.probabilities(alone.logits[1]))) > 0.01
+    assert np.nanmax(np.abs(moved - alone.logits[1])) > 0.01
 
 
 def test_a_name_that_cannot_be_replaced_is_refused() -> None:

@@ -75,7 +75,7 @@ def test_entropy_of_known_rows() -> None:
     assert entropy_bits(np.array([[1.0, 0, 0, 0], [0.25] * 4, [0.5, 0.5, 0, 0]])) == pytest.approx([0, 2, 1])
 
 
-def test_windows_return_to_their_places_on_the_picture() -> None:
+def test_windows_return_to_their_places_on_the_image() -> None:
     # A 2 x 4 grid in two 2 x 2 windows: tokens 0, 1, 4, 5 and 2, 3, 6, 7.
     index = np.array([[0, 1, 4, 5], [2, 3, 6, 7]])
     attn = _attention(2, 3, 4, 4)

@@ -15,7 +15,7 @@ def _middles(image: np.ndarray) -> list[list[int]]:
     return [image[y, x].tolist() for y in (20, 60) for x in (20, 60)]
 
 
-def test_overlay_runs_from_the_picture_to_the_accent() -> None:
+def test_overlay_runs_from_the_image_to_the_accent() -> None:
     image = attention_image(WHITE, WEIGHTS, (2, 2), Drawn(opacity=1.0), size_px=80)
     full, some, none, _ = _middles(image)
     accent = [int(PALETTES["light"].query[i : i + 2], 16) for i in (1, 3, 5)]
@@ -24,7 +24,7 @@ def test_overlay_runs_from_the_picture_to_the_accent() -> None:
     assert accent[2] < some[2] < none[2]
 
 
-def test_dim_keeps_the_picture_where_the_query_looks() -> None:
+def test_dim_keeps_the_image_where_the_query_looks() -> None:
     full, some, none, _ = _middles(
         attention_image(WHITE, WEIGHTS, (2, 2), Drawn("dim", opacity=1.0), size_px=80)
     )
@@ -44,7 +44,7 @@ def test_a_shared_scale_dims_a_faint_map_and_the_query_is_outlined() -> None:
     assert (marked != own).any() and (marked[20, 20] == own[20, 20]).all()
 
 
-def test_a_map_without_weight_is_the_bare_picture() -> None:
+def test_a_map_without_weight_is_the_bare_image() -> None:
     image = attention_image(WHITE, np.zeros(4), (2, 2), size_px=80)
     assert len({tuple(value) for value in _middles(image)}) == 1
 
@@ -60,7 +60,7 @@ def test_files_open_again() -> None:
 PHOTO = np.random.default_rng(0).integers(0, 256, (301, 301, 3), dtype=np.uint8)
 
 
-def test_an_overlay_is_the_picture_pixel_for_pixel_where_the_map_is_zero() -> None:
+def test_an_overlay_is_the_image_pixel_for_pixel_where_the_map_is_zero() -> None:
     weights = np.zeros(14 * 14)
     weights[14 * 3 + 5] = 0.7
     for smooth, reach in ((False, 0), (True, 1)):
@@ -76,7 +76,7 @@ def test_an_overlay_is_the_picture_pixel_for_pixel_where_the_map_is_zero() -> No
     assert (grey[0] != PHOTO[0]).any() and (grey[0, :, 0] == grey[0, :, 1]).all()
 
 
-def test_a_small_picture_is_kept_larger_by_a_whole_number() -> None:
+def test_a_small_image_is_kept_larger_by_a_whole_number() -> None:
     assert [own_size(np.zeros((side, side, 3), np.uint8)) for side in (28, 32, 127, 128, 451)] == [
         1120,
         1120,

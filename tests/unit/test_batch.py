@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import struct
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +14,7 @@ from PIL import Image
 import vitviz
 from vitviz.batch import AT_ONCE, Batch, StoredAttention
 from vitviz.cli import main
+from vitviz.data.image_decoding import ImageError
 from vitviz.view import View
 
 COUNT = AT_ONCE + 3  # two forward passes
@@ -48,6 +52,10 @@ def test_what_makes_a_batch(batch: Batch, folder: Path) -> None:
     empty.mkdir()
     with pytest.raises(ValueError, match="has no images"):
         vitviz.inspect("digits_vit", empty)
+    with pytest.raises(ValueError, match="at least one image"):
+        vitviz.inspect("digits_vit", [])
+    with pytest.raises(IndexError, match="11 images, received the index -12"):
+        _ = batch[-12]
     with pytest.raises(TypeError, match="whole_image"):
         vitviz.inspect("digits_vit", folder, whole_image=True)
 
@@ -60,6 +68,8 @@ def test_a_batch_equals_its_images(batch: Batch, tmp_path: Path) -> None:
     again = StoredAttention(tmp_path / "maps")
     for number, view in enumerate(views):
         weights = again[number]
+        assert weights.shape == view.attention().shape
+        np.testing.assert_allclose(weights, view.attention(), atol=0.01 * weights.max())
         for layer, head in ((0, 0), (3, 2)):
             row = view.attention(layer, head, query=(2, 3)).ravel()
             np.testing.assert_allclose(
@@ -68,6 +78,53 @@ def test_a_batch_equals_its_images(batch: Batch, tmp_path: Path) -> None:
         np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=0.03)
     with pytest.raises(ValueError, match="new folder"):
         batch.attention(tmp_path / "maps")
+
+
+def test_hostile_files_of_a_folder_are_skipped_or_refused_by_name(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "aa_text.png").write_text("no image")
+    (folder / "damaged.png").write_bytes((folder / "01.png").read_bytes()[:200])
+    (folder / "empty.jpg").write_bytes(b"")
+    with (folder / "large.jpg").open("wb") as file:
+        file.truncate(200 * 2**30)  # as its file system states; it is not read
+    image = (folder / "00.png").read_bytes()
+    header = b"IHDR" + struct.pack(">II", 60_000, 60_000) + image[24:29]
+    bomb = image[:12] + header + struct.pack(">I", zlib.crc32(header)) + image[33:]
+    (folder / "bomb.png").write_bytes(bomb)
+    (folder / "folder.png").mkdir()
+    (folder / "link.png").symlink_to(folder / "00.png")
+    (folder / "loop.png").symlink_to(folder / "loop.png")
+    (folder / "broken.png").symlink_to(folder / "nothing.png")
+    (folder / "zeros.png").symlink_to("/dev/zero")
+    os.mkfifo(folder / "pipe.png")
+    batch = vitviz.inspect("digits_vit", folder)
+    refused = ["aa_text.png", "bomb.png", "damaged.png", "empty.jpg", "large.jpg"]
+    assert len(batch) == COUNT + 1 + len(refused)  # folders, pipes, devices and broken links are no images
+    with pytest.raises(ImageError, match=r"^aa_text\.png: This file is not an image"):
+        batch.distances()
+    with pytest.raises(ImageError, match=r"^damaged\.png: "):
+        _ = batch[batch.names.index("damaged.png")]
+    readable, reasons = batch.readable()
+    assert list(reasons) == refused
+    assert all(reasons[name].startswith(f"{name}: This ") for name in refused)
+    assert "204800.0 MB; the limit is 20 MB" in reasons["large.jpg"]
+    assert readable.names == [*(f"{number:02d}.png" for number in range(COUNT)), "link.png"]
+    out = tmp_path / "tokens.npz"
+    assert main(["tokens", str(folder), "--out", str(out)]) == 0
+    assert capsys.readouterr().err.count("vitviz: skipped ") == len(refused)
+    with np.load(out, allow_pickle=False) as file:
+        assert file["images"].tolist() == readable.names and len(file["tokens"]) == COUNT + 1
+    with pytest.raises(ImageError, match="empty"):
+        vitviz.inspect("digits_vit", [folder / "empty.jpg"]).readable()
+
+
+def test_a_batch_writes_one_image_of_heads_per_photo(batch: Batch, tmp_path: Path) -> None:
+    files = batch[:2].save(tmp_path / "heads", layers=[0], query=(1, 2))
+    assert [file.name for file in files] == ["00.png", "01.png"]
+    assert files[1].read_bytes() == batch[1].save(tmp_path / "one.png", [0], (1, 2)).read_bytes()
+    with pytest.raises(ValueError, match="go to a folder"):
+        batch.save(tmp_path / "heads.png")
 
 
 def test_tokens_go_to_one_file(batch: Batch, tmp_path: Path) -> None:

@@ -40,7 +40,10 @@ def test_every_later_field_is_one_that_the_engine_refuses() -> None:
 def test_the_engine_computes_what_torch_computes(tmp_path: Path) -> None:
     path = node()
     if path is None:
-        pytest.skip(f"node {OLDEST} or newer is not installed")
+        reason = f"node {OLDEST} or newer is not installed"
+        if os.environ.get("VITVIZ_REQUIRE_BROWSER") == "1":
+            pytest.fail(reason)
+        pytest.skip(reason)
     write_cases(tmp_path)
     ran = subprocess.run(
         [path, "--test", "tests/engine/"],

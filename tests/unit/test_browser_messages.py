@@ -1,4 +1,4 @@
-"""Messages that come in bundles come all, in order, and none waits for a run's end."""
+"""Messages that come in bundles come all, in order; those of a changed section alone wait for a run's end."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
 from streamlit.runtime.scriptrunner import ScriptRunner
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunnerEvent
+from streamlit.runtime.scriptrunner_utils import script_run_context
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData
 from streamlit.runtime.websocket_session_manager import WebsocketSessionManager
 from streamlit.signal_util import Signal
 
-from pages.streamlit_fixes import browser_messages
+from pages.streamlit_fixes.optional import browser_messages
 
 DRAWN, ENDED = ScriptRunnerEvent.ENQUEUE_FORWARD_MSG, ScriptRunnerEvent.SCRIPT_STOPPED_WITH_SUCCESS
 
@@ -30,6 +31,7 @@ class Session(AppSession):
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._event_loop, self._browser_queue = loop, ForwardMsgQueue()
         self._scriptrunner = "runner"  # type: ignore[assignment]
+        self.id = "session"
         self.woken, self.sent, self.news = 0, 0, asyncio.Event()
         self._message_enqueued_callback = self._ask
 
@@ -54,8 +56,8 @@ class Session(AppSession):
         message.metadata.delta_path[:] = [0, number]
         self.tell(DRAWN, runner, forward_msg=message)
 
-    def tell(self, event: ScriptRunnerEvent, runner: str = "runner", **said: Any) -> None:
-        self._on_scriptrunner_event(runner, event=event, **said)  # type: ignore[arg-type]
+    def tell(self, event: ScriptRunnerEvent, runner: str = "runner", **returned: Any) -> None:
+        self._on_scriptrunner_event(runner, event=event, **returned)  # type: ignore[arg-type]
 
     @property
     def queued(self) -> list[str]:
@@ -103,6 +105,31 @@ def test_what_is_drawn_does_not_wait_for_the_end_of_a_run(session: Session) -> N
     session.news.clear()
     session.wait(asyncio.wait_for(session.news.wait(), 10))
     assert session.queued == ["1", "2"]
+
+
+@pytest.mark.parametrize("is_overdue", [False, True])
+def test_another_section_is_sent_at_the_end_of_its_run_or_once_it_is_overdue(
+    session: Session, monkeypatch: pytest.MonkeyPatch, is_overdue: bool
+) -> None:
+    """Sent piece by piece, the images of two sections stand among each other and jump."""
+    context = SimpleNamespace(session_id="session")
+    monkeypatch.setattr(script_run_context, "get_script_run_ctx", lambda **_: context)
+    monkeypatch.setattr(browser_messages, "PICTURE_S", 0.02 if is_overdue else 3600)
+    browser_messages.hold_drawing()
+    session.draw(1)
+    message = ForwardMsg()
+    message.page_info_changed.query_string = "view=b"
+    session.tell(DRAWN, forward_msg=message)
+    session.wait(asyncio.sleep(0))
+    assert session.queued == []
+    if is_overdue:
+        session.wait(session.news.wait())
+        assert session.queued == ["1", "page_info_changed"]
+        session.news.clear()
+    session.draw(2)
+    session.tell(ENDED)
+    session.wait(session.news.wait())
+    assert session.queued == ["1", "page_info_changed", "2", "script_finished"]
 
 
 def test_an_address_leaves_at_once_and_after_what_was_drawn_before_it(session: Session) -> None:
@@ -186,7 +213,7 @@ def test_a_browser_that_comes_back_is_not_sent_the_rest_of_a_run(
 
 def test_a_run_that_has_begun_goes_on_telling_its_session(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first run of a server installs it; its runner holds what it tells weakly."""
-    plain, told = browser_messages._send_event, []
+    plain, reported = browser_messages._send_event, []
     monkeypatch.setattr(AppSession, "_on_scriptrunner_event", plain)
     session = Session(loop := asyncio.new_event_loop())
     signal = Signal()
@@ -194,10 +221,10 @@ def test_a_run_that_has_begun_goes_on_telling_its_session(monkeypatch: pytest.Mo
     del plain
     browser_messages.install()
     gc.collect()
-    monkeypatch.setattr(session, "_call_soon_on_event_loop", told.append)
+    monkeypatch.setattr(session, "_call_soon_on_event_loop", reported.append)
     signal.send("runner", event=ENDED)
     loop.close()
-    assert len(told) == 1
+    assert len(reported) == 1
 
 
 def test_another_streamlit_goes_on_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from streamlit.runtime import app_session
 from streamlit.runtime.state.session_state import SessionState
 from streamlit.testing.v1 import AppTest
 
-from pages.streamlit_fixes import caching
+from pages.streamlit_fixes.optional import caching
 
 SCRIPT = """
 import streamlit as st
@@ -79,7 +79,7 @@ def test_a_copied_place_is_where_it_was_goes_its_own_way_and_stays_in_its_own_co
         assert len(cursor.transient_elements) == 1
 
 
-def test_the_theme_is_said_as_streamlit_says_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_theme_is_reported_as_streamlit_says_it(monkeypatch: pytest.MonkeyPatch) -> None:
     options = {"primaryColor": "#123456", "headingFontSizes": ["2rem", "1rem"], "baseFontSize": 15}
     sections = {"theme": options, "theme.dark": {"textColor": "#ffffff"}, "theme.light": {"textColor": None}}
     monkeypatch.setattr(app_session.config, "get_options_for_section", sections.__getitem__)
@@ -99,7 +99,7 @@ def test_the_theme_is_said_as_streamlit_says_it(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_the_browser_reads_no_list_of_pages_where_a_run_begins() -> None:
-    """`pages/streamlit_fixes/caching.py` leaves it out of `new_session`: no browser code may ask for it."""
+    """`pages/streamlit_fixes/optional/caching.py` leaves it out of `new_session`: no browser code may ask for it."""
     served = Path(streamlit.__file__).parent / "static" / "static" / "js"
     (begins,) = [
         part.partition("}handleNavigation(")[0]

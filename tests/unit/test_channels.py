@@ -12,7 +12,7 @@ from vitviz.plots.photo import encode_photo
 
 
 def maps() -> np.ndarray:
-    """Three pictures of 2 x 2 places and two channels; the second channel never answers."""
+    """Three images of 2 x 2 places and two channels; the second channel never answers."""
     first = np.array([[[0, 4], [1, 2]], [[8, 0], [0, 0]], [[1, 1], [6, 1]]], float)
     return np.stack([first, np.zeros_like(first)], axis=-1)
 
@@ -24,7 +24,7 @@ def test_the_strongest_answer_and_its_place() -> None:
     assert peaks.top(0, 2).tolist() == [1, 2]
 
 
-def test_how_near_a_picture_comes_to_the_strongest() -> None:
+def test_how_near_an_image_comes_to_the_strongest() -> None:
     peaks = c.Peaks.of(maps())
     assert c.response_shares(maps()[1], peaks, 2).tolist() == [
         pytest.approx(8 / 7),
@@ -44,13 +44,15 @@ def test_how_many_are_of_one_class() -> None:
     peaks = c.Peaks.of(maps())
     labels = np.array([0, 1, 1])
     assert c.count_largest_class(labels) == 2
-    assert c.mean_class_purity(peaks, labels, 2) == 2  # pictures 1 and 2; the dead channel does not count
-    assert c.mean_class_purity(peaks, np.array([1, 0, 1]), 2) == 1
+    assert c.class_purities(peaks, labels, 2).tolist() == [
+        2
+    ]  # images 1 and 2; the dead channel does not count
+    assert c.class_purities(peaks, np.array([1, 0, 1]), 2).tolist() == [1]
 
 
 def test_chance_is_that_of_draws_without_looking() -> None:
     assert c.chance_purity(np.zeros(20, int), 9) == 9
-    # Two of two classes, 10 pictures each: the same class with 9/19, so 1 + 9/19.
+    # Two of two classes, 10 images each: the same class with 9/19, so 1 + 9/19.
     assert c.chance_purity(np.repeat([0, 1], 10), 2) == pytest.approx(1 + 9 / 19, abs=0.03)
 
 
@@ -58,12 +60,12 @@ def test_maps_and_patches_travel() -> None:
     patches = [np.full((3, 3, 3), value, np.uint8) for value in (10, 20)]
     tops = [plots.Top(patch, name, 1.5, at) for patch, name, at in zip(patches, "ab", (7, 9), strict=True)]
     map_ = np.array([[0, 2], [-1, 4]], np.float32)
-    stage = plots.Stage("Stem", "note", [plots.Channel(5, map_, 2.5, tops)])
+    stage = plots.StageChannels("Stem", "note", [plots.Channel(5, map_, 2.5, tops)])
     header, arrays = unpack(plots.channels_view(encode_photo(np.zeros((4, 4, 3), np.uint8)), [stage]))
     assert arrays["maps0"].tolist() == [[[0, 128], [0, 255]]]
-    (told,) = header["stages"]
-    assert (told["kind"], told["side"], told["tops"]) == ("image/png", 3, 2)
-    assert told["channels"][0] == {
+    (reported,) = header["stages"]
+    assert (reported["kind"], reported["side"], reported["tops"]) == ("image/png", 3, 2)
+    assert reported["channels"][0] == {
         "number": 5,
         "share": 2.5,
         "most": 4.0,

@@ -63,7 +63,7 @@ def test_rotation_scale_and_shift_change_nothing(debiased: bool) -> None:
 def test_by_hand() -> None:
     x = np.array([[1.0, 0], [-1, 0], [0, 0], [0, 0]])
     y = np.array([[0.0], [0], [1], [-1]])
-    assert one_of(x, y) == 0  # they tell different pictures apart
+    assert one_of(x, y) == 0  # they tell different images apart
     assert one_of(x, x[:, :1]) == pytest.approx(1)
     # x tells two pairs apart, the other one of them: <K', L'> = 4, |K'| = sqrt(8), |L'| = 2
     both = np.concatenate([x[:, :1], y], axis=1)

@@ -211,7 +211,7 @@ def test_a_file_that_vanished_is_no_class_and_the_next_begins_anew(classes: Clas
     assert classes.load(classes.open("teacher")) is not None
 
 
-def test_a_damaged_file_is_said(classes: ClassStore) -> None:
+def test_a_damaged_file_is_reported(classes: ClassStore) -> None:
     code = classes.open("teacher")
     path = classes.database.path
     classes.database.close()
@@ -247,7 +247,7 @@ def test_after_a_rollback_the_file_of_a_newer_version_is_left_alone(classes: Cla
     assert classes.database.path.read_bytes() == before
 
 
-def test_a_file_that_cannot_be_written_is_said_and_can_be_read(
+def test_a_file_that_cannot_be_written_is_reported_and_can_be_read(
     classes: ClassStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     code = classes.open("teacher")
@@ -310,20 +310,20 @@ def test_a_link_without_room_loses_its_longest_values() -> None:
     assert "page.key_59" not in public.query and SharedView.parse(str(public)) == public
 
 
-def test_a_picture_is_kept_without_loss_for_its_class_alone(classes: ClassStore) -> None:
+def test_an_image_is_kept_without_loss_for_its_class_alone(classes: ClassStore) -> None:
     code, other = classes.open("teacher"), classes.open("another")
-    picture = np.random.default_rng(0).integers(0, 256, (5, 7, 3), np.uint8)
-    key = teacher_images.store_image(classes, code, picture)
+    image = np.random.default_rng(0).integers(0, 256, (5, 7, 3), np.uint8)
+    key = teacher_images.store_image(classes, code, image)
     found = teacher_images.load_image(classes, code, key)
-    assert found is not None and (found == picture).all()
+    assert found is not None and (found == image).all()
     assert (
         teacher_images.load_image(classes, other, key) is None
         and teacher_images.load_image(classes, code, "../x") is None
     )
     for _ in range(teacher_images.CLASS_IMAGES):
-        teacher_images.store_image(classes, code, picture)
+        teacher_images.store_image(classes, code, image)
     assert teacher_images.load_image(classes, code, key) is None  # the oldest has made room
-    key = teacher_images.store_image(classes, code, picture)
+    key = teacher_images.store_image(classes, code, image)
     with classes.database.writing() as file:
         file.execute("UPDATE picture SET png = ? WHERE id = ?", (b"spoilt", key))
     assert teacher_images.load_image(classes, code, key) is None
@@ -332,7 +332,7 @@ def test_a_picture_is_kept_without_loss_for_its_class_alone(classes: ClassStore)
         assert file is not None and file.execute("SELECT count(*) FROM picture").fetchone() == (0,)
 
 
-def test_a_picture_that_is_too_large_is_refused(classes: ClassStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_image_that_is_too_large_is_refused(classes: ClassStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(teacher_images, "CLASS_IMAGE_BYTES", 100)
     code = classes.open("teacher")
     noise = np.random.default_rng(0).integers(0, 256, (64, 64, 3), np.uint8)
@@ -340,19 +340,19 @@ def test_a_picture_that_is_too_large_is_refused(classes: ClassStore, monkeypatch
         teacher_images.store_image(classes, code, noise)
 
 
-def test_all_classes_pictures_together_are_bounded(
+def test_all_classes_images_together_are_bounded(
     classes: ClassStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    picture = np.random.default_rng(0).integers(0, 256, (40, 40, 3), dtype=np.uint8)
+    image = np.random.default_rng(0).integers(0, 256, (40, 40, 3), dtype=np.uint8)
     first, second = (classes.open(teacher) for teacher in ("ann", "bob"))
-    kept = teacher_images.store_image(classes, first, picture)
+    kept = teacher_images.store_image(classes, first, image)
     monkeypatch.setattr(teacher_images, "CLASS_IMAGES_BYTES", 6000)  # of noise, one takes 4.8 kB
     with pytest.raises(ClassError, match="storage for shared images is full"):
-        teacher_images.store_image(classes, second, picture)
+        teacher_images.store_image(classes, second, image)
     assert teacher_images.load_image(classes, first, kept) is not None  # nobody's makes room for another's
-    teacher_images.store_image(classes, second, picture[:4, :4])
+    teacher_images.store_image(classes, second, image[:4, :4])
     monkeypatch.setattr(teacher_images, "CLASS_IMAGES", 1)
-    teacher_images.store_image(classes, first, picture)  # its own oldest does
+    teacher_images.store_image(classes, first, image)  # its own oldest does
 
 
 def test_wrong_tries_are_counted_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:

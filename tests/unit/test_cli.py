@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 import vitviz
+from vitviz import cli
 from vitviz.cli import main
 
 
@@ -40,11 +41,23 @@ def test_attention_of_a_folder_is_drawn_and_told(
 ) -> None:
     out = tmp_path / "maps"
     assert main(["attention", str(photos), "--out", str(out), "--model", "cifar10_vit", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert [Path(line["file"]) for line in told] == [out / "a.png", out / "b.png"]
+    reported = json.loads(capsys.readouterr().out)
+    assert [Path(line["file"]) for line in reported] == [out / "a.png", out / "b.png"]
     view = vitviz.inspect("cifar10_vit", photos / "b.png")
-    assert (told[1]["prediction"], told[1]["probability"]) == view.prediction[0]
+    assert (reported[1]["prediction"], reported[1]["probability"]) == view.prediction[0]
     assert all((out / name).is_file() for name in ("a.png", "b.png"))
+
+
+def test_the_weights_of_a_folder_go_to_disk_as_the_batch_writes_them(
+    photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "weights"
+    assert main(["attention", str(photos), "--arrays", "--out", str(out), "--model", "cifar10_vit"]) == 0
+    stored = vitviz.StoredAttention(out)
+    assert stored.images == ["a.png", "b.png"]
+    assert capsys.readouterr().out == f"{out}: attention of {' × '.join(map(str, stored.shape))}\n"
+    attention = vitviz.inspect("cifar10_vit", photos / "b.png").attention()
+    assert np.abs(stored[1] - attention).max() < 0.008
 
 
 def test_settings_of_the_command_line_are_those_of_load(
@@ -74,12 +87,12 @@ def test_settings_of_the_command_line_are_those_of_load(
 
 def test_distances_are_the_mean_over_images(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["distance", str(photos), "--model", "cifar10_vit", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    reported = json.loads(capsys.readouterr().out)
     model = vitviz.load("cifar10_vit")
     expected = np.mean(
         [vitviz.inspect(model, photos / name).distances() for name in ("a.png", "b.png")], axis=0
     )
-    assert told["images"] == 2 and np.array(told["distance"]) == pytest.approx(expected)
+    assert reported["images"] == 2 and np.array(reported["distance"]) == pytest.approx(expected)
     assert main(["distance", str(photos), "--model", "cifar10_swin"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 7 and "     -" in lines[1] and "     -" not in lines[-1]
@@ -89,9 +102,10 @@ def test_distances_are_the_mean_over_images(photos: Path, capsys: pytest.Capture
     ("words", "message"),
     [
         (["attention", "missing.png"], "vitviz: there is no file or folder missing.png"),
-        (["attention", "notes.txt"], "vitviz: This file is not an image in a supported format."),
+        (["attention", "notes.txt"], "vitviz: notes.txt: This file is not an image in a supported format."),
         (["attention", "a.png", "--layer", "9"], "vitviz: layer must lie in -4..3, received 9"),
         (["attention", "a.png", "--query", "1,x"], "vitviz: expected --query ROW,COLUMN"),
+        (["attention", "a.png", "--arrays", "--layer", "0"], "vitviz: --arrays writes every layer"),
         (
             ["attention", "a.png", "--model", "cifar10_cnn"],
             "vitviz: This model has no attention between patches",
@@ -115,8 +129,8 @@ def test_an_error_is_one_line_and_a_code(
 ) -> None:
     monkeypatch.chdir(photos)
     assert main(words) == 1
-    told = capsys.readouterr()
-    assert told.out == "" and told.err.startswith(message) and told.err.count("\n") == 1
+    reported = capsys.readouterr()
+    assert reported.out == "" and reported.err.startswith(message) and reported.err.count("\n") == 1
 
 
 def test_wrong_arguments_end_with_two(capsys: pytest.CaptureFixture[str]) -> None:
@@ -137,9 +151,9 @@ def test_a_broken_image_of_a_folder_is_named_and_skipped(
 ) -> None:
     (photos / "c.png").write_bytes((photos / "a.png").read_bytes()[:90])
     assert main(["distance", str(photos), "--model", "cifar10_vit", "--json"]) == 0
-    told = capsys.readouterr()
-    assert json.loads(told.out)["images"] == 2
-    assert told.err.startswith(f"vitviz: skipped {photos / 'c.png'}: This PNG is truncated")
+    reported = capsys.readouterr()
+    assert json.loads(reported.out)["images"] == 2
+    assert reported.err.startswith("vitviz: skipped c.png: This PNG is truncated")
 
 
 def test_every_image_of_a_folder_has_its_own_file(
@@ -157,3 +171,8 @@ def test_every_image_of_a_folder_has_its_own_file(
     assert main(["attention", "photos", "--out", "maps.png"]) == 1 and not Path("maps.png").exists()
     assert main(["attention", "photos/a.png", "--layer", "0", "--out", "new/maps.png"]) == 0
     assert Path("new/maps.png").is_file() and "Errno" not in capsys.readouterr().err
+
+
+def test_a_query_is_a_name_an_index_or_a_cell() -> None:
+    queries = [cli._parse_query(text) for text in (None, "cls", "5", "0,3")]
+    assert queries == [None, "cls", 5, (0, 3)]

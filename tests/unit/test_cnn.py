@@ -80,8 +80,8 @@ def test_a_residual_block_is_its_equation() -> None:
 
 
 @pytest.mark.parametrize("channels", [1, 3])
-def test_pictures_by_pixel_are_the_same_ones_and_stay_so_behind_a_convolution(channels: int) -> None:
-    """Else torch takes grey pictures for planes, and its slower kernels: a third of a training's time."""
+def test_images_by_pixel_are_the_same_ones_and_stay_so_behind_a_convolution(channels: int) -> None:
+    """Else torch takes grey images for planes, and its slower kernels: a third of a training's time."""
     x = torch.randn(2, channels, 8, 6)
     laid = by_pixel(x)
     assert torch.equal(laid, x)

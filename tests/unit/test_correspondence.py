@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from vitviz.analysis.image_changes import COPIES, copy_image, locate_cells
-from vitviz.analysis.token_similarity import cosines_between, find_mutual_neighbours, share_at_true_place
+from vitviz.analysis.token_similarity import (
+    Matches,
+    cosines_between,
+    find_mutual_neighbours,
+    share_at_true_place,
+    spread_matches,
+)
 
 
 @pytest.mark.parametrize("without_mean", [False, True])
@@ -51,22 +57,33 @@ def test_mutual_neighbours_equal_a_search_of_all_pairs() -> None:
     assert (np.diff(matches.cosines) <= 0).all()
 
 
+def test_pairs_whose_lines_do_not_lie_on_stronger_ones_come_first() -> None:
+    """In 16 rows, the second pair is one row from the first, and the fourth ends in the first one's row."""
+    first, second = np.array([0, 1, 4, 8, 12]), np.array([3, 9, 5, 3, 0])
+    spread, count = spread_matches(Matches(first, second, np.linspace(0.9, 0.5, 5)), (16, 1), (16, 1))
+    assert count == 3
+    assert spread.first.tolist() == [0, 4, 12, 1, 8]
+    assert spread.second.tolist() == [3, 5, 0, 9, 3]
+    assert spread.cosines.tolist() == pytest.approx([0.9, 0.7, 0.5, 0.8, 0.6])
+
+
+@pytest.mark.parametrize("grid", [(8, 8), (10, 8)])
 @pytest.mark.parametrize("kind", COPIES)
-def test_a_cell_of_the_original_is_where_locate_cells_says(kind: str) -> None:
-    grid, cell_px = (8, 8), 6
+def test_a_cell_of_the_original_is_where_locate_cells_says(kind: str, grid: tuple[int, int]) -> None:
+    (rows, cols), cell_px = grid, 6
     true = locate_cells(kind, grid)
     for cell, place in enumerate(true):
-        row, col = divmod(cell, 8)
-        image = np.zeros((48, 48, 3), np.uint8)
+        row, col = divmod(cell, cols)
+        image = np.zeros((rows * cell_px, cols * cell_px, 3), np.uint8)
         image[row * cell_px + 2 : row * cell_px + 4, col * cell_px + 2 : col * cell_px + 4] = 255
         copy = copy_image(image, kind)[..., 0].astype(int)
         if place < 0:
             assert copy.max() < 128
             continue
         # The spot lies in its cell; enlarged, its ends may reach the next one.
-        found = divmod(int(copy.argmax()), 48)
-        assert abs(found[0] // cell_px - place // 8) <= (kind == "crop")
-        assert abs(found[1] // cell_px - place % 8) <= (kind == "crop")
+        found = divmod(int(copy.argmax()), cols * cell_px)
+        assert abs(found[0] // cell_px - place // cols) <= (kind == "crop")
+        assert abs(found[1] // cell_px - place % cols) <= (kind == "crop")
 
 
 def test_true_places_by_hand() -> None:

@@ -4,64 +4,20 @@ from dataclasses import replace
 
 import pytest
 
-from vitviz.analysis.data_size import add_equal_time_accuracy, find_leads, group_curves
+from vitviz.analysis.data_size import add_equal_time_accuracy
+from vitviz.analysis.distillation import ANSWERS
 from vitviz.data.dataset import DatasetError
 from vitviz.data.datasets import load_dataset
 from vitviz.experiments.data_size import EVEN_UP_TO, GRIDS, RACERS, TITLES, race
 from vitviz.plots.data_size import COLOURS, SYMBOLS
 from vitviz.training.batches import SPLIT_SEED, prepare_training_data, validation_split
 
-NAMES = {"cnn": "CNN", "vit": "ViT"}
-NUMBER = r"CNN|ViT|[+\N{MINUS SIGN}]?\d[\d,]*(?:\.\d+)?"
-
 
 def row(
-    model: str, pictures: int, seed: int, test: float, augmented: bool = True, **more: object
+    model: str, images: int, seed: int, test: float, augmented: bool = True, **more: object
 ) -> dict[str, object]:
-    cell = {"model": model, "pictures": pictures, "seed": seed, "augmented": augmented}
-    return {**cell, "test": test, "test_images": 10_000, **more}
-
-
-ROWS = [
-    row("cnn", 50, 0, 0.8),
-    row("cnn", 50, 1, 0.7),
-    row("vit", 50, 0, 0.5),
-    row("vit", 50, 1, 0.6),
-    row("cnn", 1000, 0, 0.90),
-    row("vit", 1000, 0, 0.91),
-]
-
-
-def test_a_point_is_the_mean_of_its_seeds_and_spans_them() -> None:
-    cnn, vit = group_curves(ROWS, NAMES, augmented=True)
-    assert cnn.pictures.tolist() == [50, 1000]
-    assert cnn.mean.tolist() == pytest.approx([0.75, 0.9])
-    assert (cnn.low[0], cnn.high[0], cnn.seeds[0]) == (0.7, 0.8, 2)
-    assert vit.mean[0] == pytest.approx(0.55)
-    assert group_curves(ROWS, NAMES, augmented=False) == []
-
-
-def test_a_training_that_diverged_is_no_point() -> None:
-    broken = {"model": "vit", "pictures": 50, "seed": 2, "augmented": True, "diverged": "nan"}
-    (_, vit) = group_curves([*ROWS, broken], NAMES, augmented=True)
-    assert vit.seeds[0] == 2
-
-
-def test_a_lead_has_a_verdict() -> None:
-    few, many = find_leads(group_curves(ROWS, NAMES, augmented=True))
-    assert few.first.name == "cnn" and few.margin == pytest.approx(0.2)
-    assert few.verdict is not None and few.verdict.outcome == "no difference shown", (
-        "0.3 and 0.1 over two seeds"
-    )
-    assert few.certainty == "no difference shown"
-    assert (many.first.name, many.pictures, many.certainty) == ("vit", 1000, "one seed")
-    same = [row(name, 50, seed, test) for name, test in (("cnn", 0.8), ("vit", 0.6)) for seed in (0, 1)]
-    (lead,) = find_leads(group_curves(same, NAMES, augmented=True))
-    assert lead.verdict is not None and lead.verdict.outcome == "higher"
-    assert lead.certainty == "95\N{NO-BREAK SPACE}% interval +18.8 to +21.2"
-    apart = [row("cnn", 50, 0, 0.8), row("vit", 50, 1, 0.6)]
-    (lead,) = find_leads(group_curves(apart, NAMES, augmented=True))
-    assert lead.verdict is None and lead.certainty == "no seed in common"
+    cell = {"model": model, "pictures": images, "seed": seed, "augmented": augmented}
+    return {**cell, "test": test, **more}
 
 
 def test_equal_time_reads_every_curve_when_the_quickest_was_done() -> None:
@@ -76,18 +32,18 @@ def test_equal_time_reads_every_curve_when_the_quickest_was_done() -> None:
 @pytest.mark.parametrize("name", GRIDS)
 def test_every_cell_of_a_grid_makes_its_updates(name: str) -> None:
     grid = GRIDS[name]
-    for pictures in grid.sizes:
-        train = grid.trained_on(pictures, seed=1)
-        updates = -(-round((train.epochs or 0) * pictures) // train.batch_size)
-        assert updates == grid.updates, pictures
-        assert train.batch_size <= pictures
-        assert grid.size_of(train) == pictures and grid.size_of(replace(train, learning_rate=1.0)) is None
-        plain = grid.trained_on(pictures, augmented=False)
+    for images in grid.sizes:
+        train = grid.trained_on(images, seed=1)
+        updates = -(-round((train.epochs or 0) * images) // train.batch_size)
+        assert updates == grid.updates, images
+        assert train.batch_size <= images
+        assert grid.size_of(train) == images and grid.size_of(replace(train, learning_rate=1.0)) is None
+        plain = grid.trained_on(images, augmented=False)
         assert (plain.flip, plain.shift_px) == (False, 0)
     assert grid.trained_on(grid.sizes[0]).shift_px > 0
 
 
-def test_a_grid_knows_its_pictures() -> None:
+def test_a_grid_knows_its_images() -> None:
     grid = GRIDS["digits"]
     kept, held_out = validation_split(load_dataset("digits"), grid.train.validation_fraction, SPLIT_SEED)
     assert (len(kept), len(held_out)) == (grid.sizes[-1], grid.held_out)
@@ -107,13 +63,13 @@ def test_a_race_is_trained_as_the_stored_points_were() -> None:
 
 def test_no_model_is_told_by_its_colour_alone() -> None:
     patches = {"patch_4", "patch_8"}
-    for names in (TITLES.keys(), patches):  # of one figure
+    for names in (TITLES.keys(), patches, ANSWERS.keys()):  # of one figure
         assert len({COLOURS[name] for name in names}) == len({SYMBOLS[name] for name in names}) == len(names)
-    assert COLOURS.keys() == SYMBOLS.keys() == TITLES.keys() | patches
+    assert COLOURS.keys() == SYMBOLS.keys() == TITLES.keys() | patches | ANSWERS.keys()
 
 
 @pytest.mark.parametrize("name", sorted(GRIDS))
-def test_every_size_has_its_pictures_the_small_ones_as_many_of_every_class(name: str) -> None:
+def test_every_size_has_its_images_the_small_ones_as_many_of_every_class(name: str) -> None:
     try:
         dataset = load_dataset(name)
     except DatasetError:

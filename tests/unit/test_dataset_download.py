@@ -1,4 +1,4 @@
-"""A data set is fetched by one process at a time; the others wait for its file."""
+"""A dataset is fetched by one process at a time; the others wait for its file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_of_two_servers_one_fetches_and_the_other_says_that_it_waits(
     fetched: list[str] = []
     waits = threading.Event()
 
-    def fetch(name: str, target: Path, report: dataset_download.Progress) -> Dataset:
+    def fetch(name: str, target: Path, report: dataset_download.ShareProgress) -> Dataset:
         fetched.append(name)
         assert waits.wait(30)
         write_dataset(digits, target)

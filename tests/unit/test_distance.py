@@ -70,7 +70,7 @@ def softmax_rows(shape: tuple[int, ...], seed: int = 0) -> np.ndarray:
 
 
 def straightforward(attn: np.ndarray, grid: tuple[int, int], patch_px: float) -> np.ndarray:
-    """The definition as loops over pictures, heads and queries."""
+    """The definition as loops over images, heads and queries."""
     images, heads, tokens, _ = attn.shape
     prefix = tokens - grid[0] * grid[1]
     out = np.zeros((images, heads))
@@ -84,7 +84,7 @@ def straightforward(attn: np.ndarray, grid: tuple[int, int], patch_px: float) ->
 
 
 def test_stream_equals_the_straightforward_sum_for_any_batching() -> None:
-    attn = softmax_rows((7, 3, 2, 13, 13))  # pictures, depth, heads, one prefix token and a 3 x 4 grid
+    attn = softmax_rows((7, 3, 2, 13, 13))  # images, depth, heads, one prefix token and a 3 x 4 grid
     results = []
     for batch in (1, 3, 7):
         stream = d.DistanceStream(depth=3, grid=(3, 4), patch_px=5, with_entropy=True)

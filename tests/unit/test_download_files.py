@@ -10,11 +10,11 @@ from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.runtime.media_file_storage import MediaFileStorageError
 from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
 
-from pages.streamlit_fixes import download_files
+from pages.streamlit_fixes.optional import download_files
 
 
 def test_a_download_that_the_browser_still_shows_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another visit's run made the server forget it before the next run's name had reached the browser."""
+    """Another session's run made the server forget it before the next run's name had reached the browser."""
     download_files.install()
     monkeypatch.setattr(media_file_manager, "_get_session_id", lambda: "a")
     manager = MediaFileManager(MemoryMediaFileStorage("/media"))
@@ -37,7 +37,7 @@ def test_a_download_that_the_browser_still_shows_is_given(monkeypatch: pytest.Mo
 def test_a_file_that_a_click_made_waits_for_the_browser_to_ask_for_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Two other visits' runs ended between the click's answer and the request for its address: the file was gone."""
+    """Two other sessions' runs ended between the click's answer and the request for its address: the file was gone."""
     download_files.install()
     monkeypatch.setattr(media_file_manager, "_get_session_id", lambda: "a")
     clock = [0.0]

@@ -30,9 +30,9 @@ def vit(config: ModelConfig) -> VisionTransformer:
 @pytest.mark.parametrize("name", ["vit_digits", "deit_cifar10", "swin_digits", "recipe_d"])
 def test_tokens_are_patches_times_e(name: str) -> None:
     config = PRESETS[name].config
-    picture = values(config)
-    found = embedding.embed(create_model(config, seed=0).eval(), picture)
-    expected = by_hand(patchify(picture, config.patch_size), found.weight, found.bias)
+    image = values(config)
+    found = embedding.embed(create_model(config, seed=0).eval(), image)
+    expected = by_hand(patchify(image, config.patch_size), found.weight, found.bias)
     np.testing.assert_allclose(found.convolved, expected, atol=1e-5)
     np.testing.assert_allclose(found.tokens, expected, atol=1e-5)
     assert list(found.prefix) == list(getattr(config, "prefix_tokens", ()))
@@ -51,9 +51,9 @@ def test_a_twin_without_positions_shares_its_weights_and_leaves_the_model_alone(
 
 def test_only_positions_notice_a_shuffle() -> None:
     model = vit(VIT_DIGITS)
-    picture, order = values(VIT_DIGITS), np.roll(np.arange(64), 1)
-    seen = embedding.predict_shuffled(model, picture, order)
-    blind = embedding.predict_shuffled(embedding.without_positions(model), picture, order)
+    image, order = values(VIT_DIGITS), np.roll(np.arange(64), 1)
+    seen = embedding.predict_shuffled(model, image, order)
+    blind = embedding.predict_shuffled(embedding.without_positions(model), image, order)
     assert all(found.sum() == pytest.approx(1, abs=1e-5) for found in (*seen, *blind))
     assert np.abs(blind[0] - blind[1]).max() < 1e-6 < np.abs(seen[0] - seen[1]).max()
 

@@ -1,4 +1,4 @@
-"""Maps that move as their picture does, by hand and on convolutions."""
+"""Maps that move as their image does, by hand and on convolutions."""
 
 from __future__ import annotations
 
@@ -44,15 +44,14 @@ def test_a_map_that_is_moved_has_no_error_and_one_that_stays_has_nothing_but() -
 
 @pytest.mark.parametrize("cells", [1, 4, 8])
 def test_a_convolution_moves_along_inside_its_border_alone(cells: int) -> None:
-    """The border of a picture that is moved moves along."""
+    """The border of an image that is moved moves along."""
     generator = torch.Generator().manual_seed(0)
     weight = torch.randn(5, 2, 3, 3, generator=generator)
-    picture = torch.randn(1, 2, 16, 16, generator=generator)
-    shifted = torch.full_like(picture, 0.5)  # what comes in is not the padding's 0
-    shifted[..., cells:] = picture[..., :-cells]
+    image = torch.randn(1, 2, 16, 16, generator=generator)
+    shifted = torch.full_like(image, 0.5)  # what comes in is not the padding's 0
+    shifted[..., cells:] = image[..., :-cells]
     before, after = (
-        torch.nn.functional.conv2d(x, weight, padding=1)[0].permute(1, 2, 0).numpy()
-        for x in (picture, shifted)
+        torch.nn.functional.conv2d(x, weight, padding=1)[0].permute(1, 2, 0).numpy() for x in (image, shifted)
     )
     inside, everywhere = (move_and_stay(before, after, cells, margin)[0] for margin in (0.25, 0.0))
     assert inside < 1e-6 < 1e-3 < everywhere
@@ -72,11 +71,11 @@ def test_the_liveliest_channel_varies_most() -> None:
 
 
 def test_rows_of_tiles_travel_as_they_are() -> None:
-    picture = np.zeros((2, 2, 3), np.uint8)
-    row = heat_rows.Row(
-        "CNN", "stem", (heat_rows.Tile("picture", picture, "it"), heat_rows.signed(MAP[..., 0], "e", 3))
+    image = np.zeros((2, 2, 3), np.uint8)
+    row = heat_rows.TileRow(
+        "CNN", "stem", (heat_rows.Tile("picture", image, "it"), heat_rows.signed(MAP[..., 0], "e", 3))
     )
     header, arrays = unpack(heat_rows.payload([row], ("a", "b")))
-    told = header["rows"][0]["tiles"]
-    assert [tile["kind"] for tile in told] == ["picture", "signed"] and told[1]["low"] == -3
+    reported = header["rows"][0]["tiles"]
+    assert [tile["kind"] for tile in reported] == ["picture", "signed"] and reported[1]["low"] == -3
     assert arrays["t0"].dtype == np.uint8 and np.allclose(arrays["t1"], MAP[..., 0])

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from tests.rows import rows
 from vitviz.exercises import (
     BY_SLUG,
     EXERCISES,
@@ -207,7 +208,9 @@ def failures(exercise: Exercise, solution: str) -> list[str]:
     return messages
 
 
-@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda one: one.slug)
+@pytest.mark.parametrize(  # "accuracy" trains for half a minute
+    "exercise", rows(EXERCISES, lambda one: one.slug != "accuracy"), ids=lambda one: one.slug
+)
 def test_the_solution_passes(exercise: Exercise) -> None:
     assert failures(exercise, exercise.solution()) == []
 
@@ -302,8 +305,8 @@ def test_the_notebook_names_a_mistake_and_passes_the_solutions(tmp_path: Path) -
     book = nbformat.reads(create_notebook(tuple(BY_SLUG)).decode(), as_version=4)
     nbformat.validate(book)
     nbclient.NotebookClient(book, kernel_name="python3", allow_errors=True).execute(cwd=str(tmp_path))
-    said = ["".join(out.get("text", "") for out in cell.get("outputs", [])) for cell in book.cells]
-    assert all("is not written yet" in text for text in said[4:-1:3]), said
+    returned = ["".join(out.get("text", "") for out in cell.get("outputs", [])) for cell in book.cells]
+    assert all("is not written yet" in text for text in returned[4:-1:3]), returned
     for cell, slug in zip(book.cells[3::3], BY_SLUG, strict=True):
         cell.source = BY_SLUG[slug].solution()
     nbclient.NotebookClient(book, kernel_name="python3").execute(cwd=str(tmp_path))

@@ -18,8 +18,10 @@ from vitviz.experiments.result_file import (
     describe_provenance,
     pack_correct,
     read_result,
+    unpack_correct,
     write_result,
 )
+from vitviz.weight_identity import resolve_identity
 
 
 class Counting:
@@ -68,7 +70,7 @@ def test_cells_must_differ() -> None:
 
 def test_results_are_kept_and_read(tmp_path: Path) -> None:
     made = Made("abc", "2026-01-02", "a machine")
-    result = Result("one", "One", "python", {"k": 1}, (made,), ({"n": 1, "made": 0},), 4)
+    result = Result("one", "One", "python", {"k": 1}, (made,), ({"n": 1, "made": 0},))
     write_result(result, tmp_path)
     assert read_result("one", tmp_path) == result
     assert result.where(n=1) == [{"n": 1, "made": 0}] and result.where(n=2) == result.where(n=1, m=1) == []
@@ -109,21 +111,33 @@ def test_the_shell_measures_what_is_missing(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.delenv("VITVIZ_DASK", raising=False)
     asked = ["tiny", "--folder", str(tmp_path / "work"), "--out", str(tmp_path / "out")]
     assert shell.main([*asked, "--cells", "1"]) == 0
-    assert read_result("tiny", tmp_path / "out").missing == 2
+    with pytest.raises(ResultError, match="incomplete"):
+        read_result("tiny", tmp_path / "out")
     assert shell.main(asked) == 0
-    assert read_result("tiny", tmp_path / "out").missing == 0
+    assert len(read_result("tiny", tmp_path / "out").rows) == 3
     assert measure.asked == [3, 1, 2]
 
 
-@pytest.mark.parametrize("path", sorted(RESULTS.glob("*.json")), ids=lambda path: path.stem)
-def test_a_shipped_result_is_of_a_named_experiment(path: Path) -> None:
-    result = read_result(path.stem)
-    assert result.rows
-    experiment = shell.EXPERIMENTS[path.stem]()
-    assert result.name == experiment.name
-    assert len(result.rows) + result.missing == len(experiment.cells)
-    keys = {
-        json.dumps({name: row[name] for name in experiment.cells[0]}, sort_keys=True) for row in result.rows
+@pytest.mark.parametrize("name", shell.EXPERIMENTS)
+def test_a_stored_result_is_whole_and_made_as_designed(name: str) -> None:
+    """Its cells, settings and weights are the design's, and its predictions give its accuracies."""
+    stored, design = read_result(name), shell.EXPERIMENTS[name]()
+    digests = {
+        model: resolve_identity(digest) for model, digest in stored.settings.get("digests", {}).items()
     }
-    assert keys <= {json.dumps(cell, sort_keys=True) for cell in experiment.cells}
-    assert all(entry.commit and not entry.commit.endswith("-dirty") for entry in result.made)
+    settings = {**stored.settings, "digests": digests}
+    wanted = json.loads(json.dumps(design.settings))
+    assert {key: settings[key] for key in wanted} == wanted
+    cells = [json.dumps(cell, sort_keys=True) for cell in design.cells]
+    rows = [json.dumps({key: row[key] for key in design.cells[0]}, sort_keys=True) for row in stored.rows]
+    assert sorted(rows) == sorted(cells) and not stored.missing and stored.name == design.name
+    assert all(entry.commit and not entry.commit.endswith("-dirty") for entry in stored.made)
+    for row in stored.rows:
+        if isinstance(row.get("right"), str):
+            right = unpack_correct(row["right"])
+            assert len(right) == settings.get("test_pictures", row["test_images"])
+            assert right.mean() == pytest.approx(row["test"], abs=1e-4)
+
+
+def test_every_stored_result_has_a_design() -> None:
+    assert {path.stem for path in RESULTS.glob("*.json")} == {*shell.EXPERIMENTS}

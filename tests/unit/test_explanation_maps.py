@@ -36,7 +36,7 @@ def test_without_nothing_is_the_answer_and_a_silenced_head_is_a_zero_in_its_mask
     assert not np.allclose(found, whole)
 
 
-def test_a_blanked_patch_is_zero_in_the_picture_and_a_swin_hides_none() -> None:
+def test_a_blanked_patch_is_zero_in_the_image_and_a_swin_hides_none() -> None:
     for config in (VIT, SWIN):
         model = loaded(config)
         side = config.patch_size
@@ -53,6 +53,8 @@ def test_maps_are_those_that_the_model_allows() -> None:
         "raw",
         "rollout",
         "gradient",
+        "legrad",
+        "attnlrp",
         "input",
     ]
     assert list(method_maps_of(loaded(VIT), IMAGE, Recipe(None, "mean", 0.0))) == ["raw", "rollout"]
@@ -60,11 +62,11 @@ def test_maps_are_those_that_the_model_allows() -> None:
     assert method_maps_of(loaded(SWIN), IMAGE, Recipe(None, "mean", 0.0)) == {}
 
 
-def test_a_curve_runs_from_the_picture_to_a_blank_one_and_back() -> None:
+def test_a_curve_runs_from_the_image_to_a_blank_one_and_back() -> None:
     model = loaded(VIT)
     ends = [
-        model.probabilities(capture(model.model, picture[None]).logits[0])[3]
-        for picture in (IMAGE, np.zeros_like(IMAGE))
+        model.probabilities(capture(model.model, image[None]).logits[0])[3]
+        for image in (IMAGE, np.zeros_like(IMAGE))
     ]
     curve = order_curve(model, IMAGE, np.arange(16, dtype=np.float64), 3)
     np.testing.assert_allclose(curve.deletion[[0, -1]], ends, rtol=1e-5)

@@ -13,11 +13,10 @@ from torch import nn
 from vitviz.data.faces import ARRANGEMENTS, TEST, faces_dataset
 from vitviz.experiments import faces
 from vitviz.experiments.result_file import read_result
-from vitviz.models import parameter_count
 
 
 class Bright(nn.Module):
-    """Calls a picture a face where its middle is brighter than the middle of all greys."""
+    """Calls an image a face where its middle is brighter than the middle of all greys."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         middle = x[:, 0, 8:16, 8:16].mean(dim=(1, 2))
@@ -43,14 +42,7 @@ def test_a_small_one_is_made_again_exactly(tmp_path: Path) -> None:
     assert all(0 <= count <= first["of"] for count in first["faces"].values())
 
 
-def test_what_is_stored_is_whole_and_of_these_nets() -> None:
-    kept = read_result(faces.NAME)
-    assert not kept.missing and {(row["model"], row["seed"]) for row in kept.rows} == {
-        (model, seed) for model in faces.MODELS for seed in faces.SEEDS
-    }
-    assert kept.settings["parameters"] == {
-        name: sum(parameter_count.parameters(model).values()) for name, model in faces.MODELS.items()
-    }
-    for row in kept.rows:
+def test_the_stored_accuracy_is_that_of_the_stored_counts() -> None:
+    for row in read_result(faces.NAME).rows:
         right = row["faces"]["whole"] + row["of"] - row["faces"]["background"]
         assert row["test"] == pytest.approx(right / (2 * row["of"]), abs=1e-4)

@@ -58,7 +58,7 @@ def test_a_file_is_fetched_once_with_progress(server: Server, tmp_path: Path) ->
         ("/file", "00000000", PretrainedError, "not the published file: .*sha256"),
     ],
 )
-def test_what_goes_wrong_is_said_and_leaves_nothing(
+def test_what_goes_wrong_is_reported_and_leaves_nothing(
     server: Server, tmp_path: Path, path: str, digest: str, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):

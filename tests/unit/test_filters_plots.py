@@ -20,8 +20,8 @@ SHOWN = np.zeros((8, 8, 3), np.uint8)
 
 def test_cosines_travel_in_sixteen_bits() -> None:
     similarity = position_similarity.cosine_similarity(np.eye(4))
-    film = plots.Panel("film", "", (2, 2), np.stack([similarity] * 3), ["a", "b", "c"])
-    still = plots.Panel("still", "", (2, 2), similarity[None])
+    film = plots.EncodingPanel("film", "", (2, 2), np.stack([similarity] * 3), ["a", "b", "c"])
+    still = plots.EncodingPanel("still", "", (2, 2), similarity[None])
     arrays = header(plots.mosaic([film, still], SHOWN, (0.5, 0.5)))["arrays"]
     assert arrays["similarity0"]["dtype"] == "uint16" and arrays["similarity0"]["shape"] == [3, 4, 4]
     assert arrays["similarity1"]["dtype"] == "uint16"
@@ -34,24 +34,25 @@ def test_a_panel_s_scale_serves_its_different_positions_alone(
     low: float, high: float, ends: tuple[float, float]
 ) -> None:
     panels = [
-        plots.Panel("two", "", (1, 2), np.array([[[1.0, a], [b, 1.0]]])) for a, b in ((low, high), (0, 0.9))
+        plots.EncodingPanel("two", "", (1, 2), np.array([[[1.0, a], [b, 1.0]]]))
+        for a, b in ((low, high), (0, 0.9))
     ]
-    told = header(plots.mosaic(panels, SHOWN, (0.5, 0.5), own_scale=True))["panels"]
-    assert [(panel["lo"], panel["hi"]) for panel in told] == [ends, (0, 0.9)]  # type: ignore[index, attr-defined]
+    reported = header(plots.mosaic(panels, SHOWN, (0.5, 0.5), own_scale=True))["panels"]
+    assert [(panel["lo"], panel["hi"]) for panel in reported] == [ends, (0, 0.9)]  # type: ignore[index, attr-defined]
 
 
 def test_the_sinusoidal_grid_of_the_paper_s_base_uses_its_whole_scale() -> None:
     table = position_similarity.encode("sincos_2d_concat", (8, 8), 128)
-    panel = plots.Panel("2-D", "", (8, 8), position_similarity.cosine_similarity(table)[None])
-    (told,) = header(plots.mosaic([panel], SHOWN, (0.5, 0.5), own_scale=True))["panels"]  # type: ignore[misc]
-    assert (told["lo"], told["hi"]) == pytest.approx((0.74, 0.98), abs=0.005)  # an eighth of -1 to 1
+    panel = plots.EncodingPanel("2-D", "", (8, 8), position_similarity.cosine_similarity(table)[None])
+    (reported,) = header(plots.mosaic([panel], SHOWN, (0.5, 0.5), own_scale=True))["panels"]  # type: ignore[misc]
+    assert (reported["lo"], reported["hi"]) == pytest.approx((0.74, 0.98), abs=0.005)  # an eighth of -1 to 1
 
 
 def test_tiles_travel_with_their_ranges() -> None:
     maps = np.random.default_rng(0).standard_normal((2, 5, 1, 4, 4))
-    told = header(filter_plots.tiles([filter_plots.Sheet("one", "", maps)], 7))
-    assert told["arrays"]["tiles0"]["shape"] == [2, 5, 4, 4, 1]  # type: ignore[index]
-    assert told["arrays"]["ends0"]["shape"] == [2, 5, 2]  # type: ignore[index]
+    reported = header(filter_plots.tiles([filter_plots.Sheet("one", "", maps)], 7))
+    assert reported["arrays"]["tiles0"]["shape"] == [2, 5, 4, 4, 1]  # type: ignore[index]
+    assert reported["arrays"]["ends0"]["shape"] == [2, 5, 2]  # type: ignore[index]
 
 
 def test_rebuilding_error_is_in_grey_levels_of_each_channel() -> None:
@@ -71,7 +72,7 @@ def test_figures_draw_what_they_are_given(mode: str) -> None:
     line = np.array([1.0, 0.5, 0.2])
     curves = plots.by_distance_figure({"a": (line, line), "b": (line / 2, line)}, mode).to_plotly()  # type: ignore[arg-type]
     assert len(curves.data) == 4 and list(curves.data[0].y) == [0.5, 0.2]
-    resized = plots.resize_figure([24, 32], {"grid": [0.5, 0.9]}, 32, mode).to_plotly()  # type: ignore[arg-type]
+    resized = plots.resize_figure([24, 32], {"grid": [0.5, 0.9]}, 100, 32, mode).to_plotly()  # type: ignore[arg-type]
     assert list(resized.data[0].x) == [24, 32]
     right = position_similarity.cosine_similarity(position_similarity.encode("sincos_1d", (1, 10), 64))
     slip = plots.slip_figure(right, right, (1, 2), mode).to_plotly()  # type: ignore[arg-type]

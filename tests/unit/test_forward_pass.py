@@ -282,8 +282,15 @@ def test_the_message_is_small_and_says_what_the_journey_holds(path: Path) -> Non
                 arrays[f"{part.id}.length"], np.linalg.norm(part.content.vectors, axis=1), rtol=1e-5
             )
         if isinstance(part.content, FeatureMaps):
-            for index, (level, told) in enumerate(zip(part.content.levels, fields["levels"], strict=True)):
-                restored(arrays[f"{part.id}.{index}"], told["lo"], told["hi"], level.maps[told["channels"]])
+            for index, (level, reported) in enumerate(
+                zip(part.content.levels, fields["levels"], strict=True)
+            ):
+                restored(
+                    arrays[f"{part.id}.{index}"],
+                    reported["lo"],
+                    reported["hi"],
+                    level.maps[reported["channels"]],
+                )
         if isinstance(part.content, AddedPositions):
             table = part.content.table.astype(np.float64)
             wanted = table @ table.T / np.outer(*[np.linalg.norm(table, axis=1)] * 2)

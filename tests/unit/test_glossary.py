@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
-from pages.frame import registry
+from pages.stores import registry
 from vitviz import glossary
 from vitviz.config import ViTConfig
 from vitviz.glossary import SIZES, TERMS, Term, compute_shape, find_terms
@@ -18,10 +21,15 @@ RECORDED = [term for term in TERMS if term.record]
 MODELS = ("vit_digits", "deit_digits", "vit_cifar10")
 
 
+@functools.cache
+def open_preset(name: str) -> nn.Module:
+    return create_model(PRESETS[name].config, seed=0).eval()
+
+
 def shape_in(term: Term, name: str) -> tuple[int, ...] | None:
     """The shape of what a term names, as the model has it; None where this model has no such part."""
     config = PRESETS[name].config
-    model = create_model(config, seed=0).eval()
+    model = open_preset(name)
     if term.record.startswith("weight:"):
         weight = dict(model.named_parameters()).get(term.record.removeprefix("weight:"))
         if weight is None:
@@ -29,9 +37,9 @@ def shape_in(term: Term, name: str) -> tuple[int, ...] | None:
         if term.word == "E":  # a convolution's weight (D, C, P, P) is E, turned and folded
             return tuple(weight.flatten(1).T.shape)
         return tuple(size for size in weight.shape if size != 1)
-    picture = torch.zeros(1, config.in_chans, config.image_size, config.image_size)
+    image = torch.zeros(1, config.in_chans, config.image_size, config.image_size)
     with torch.no_grad():
-        _, records = model(picture, record=(term.record,))
+        _, records = model(image, record=(term.record,))
     return tuple(records[term.record].shape[1:])
 
 

@@ -69,10 +69,13 @@ def test_a_file_is_read_as_written_and_a_damaged_one_is_refused(tmp_path: Path) 
 
 
 def test_a_moment_of_another_run_stands_last_and_one_of_the_same_run_in_order() -> None:
-    moments = TrainingMoments([0, 10, 20], [0.0, 1.0, 2.0], 3, "another run")
+    moments = TrainingMoments([0, 10, 20], [0.0, 1.0, 2.0], 3, "a second training of the same recipe")
     other, place = moments.insert(15, 1.5, same_run=False)
     assert (place, list(other.steps), other.joined) == (3, [0, 10, 20, 15], 3)
-    assert other.name(2) == "step 20 · epoch 2 · another run" and other.name(3) == "step 15 · epoch 1.5"
+    assert (
+        other.name(2) == "step 20 · epoch 2 · a second training of the same recipe"
+        and other.name(3) == "step 15 · epoch 1.5"
+    )
     same, place = replace(moments, note="").insert(15, 1.5, same_run=True)
     assert (place, list(same.steps), list(same.epochs), same.joined) == (
         2,
@@ -97,5 +100,14 @@ def test_the_moments_of_another_run_end_with_the_models_own_step(monkeypatch: py
     monkeypatch.setattr(parameter_history, "load_growth", lambda path: growth)
     history = parameter_history.read_history(choice, "pos_embed", 2429)
     assert history is not None and history.shown == 32 and history.moments.joined == 32
-    assert history.names[31].endswith("another run") and "another run" not in history.names[32]
-    assert "another run of the same recipe: 120 epochs" in parameter_history.describe_recorded(choice, growth)
+    assert (
+        history.names[31].endswith("a second training of the same recipe")
+        and "a second training of the same recipe" not in history.names[32]
+    )
+    assert "a second training of the same recipe: 120 epochs" in parameter_history.describe_recorded(
+        choice, growth
+    )
+    # An earlier step is no end of that run: Play goes from it to the model's own last step.
+    early = parameter_history.read_history(choice, "pos_embed", 0)
+    assert early is not None and early.shown == 0 and tuple(early.moments.steps) == choice.steps
+    assert not any("a second training of the same recipe" in name for name in early.names)

@@ -8,7 +8,7 @@ import pytest
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime.scriptrunner_utils import script_run_context
 
-from pages.streamlit_fixes import browser_messages
+from pages.streamlit_fixes.optional import browser_messages
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ def test_dns_certificates_and_closed_ports_are_named(hub: Server, monkeypatch: p
         fetch_hub_file(FILE, NEEDED_BYTES)
 
 
-def test_a_full_disk_is_said_before_anything_is_downloaded(hub: Server) -> None:
+def test_a_full_disk_is_reported_before_anything_is_downloaded(hub: Server) -> None:
     with pytest.raises(PretrainedError, match="MB free, and the download needs up to"):
         fetch_hub_file(FILE, 1 << 60)
     assert not hub.seen

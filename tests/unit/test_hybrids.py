@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
-
 import numpy as np
 import torch
 
@@ -13,7 +10,6 @@ from tests.messages import unpack
 from vitviz.analysis.receptive_fields import enlarging, stem_fields_px, stem_strides
 from vitviz.config import ViTConfig
 from vitviz.experiments import conv_attention
-from vitviz.lessons.experiment_measures import COMPARED_MODELS, list_accuracies, load_stored_result
 from vitviz.models import parameter_count
 from vitviz.models.lecture_nets import FlatAttention, FlatAttentionLayer
 from vitviz.models.presets import PRESETS
@@ -29,7 +25,7 @@ def test_the_fields_by_hand() -> None:
     assert stem_fields_px(STEM) == [3, 5, 9] and stem_strides(STEM) == [1, 2, 2]
 
 
-def test_a_picture_that_is_enlarged_first_is_read_in_its_own_px() -> None:
+def test_an_image_that_is_enlarged_first_is_read_in_its_own_px() -> None:
     """28 px in patches of 7 become 32 px: 15 of those are 13 of the picture's."""
     config = ViTConfig(image_size=28, patch_size=7, in_chans=1, stem=(4, 4, 4, 4), readout="mean")
     fields = stem_fields_px(config)
@@ -78,23 +74,3 @@ def test_every_net_of_the_question_is_about_as_large() -> None:
     }
     assert max(sizes.values()) < 1.1 * min(sizes.values())
     assert set(conv_attention.TITLES) == set(conv_attention.MODELS)
-
-
-def test_the_stored_results_are_the_experiment_s() -> None:
-    found = load_stored_result()
-    assert found is not None and found.missing == 0
-    assert found.settings == conv_attention.experiment().settings
-    for name in conv_attention.MODELS:
-        assert len(list_accuracies(found, name)) == len(conv_attention.SEEDS), name
-        assert all(0.8 < value < 1 for value in list_accuracies(found, name))
-    assert set(COMPARED_MODELS) < set(conv_attention.MODELS)
-
-
-def test_a_small_remake_finds_the_same_twice(tmp_path: object) -> None:
-    """The file itself takes ten minutes and MNIST; a cell on digits takes a second, and is the same on every call."""
-    train = replace(conv_attention.TRAIN, dataset="digits", train_fraction=0.1, validation_fraction=0.1)
-    measure = partial(conv_attention.measure, train)
-    cell = {"model": "control", "seed": 0}
-    first, again = (measure(cell, tmp_path) for _ in range(2))  # type: ignore[arg-type]
-    assert first["test"] == again["test"] and first["validation"] == again["validation"]
-    assert [point[2] for point in first["curve"]] == [point[2] for point in again["curve"]]

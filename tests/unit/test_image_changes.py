@@ -1,4 +1,4 @@
-"""Changes of a picture, by hand."""
+"""Changes of an image, by hand."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from vitviz.analysis import image_changes
 from vitviz.analysis.image_changes import (
     CHANGES,
-    Setting,
+    ChangeSetting,
     apply_all_strengths,
     apply_change,
     find_unchanged_range,
@@ -19,14 +19,14 @@ SIDE = 8
 RAMP = np.broadcast_to(np.arange(0, 240, 30, dtype=np.uint8)[None, :, None], (SIDE, SIDE, 3)).copy()
 
 
-def picture(side: int = SIDE) -> np.ndarray:
+def make_image(side: int = SIDE) -> np.ndarray:
     return np.random.default_rng(0).integers(0, 256, (side, side, 3), dtype=np.uint8)
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_the_neutral_strength_is_the_picture_itself(name: str) -> None:
+def test_the_neutral_strength_is_the_image_itself(name: str) -> None:
     change = CHANGES[name]
-    own = picture()
+    own = make_image()
     assert apply_change(own, name, change.neutral) is own
     assert change.values[change.start] == change.neutral
     assert list(change.values) == sorted(set(change.values))
@@ -34,9 +34,9 @@ def test_the_neutral_strength_is_the_picture_itself(name: str) -> None:
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_the_strongest_changes_it_and_the_original_is_left_alone(name: str) -> None:
-    own = picture()
+    own = make_image()
     before = own.copy()
-    found = apply_all_strengths(own, name, Setting(pieces=(1, 0, *range(2, 16))))
+    found = apply_all_strengths(own, name, ChangeSetting(pieces=(1, 0, *range(2, 16))))
     assert found.shape == (len(CHANGES[name].values), *own.shape) and found.dtype == np.uint8
     assert not np.array_equal(found[-1], own) and np.array_equal(found[CHANGES[name].start], own)
     assert np.array_equal(own, before)
@@ -56,7 +56,7 @@ def test_the_borders_colour_counts_every_outer_pixel_once() -> None:
 
 
 def test_four_quarter_turns_are_none_and_one_is_clockwise() -> None:
-    own = picture()
+    own = make_image()
     assert np.array_equal(image_changes.rotate(own, 360), own)
     assert np.array_equal(image_changes.rotate(own, 90)[0, -1], own[0, 0])
     assert np.array_equal(image_changes.rotate(image_changes.rotate(own, 90), -90), own)
@@ -70,7 +70,7 @@ def test_a_small_turn_agrees_with_the_quarter_turns_direction() -> None:
     assert row < 4 < col, "clockwise: to the upper right"
 
 
-def test_zoom_by_two_halves_the_pictures_frequency() -> None:
+def test_zoom_by_two_halves_the_images_frequency() -> None:
     own = np.zeros((4, 4, 3), np.uint8)
     own[1:3, 1:3] = 200
     grown = image_changes.zoom(own, 2)[..., 0]
@@ -79,7 +79,7 @@ def test_zoom_by_two_halves_the_pictures_frequency() -> None:
     assert image_changes.zoom(own, 0.5)[0, 0].tolist() == [0, 0, 0]
 
 
-def test_blur_keeps_a_flat_picture_and_the_sum_of_a_spot() -> None:
+def test_blur_keeps_a_flat_image_and_the_sum_of_a_spot() -> None:
     flat = np.full((SIDE, SIDE, 3), 77, np.uint8)
     assert np.array_equal(image_changes.blur(flat, 3), flat)
     spot = np.zeros((21, 21, 3), np.uint8)
@@ -98,7 +98,7 @@ def test_light_and_contrast_are_cut_at_the_ends() -> None:
 
 
 def test_a_cover_lies_about_its_place_and_is_cut_at_the_edge() -> None:
-    own = picture()
+    own = make_image()
     hidden = (image_changes.cover(own, 4, (0.5, 0.5)) != own).any(axis=-1)
     assert hidden[2:6, 2:6].all() and hidden.sum() == 16
     corner = (image_changes.cover(own, 4, (0.0, 1.0)) != own).any(axis=-1)
@@ -106,7 +106,7 @@ def test_a_cover_lies_about_its_place_and_is_cut_at_the_edge() -> None:
 
 
 def test_a_shuffle_keeps_the_multiset_of_patches_and_a_larger_share_moves_more() -> None:
-    own = picture(16)
+    own = make_image(16)
     some, most = (image_changes.shuffle(own, share, 3) for share in (0.25, 1.0))
     patches = [sorted(p.tobytes() for p in _patches(one, 4)) for one in (own, some, most)]
     assert patches[0] == patches[1] == patches[2]
@@ -118,17 +118,17 @@ def test_a_shuffle_keeps_the_multiset_of_patches_and_a_larger_share_moves_more()
 
 
 def test_pieces_lie_where_they_were_put() -> None:
-    own = picture()
+    own = make_image()
     pieces = (15, *range(1, 15), 0)
-    found = apply_change(own, "pieces", 1.0, Setting(pieces=pieces))
+    found = apply_change(own, "pieces", 1.0, ChangeSetting(pieces=pieces))
     assert np.array_equal(found[:2, :2], own[-2:, -2:]) and np.array_equal(found[:2, 2:], own[:2, 2:])
     with pytest.raises(ValueError, match="permutation"):
-        apply_change(own, "pieces", 1.0, Setting(pieces=(0,) * 16))
+        apply_change(own, "pieces", 1.0, ChangeSetting(pieces=(0,) * 16))
 
 
-def test_a_picture_that_has_no_four_pieces_a_side_is_refused() -> None:
+def test_an_image_that_has_no_four_pieces_a_side_is_refused() -> None:
     with pytest.raises(ValueError, match="multiple of 4"):
-        apply_change(picture(10), "shift", 1)
+        apply_change(make_image(10), "shift", 1)
 
 
 def test_an_answer_is_kept_until_it_first_changes_on_either_side() -> None:

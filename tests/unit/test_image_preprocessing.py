@@ -1,4 +1,4 @@
-"""From picture to input: crops, luminance, normalisation and drawn digits, against numbers worked out by hand."""
+"""From image to input: crops, luminance, normalisation and drawn digits, against numbers worked out by hand."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ RGB = Preparation(image_size=4, mean=(0.5, 0.25, 0.0), std=(0.5, 0.25, 1.0))
 GREY = Preparation(image_size=4, mean=(0.0,), std=(1.0,))
 
 
-def test_a_picture_of_the_models_size_passes_unchanged():
+def test_an_image_of_the_models_size_passes_unchanged():
     image = np.random.default_rng(0).integers(0, 256, (4, 4, 3), dtype=np.uint8)
     prepared = prepare(image, RGB)
     assert (prepared.shown == image).all() and prepared.box == (0, 0, 4, 4)
@@ -86,7 +86,7 @@ def test_any_shape_and_offset_stays_inside(height, width, fraction, x, y):
 )
 @pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize("side", [4, 6])
-def test_a_batch_equals_its_pictures(preparation, channels, side):
+def test_a_batch_equals_its_images(preparation, channels, side):
     images = np.random.default_rng(1).integers(0, 256, (5, side, side, channels), dtype=np.uint8)
     one_by_one = [prepare(np.repeat(image, 3 // channels, axis=2), preparation).input for image in images]
     batch = prepare_batch(images, preparation)
@@ -108,7 +108,7 @@ def test_normalise_is_exact_at_the_ends():
 @pytest.mark.parametrize(
     "image", [np.zeros((4, 4), np.uint8), np.zeros((4, 4, 3)), np.zeros((0, 4, 3), np.uint8)]
 )
-def test_what_is_no_picture_is_refused(image):
+def test_what_is_no_image_is_refused(image):
     with pytest.raises(ValueError, match="uint8 \\(H, W, 3\\)"):
         prepare(image, RGB)
 
@@ -130,7 +130,7 @@ def test_the_models_own_digits_are_left_alone():
 PHOTO = np.random.default_rng(5).integers(0, 256, (40, 61, 3), dtype=np.uint8)
 
 
-def test_the_crop_is_the_pictures_own_pixels_where_the_model_looks():
+def test_the_crop_is_the_images_own_pixels_where_the_model_looks():
     rgb, grey = replace(RGB, image_size=40), replace(GREY, image_size=40)
     np.testing.assert_array_equal(seen_crop(PHOTO, rgb, (0.0, 0.5)), PHOTO[:, :40])
     np.testing.assert_array_equal(seen_crop(PHOTO, grey, (1.0, 0.5)), PHOTO[:, 21:])  # in its colours
@@ -173,9 +173,9 @@ def test_one_missing_row_or_column_is_padded_and_the_whole_image_shown(shape, ro
 def test_a_thin_image_that_is_padded_is_never_resized_whole(monkeypatch):
     made, resize = [], Image.Image.resize
 
-    def resized(picture, size, *args, **options):
+    def resized(image, size, *args, **options):
         made.append(size)
-        return resize(picture, size, *args, **options)
+        return resize(image, size, *args, **options)
 
     monkeypatch.setattr(Image.Image, "resize", resized)
     how = replace(RGB, image_size=64, crop_fraction=2.0)  # 32 x 640,000 px, of which 32 x 64 are seen
@@ -190,3 +190,12 @@ def test_a_thin_image_that_is_padded_is_never_resized_whole(monkeypatch):
 def test_a_redrawn_digit_is_drawn_on_as_the_model_sees_it():
     digit = Preparation(image_size=28, mean=(0.0,), std=(1.0,), digit=True)
     np.testing.assert_array_equal(seen_crop(PHOTO, digit), prepare(PHOTO, digit).shown)
+
+
+def test_a_model_that_takes_unrounded_levels_is_shown_with_the_nearest_ones() -> None:
+    preparation = Preparation(image_size=16, mean=(0.5,) * 3, std=(0.25,) * 3, whole_levels=False)
+    image = np.random.default_rng(4).integers(0, 256, (37, 53, 3), dtype=np.uint8)
+    prepared = prepare(image, preparation)
+    levels = (255 * (0.25 * prepared.input.transpose(1, 2, 0) + 0.5)).clip(0, 255)
+    distance = np.abs(levels - prepared.shown)
+    assert 0.4 < distance.max() <= 0.501

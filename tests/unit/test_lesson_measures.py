@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from pages.frame import registry
-from pages.stores import lessons
+from pages.stores import lessons, registry
 from vitviz.checkpoint_header import read_header
 from vitviz.experiments.result_file import Made, Result
 from vitviz.lessons import experiment_measures, model_measures, weight_measures
@@ -83,23 +82,13 @@ def test_a_race_that_lacks_a_set_or_a_code_is_not_asked_about(
     assert weight_measures.RaceAccuracy("digits", "sincos_1d").why_not(AT)
 
 
-def test_seeds_are_counted_net_by_net(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = [
-        {"model": name, "seed": seed, "test": 0.5}
-        for name in experiment_measures.COMPARED_MODELS
-        for seed in range(2)
-    ]
-    monkeypatch.setattr(experiment_measures, "read_result_if_any", lambda _: result(*rows[:-1]))
-    assert "1 to 2 seeds." in experiment_measures.AttentionOverConvolutions().measure_answer(AT).words
-
-
 def test_the_gradient_s_question_has_the_numbers_of_its_figure(monkeypatch: pytest.MonkeyPatch) -> None:
     norms = {"pre": (1.0, 1.0), "post": (0.01, 1.0), "pre_none": (1e-3, 1.0), "post_none": (0.0, 0.0)}
     rows = [{"variant": name, "seed": 0, "norms": [list(ends)]} for name, ends in norms.items()]
     rows += [{"variant": "post", "seed": 1, "norms": [[1.0, 1.0]]}]
     monkeypatch.setattr(
         experiment_measures,
-        "read_result_if_any",
+        "read_result",
         lambda _: result(*rows, marks=[experiment_measures.EARLY_UPDATES]),
     )
     ask = experiment_measures.WeakestGradient()
@@ -144,7 +133,7 @@ def test_a_shipped_model_s_accuracy_is_read_off_its_file(tmp_path: Path) -> None
         weight_measures.Accuracy("../runs/x")
 
 
-def test_the_picture_that_proves_a_count_of_blocks_stands_at_it() -> None:
+def test_the_image_that_proves_a_count_of_blocks_stands_at_it() -> None:
     stops = [stop for found in lessons.list_shipped(registry.BY_SLUG).values() for stop in found.stops]
     asked = [
         (stop.question.measure, dict(stop.question.proof))

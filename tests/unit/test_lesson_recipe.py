@@ -1,4 +1,4 @@
-"""The lesson's fine-tuning, on sixty pictures and random weights."""
+"""The lesson's fine-tuning, on sixty images and random weights."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_the_head_is_swapped_and_learns_a_hundred_times_faster() -> None:
     assert len(body["params"]) + 2 == len(list(model.parameters()))
 
 
-def test_pictures_are_enlarged_and_normalised_and_moved_only_while_training() -> None:
+def test_images_are_enlarged_and_normalised_and_moved_only_while_training() -> None:
     images = torch.full((2, 3, 8, 8), 255, dtype=torch.uint8)
     still = prepared(images, side_px=32)
     assert still.shape == (2, 3, 32, 32) and still[0, 0, 0, 0].item() == pytest.approx((1 - 0.485) / 0.229)
@@ -44,7 +44,7 @@ def test_pictures_are_enlarged_and_normalised_and_moved_only_while_training() ->
     assert moved.shape == still.shape and not torch.equal(moved, still)  # black comes in at the edge
 
 
-def test_sixty_pictures_are_learned_from_and_the_body_hardly_moves() -> None:
+def test_sixty_images_are_learned_from_and_the_body_hardly_moves() -> None:
     dice = torch.Generator().manual_seed(0)
     labels = torch.arange(60) % 3
     images = torch.randint(0, 60, (60, 3, 8, 8), generator=dice, dtype=torch.uint8)
@@ -58,7 +58,7 @@ def test_sixty_pictures_are_learned_from_and_the_body_hardly_moves() -> None:
     assert 0 < far["blocks.0.mlp.fc1.weight"] < far["head.weight"] / 20
 
 
-def test_sixty_small_pictures_of_ten_classes_are_learned_from_as_the_lesson_writes_it() -> None:
+def test_sixty_small_images_of_ten_classes_are_learned_from_as_the_lesson_writes_it() -> None:
     """Two epochs in the lesson's own numbers: batches of 32, AdamW with decay 0.01, 4 px of padding, a cosine."""
     few = load_dataset("cifar10-few")
     images = torch.from_numpy(few.test_images[:60].copy()).permute(0, 3, 1, 2)

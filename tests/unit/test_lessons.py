@@ -59,7 +59,7 @@ def test_a_lesson_reads_as_it_says() -> None:
     "path", sorted((Path(__file__).parents[2] / "lessons").glob("*.toml")), ids=lambda p: p.stem
 )
 def test_a_shipped_lesson_reads_back_as_written(path: Path) -> None:
-    from pages.frame.registry import BY_SLUG
+    from pages.stores.registry import BY_SLUG
 
     lesson = read_lesson(path.read_bytes(), BY_SLUG)
     assert read_lesson(write_lesson(lesson).encode(), BY_SLUG) == lesson
@@ -194,8 +194,8 @@ BEGAN = {"model": "checkpoint:a", "image": "digits:3", "pin": "0.500,0.500", "at
 
 
 def shown(page: str = "attention", guessed: bool = False, run: float | None = None, **link: str) -> PageState:
-    said = {**BEGAN, **{key.replace("__", "."): value for key, value in link.items()}}
-    return PageState(page, said, (8, 8), {} if run is None else {"run": run}, guessed)
+    returned = {**BEGAN, **{key.replace("__", "."): value for key, value in link.items()}}
+    return PageState(page, returned, (8, 8), {} if run is None else {"run": run}, guessed)
 
 
 @pytest.mark.parametrize(

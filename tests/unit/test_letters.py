@@ -8,7 +8,7 @@ from vitviz.data.dataset_zip import load_zip
 from vitviz.data.letters import LETTERS, TEST, TRAIN, draw_letter, letters_zip
 
 
-def test_the_zip_is_a_set_whose_test_pictures_are_apart() -> None:
+def test_the_zip_is_a_set_whose_test_images_are_apart() -> None:
     found = load_zip(letters_zip())
     data = found.dataset
     assert found.skipped == () and data.classes == LETTERS

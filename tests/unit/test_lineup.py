@@ -9,19 +9,23 @@ import pytest
 from vitviz.config import CNNConfig, SwinConfig, ViTConfig
 from vitviz.models.presets import GREY_32
 from vitviz.training import lineup
-from vitviz.training.lineup import Entry
+from vitviz.training.lineup import LineupEntry
 from vitviz.training.presets import TRAINING_PRESETS
 
 LIVE = TRAINING_PRESETS["digits_live"]
 ENTRIES = (
-    Entry("digits_live", "Wide; ~ 50 % = ?", replace(LIVE.model, embed_dim=64), replace(LIVE.train, seed=3)),  # type: ignore[arg-type]
-    Entry(
+    LineupEntry(
+        "digits_live", "Wide; ~ 50 % = ?", replace(LIVE.model, embed_dim=64), replace(LIVE.train, seed=3)
+    ),  # type: ignore[arg-type]
+    LineupEntry(
         "digits_live",
         "Swin",
         SwinConfig(in_chans=1, embed_dim=32, num_heads=(2, 4), depths=(1, 2)),
         LIVE.train,
     ),
-    Entry("digits_cnn", "Patient", TRAINING_PRESETS["digits_cnn"].model, replace(LIVE.train, patience=2.0)),
+    LineupEntry(
+        "digits_cnn", "Patient", TRAINING_PRESETS["digits_cnn"].model, replace(LIVE.train, patience=2.0)
+    ),
 )
 
 

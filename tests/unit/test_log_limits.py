@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from pages.frame import log_limits
-from pages.frame.rerun_fairness import ACCOUNT, Account
+from pages.streamlit_fixes.required import log_limits
+from pages.streamlit_fixes.required.rerun_fairness import ACCOUNT, Account
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_the_same_error_is_written_ten_times_a_minute(
 ) -> None:
     logger, written = log
     at = [0.0]
-    monkeypatch.setattr("pages.frame.log_limits.time.monotonic", lambda: at[0])
+    monkeypatch.setattr("pages.streamlit_fixes.required.log_limits.time.monotonic", lambda: at[0])
 
     def write(count: int, text: str) -> None:
         for number in range(count):
@@ -120,7 +120,7 @@ def test_a_session_writes_ten_lines_a_minute_from_all_places(
     log: tuple[logging.Logger, io.StringIO], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     logger, written = log
-    monkeypatch.setattr("pages.frame.log_limits.time.monotonic", lambda: 0.0)
+    monkeypatch.setattr("pages.streamlit_fixes.required.log_limits.time.monotonic", lambda: 0.0)
 
     def write_from_three_places() -> None:
         for _ in range(6):

@@ -12,7 +12,7 @@ from streamlit.runtime.scriptrunner_utils import script_run_context
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequests, ScriptRequestType
 from streamlit.testing.v1 import AppTest
 
-from pages.streamlit_fixes import lost_clicks
+from pages.streamlit_fixes.optional import lost_clicks
 
 
 def asking(**clicked: bool) -> ClientState:

@@ -30,7 +30,7 @@ print(held - resident())
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc takes orders about its heap")
 def test_maps_of_one_size_are_given_pages_once_and_these_go_back_when_told() -> None:
-    said = subprocess.run([sys.executable, "-c", MAPS], capture_output=True, text=True, check=True)
-    given, returned = map(int, said.stdout.split())
+    stated = subprocess.run([sys.executable, "-c", MAPS], capture_output=True, text=True, check=True)
+    given, returned = map(int, stated.stdout.split())
     assert given < 100  # 10,000 where every map is a mapping of its own
     assert returned > 1000  # two maps' pages of 4 KiB are 4,096

@@ -1,4 +1,4 @@
-"""What must hold for every model: rows sum to 1, pictures do not mix, patches matter, order only by positions."""
+"""What must hold for every model: rows sum to 1, images do not mix, patches matter, order only by positions."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ MODELS: dict[str, ModelConfig] = {
 
 
 def build(config: ModelConfig) -> tuple[nn.Module, Tensor]:
-    """A model with random numbers everywhere, in double precision, and three pictures."""
+    """A model with random numbers everywhere, in double precision, and three images."""
     torch.manual_seed(0)
     model = create_model(config).double().eval()
     with torch.no_grad():
@@ -75,10 +75,10 @@ def test_recording_changes_nothing_and_attention_rows_sum_to_one(name: str) -> N
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_pictures_of_a_batch_do_not_mix(name: str) -> None:
+def test_images_of_a_batch_do_not_mix(name: str) -> None:
     model, x = build(MODELS[name])
     together = model(x)
-    alone = torch.cat([model(picture[None]) for picture in x])
+    alone = torch.cat([model(image[None]) for image in x])
     torch.testing.assert_close(together, alone)
     torch.testing.assert_close(model(x.flip(0)).flip(0), together)
 
@@ -97,7 +97,7 @@ def test_every_changed_patch_changes_the_logits(name: str) -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_records_are_named_alike_wherever_they_are_asked_for(name: str) -> None:
-    """All, by pattern, and by observer give the same tensors; what is not per picture is named as such."""
+    """All, by pattern, and by observer give the same tensors; what is not per image is named as such."""
     model, x = build(MODELS[name])
     _, everything = model(x, record=True)
     _, some = model(x, record=["*.attn", "logits"])
@@ -192,7 +192,7 @@ def test_without_a_mask_only_the_shifted_windows_change() -> None:
 
 
 def test_a_reshape_cuts_whole_rows_of_pixels() -> None:
-    """The first token of a 16 px picture with patches of 4 px is its first row, in each channel's memory order."""
+    """The first token of a 16 px image with patches of 4 px is its first row, in each channel's memory order."""
     model, x = build(replace(VIT, embed="reshape", in_chans=1))
     changed = x.clone()
     changed[:, 0, 0] += 1.0
@@ -305,7 +305,7 @@ def test_the_lectures_transposed_product_mixes_over_queries() -> None:
     assert not torch.allclose(attn.sum(1), torch.ones_like(attn[:, 0]), atol=1e-3)
 
 
-def test_stochastic_depth_drops_whole_pictures_and_keeps_the_mean() -> None:
+def test_stochastic_depth_drops_whole_images_and_keeps_the_mean() -> None:
     from vitviz.models.layers import drop_path
 
     torch.manual_seed(0)

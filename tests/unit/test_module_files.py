@@ -12,10 +12,10 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from pages.streamlit_fixes import module_files
-from pages.views import register
+from pages.streamlit_fixes.optional import module_files
+from pages.streamlit_fixes.required import view_files
 
-OURS = f"/_stcore/bidi-components/{register.COMPONENT}/pages/views/base.js"
+OURS = f"/_stcore/bidi-components/{view_files.COMPONENT}/pages/views/base.js"
 THEIRS = f"/static/js/{next(module_files._STREAMLIT.glob('js/index.*.js')).name}"
 
 
@@ -62,6 +62,12 @@ def test_a_module_is_the_same_compressed_or_not(client: TestClient, address: str
 )
 def test_what_is_no_module_reaches_the_app(client: TestClient, address: str) -> None:
     assert client.get(address).text == "the app"
+
+
+def test_a_browser_keeps_weights_which_lie_under_a_hash(client: TestClient) -> None:
+    assert "immutable" in client.get("/media/0a1b.gz").headers["Cache-Control"]
+    assert client.get("/media/0a1b.gz").headers["Cache-Control"].startswith("private")
+    assert "Cache-Control" not in client.get("/media/0a1b.png").headers
 
 
 @pytest.mark.parametrize("header", ["Range", "If-None-Match", "If-Modified-Since"])

@@ -9,17 +9,17 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 # One subject: what it is, what computes it, what draws it, what keeps it, the page that shows it.
 SUBJECTS = set(
-    """activation_patching augmentation channels cka class_question cost data_size distance distillation
+    """activation_patching augmentation changed_tokens channels cka class_question cost data_size distance distillation
     experiment explanation_methods faces faithfulness filters fine_tuning flip_book forward_pass gradients
-    image_changes image_pair image_sets logits norms one_change patches positions
-    presets published_weights race robustness scoreboard shuffled_patches sinks swin token_similarity
-    transfer""".split()
+    image_changes image_pair image_sets logits norms patches positions
+    presets published_weights race robustness scoreboard shuffled_patches sinks swin token_similarity""".split()
 )
-# One role, in each lens for its own picture.
+# One role, in each lens for its own image.
 ROLES = set("captions page".split())
 # Two things by one name, and why they keep it.
 EXCEPTIONS = {
     "layers": "building blocks in models, as in timm; what a model's layers say in probe and plots",
+    "registry": "the list of pages in stores; in frame its name for tools outside the project",
 }
 
 

@@ -40,7 +40,7 @@ def test_every_norm_is_torch_s(norm: str, means: int, members: int) -> None:
     assert found.deviation == pytest.approx(TOKENS[found.members].std())
 
 
-def test_batch_norm_alone_mixes_pictures() -> None:
+def test_batch_norm_alone_mixes_images() -> None:
     others = RNG.normal(0.0, 1.0, TOKENS.shape)
     moves = {norm: batch_influence(TOKENS, norm, others) for norm in NORMS}
     assert moves.pop("batch") > 0.1 and set(moves.values()) == {0.0}

@@ -1,4 +1,4 @@
-"""What travels of a changed picture."""
+"""What travels of a changed image."""
 
 from __future__ import annotations
 
@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from tests.messages import unpack
-from vitviz.plots.image_changes import NOISE_CODES, Answered, Changed, Curve, Start, payload, strength_words
+from vitviz.plots.image_changes import (
+    NOISE_CODES,
+    Answered,
+    Changed,
+    Start,
+    StoredCurves,
+    payload,
+    strength_words,
+)
 from vitviz.plots.photo import encode_photo
 
 FRAMES = np.arange(2 * 4 * 4 * 3, dtype=np.uint8).reshape(2, 4, 4, 3)
@@ -26,7 +34,7 @@ def test_the_whole_slider_travels_with_every_models_own_scale() -> None:
             encode_photo(np.zeros((8, 8, 3), np.uint8)),
             ("cat", "dog"),
             Start({"at": 1}, 7, -1, True),
-            Curve(np.array([0.0, 1.0]), np.array([[0.9, 0.5], [0.8, np.nan]]), 1000),
+            StoredCurves(np.array([0.0, 1.0]), np.array([[0.9, 0.5], [0.8, np.nan]]), 1000),
         )
     )
     assert header["words"] == ["0\N{NO-BREAK SPACE}%", "20\N{NO-BREAK SPACE}%"] and header["photograph"]

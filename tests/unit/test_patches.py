@@ -22,7 +22,7 @@ from vitviz.probe.embedding import Embedding
 RNG = np.random.default_rng(0)
 
 
-def picture(channels: int = 3, side: int = 32) -> np.ndarray:
+def make_image(channels: int = 3, side: int = 32) -> np.ndarray:
     return RNG.normal(size=(channels, side, side)).astype(np.float32)
 
 
@@ -31,7 +31,7 @@ def picture(channels: int = 3, side: int = 32) -> np.ndarray:
     [(224, 16, 3, 196, 768), (32, 8, 3, 16, 192), (28, 4, 1, 49, 16), (28, 7, 1, 16, 49)],
 )
 def test_counts_are_the_papers(side: int, patch: int, channels: int, count: int, values: int) -> None:
-    assert patches.patchify(picture(channels, side), patch).shape == (count, values)
+    assert patches.patchify(make_image(channels, side), patch).shape == (count, values)
 
 
 def test_a_two_by_two_cut_by_hand() -> None:
@@ -40,7 +40,7 @@ def test_a_two_by_two_cut_by_hand() -> None:
 
 
 def test_order_is_a_convolutions_and_the_inverse_brings_it_back() -> None:
-    image = picture()
+    image = make_image()
     cut = patches.patchify(image, 8)
     assert np.array_equal(cut, unfold_patches(torch.tensor(image)[None], 8)[0].numpy())
     assert np.array_equal(patches.unpatchify(cut, 3, (4, 4)), image)
@@ -73,7 +73,7 @@ def test_the_d_vector_is_the_models_own(embed: str, channels: int, side: int, pa
         embed=embed,  # type: ignore[arg-type]
     )
     model = create_model(config, seed=3).eval()
-    image = picture(channels, side)
+    image = make_image(channels, side)
     own = capture(model, image[None], ["patch_embed"])["patch_embed"][0]
     proj = model.patch_embed.proj
     weight, bias = proj.weight.detach().flatten(1).numpy(), proj.bias.detach().numpy()
@@ -84,7 +84,7 @@ def test_the_d_vector_is_the_models_own(embed: str, channels: int, side: int, pa
 
 
 def test_without_positions_the_order_is_invisible() -> None:
-    image, order = picture(), patches.scrambled_order(16, 1.0, seed=1)
+    image, order = make_image(), patches.scrambled_order(16, 1.0, seed=1)
     batch = np.stack([image, patches.scramble(image, 8, order)])
     for positions, blind in (("none", True), ("sincos_2d_sum", False)):
         config = ViTConfig(patch_size=8, embed_dim=24, depth=2, num_heads=2, positions=positions)
@@ -121,7 +121,7 @@ def test_positions_that_skip_the_prefix_start_with_zeros() -> None:
 
 
 def test_misfits_are_refused_with_what_was_received() -> None:
-    image = picture(1, 28)
+    image = make_image(1, 28)
     for call, words in (
         (lambda: patches.patchify(image, 5), "received 5"),
         (lambda: patches.patchify(image[0], 4), r"received shape \(28, 28\)"),
@@ -140,7 +140,7 @@ TOKENS = RNG.normal(size=(4, 6)).astype(np.float32)
 
 def test_the_stage_carries_one_sequence() -> None:
     cls = np.arange(6, dtype=np.float32)
-    scene = plots.Scene(SHOWN, picture(3, 8), {"cls": cls}, 4)
+    scene = plots.CutImage(SHOWN, make_image(3, 8), {"cls": cls}, 4)
     found = Embedding(WEIGHT, None, TOKENS, TOKENS, {"cls": cls}, None)
     message = plots.stage(scene, found, pin=4, column=5)
     header, arrays = unpack(message)
@@ -156,7 +156,7 @@ def test_the_slips_mosaic_lays_each_run_in_its_patchs_place() -> None:
 
 def test_the_terms_of_the_sequence_share_one_scale() -> None:
     positions = np.full((4, 6), 0.5, np.float32)
-    scene = plots.Scene(SHOWN, picture(3, 8), {}, 4)
+    scene = plots.CutImage(SHOWN, make_image(3, 8), {}, 4)
     header, arrays = unpack(plots.sequence(scene, TOKENS, positions, added=True, pin=2))
     assert header["pin"] == 2
     assert arrays["content"].shape == arrays["positions"].shape == (4, 6)

@@ -1,4 +1,4 @@
-"""A picture on its way to a view."""
+"""An image on its way to a view."""
 
 import io
 
@@ -9,7 +9,7 @@ from vitviz.plots.photo import decode_photo, encode_photo
 from vitviz.text import plain
 
 
-def test_a_small_picture_travels_exactly_and_a_large_one_small() -> None:
+def test_a_small_image_travels_exactly_and_a_large_one_small() -> None:
     rng = np.random.default_rng(0)
     small = rng.integers(0, 256, (256, 256, 3), dtype=np.uint8)
     found = encode_photo(small)

@@ -57,7 +57,7 @@ def test_a_pin_is_one_thing() -> None:
 def test_places_and_cells() -> None:
     assert Pin().cell((2, 4)) == 6
     assert Pin((0.0, 0.0)).cell((2, 4)) == 0
-    assert Pin((1.0, 1.0)).cell((2, 4)) == 7  # the edges belong to the picture
+    assert Pin((1.0, 1.0)).cell((2, 4)) == 7  # the edges belong to the image
     assert Pin((0.3, 0.9)).row_col((2, 4)) == (1, 1)
     assert Pin.of_cell((2, 4), 5) == Pin((0.375, 0.75))
 
@@ -85,3 +85,9 @@ def test_a_prefix_token_is_found_by_name_and_else_the_centre_stands_for_it() -> 
 def test_every_token_is_its_pin_s(layout: TokenLayout) -> None:
     tokens = range(layout.num_tokens)
     assert [Pin.of_token(layout, token).token(layout) for token in tokens] == list(tokens)
+
+
+def test_a_patch_is_named_by_its_number_or_by_row_and_column() -> None:
+    assert Pin.parse_patch("7", (2, 4)) == Pin.parse_patch("2,3", (2, 4)) == Pin.of_cell((2, 4), 6)
+    for text in ("0", "9", "3,1", "1,5", "0,1", "0.5", "0.500,0.500", "cls", "-1", ""):
+        assert Pin.parse_patch(text, (2, 4)) is None, text

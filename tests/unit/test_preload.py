@@ -12,12 +12,13 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from streamlit import config
 
-from pages.frame import registry
-from pages.frame.menu import MOVED_PAGES
-from pages.streamlit_fixes import preload
-from pages.views.register import COMPONENT, load_heights
+from pages.stores import registry
+from pages.stores.moved_views import MOVED_PAGES
+from pages.streamlit_fixes.optional import preload
+from pages.streamlit_fixes.required.view_files import COMPONENT
+from pages.streamlit_fixes.required.view_heights import load_heights
 
-ROOT = Path(preload.__file__).parents[2]
+ROOT = Path(preload.__file__).parents[3]
 STATIC = Path(streamlit.__file__).with_name("static")
 NAMED = re.compile(r'(?:src|href)="\./(static/js/[^"]+|_stcore/bidi-components/[^"]+)"')
 
@@ -110,7 +111,7 @@ def test_the_base_path_without_its_slash_redirects_to_the_document(
     assert client.get("/lectures/vit/").text == preload.render_document("home")
 
 
-def test_another_streamlit_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_another_streamlit_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(preload, "_STREAMLIT", tmp_path)
     (tmp_path / "index.html").write_text("<html></html>")
     with pytest.raises(RuntimeError, match="no head with its title"):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vitviz.analysis import probes as p
-from vitviz.plots.layers import Line, over_depth_figure
+from vitviz.plots.layers import LayerLine, over_depth_figure
 
 
 def test_a_class_that_is_there_is_read_and_one_that_is_not_is_not() -> None:
@@ -18,9 +18,9 @@ def test_a_class_that_is_there_is_read_and_one_that_is_not_is_not() -> None:
     assert p.class_probe(rng.normal(size=(400, 12)), labels).share < 0.4
 
 
-def test_no_picture_is_read_by_a_map_that_has_seen_it() -> None:
+def test_no_image_is_read_by_a_map_that_has_seen_it() -> None:
     rng = np.random.default_rng(4)
-    names = np.eye(120)  # each picture has a feature of its own: a map that has seen it knows it by heart
+    names = np.eye(120)  # each image has a feature of its own: a map that has seen it knows it by heart
     labels = rng.integers(0, 2, 120)
     assert p.class_probe(names, labels).share < 0.65
 
@@ -45,7 +45,7 @@ def test_parts_hold_each_class_alike_and_need_not_hold_them_all() -> None:
 
 
 def test_the_standard_error_of_a_share() -> None:
-    assert p.Accuracy(0.5, 100).error == pytest.approx(0.05)
+    assert p.ProbeScore(0.5, 100).error == pytest.approx(0.05)
 
 
 def test_a_place_that_tokens_carry_is_read() -> None:
@@ -99,8 +99,8 @@ def test_large_grids_are_looked_at_evenly() -> None:
 
 
 def test_layers_that_the_images_do_not_tell_apart_may_all_be_the_first() -> None:
-    def accuracy(right: int, images: int = 1000) -> p.Accuracy:
-        return p.Accuracy(right / images, images, (np.arange(images) < right).astype(float))
+    def accuracy(right: int, images: int = 1000) -> p.ProbeScore:
+        return p.ProbeScore(right / images, images, (np.arange(images) < right).astype(float))
 
     assert p.layers_near_best([accuracy(n) for n in (200, 700, 790, 800)], 0.02) == [2]
     unsure = [accuracy(200), accuracy(772), accuracy(800)]
@@ -120,8 +120,8 @@ def test_an_accuracy_is_the_mean_of_ten_splits() -> None:
 
 def test_the_figure_holds_the_numbers() -> None:
     lines = [
-        Line("ViT", ["a", "b", "c"], [0.1, 0.5, 0.9], 0, [0.01, 0.02, 0.03], 0.85),
-        Line("CNN", ["a"], [0.3], 1),
+        LayerLine("ViT", ["a", "b", "c"], [0.1, 0.5, 0.9], 0, [0.01, 0.02, 0.03], 0.85),
+        LayerLine("CNN", ["a"], [0.3], 1),
     ]
     figure = (
         over_depth_figure(lines, ("vit", "cnn"), "read right", 0.1, "light", share=True)

@@ -27,7 +27,7 @@ def report(nodeid: str, when: str, outcome: str = "passed", seconds: float = 1.0
     return pytest.TestReport(nodeid, (nodeid, 0, ""), {}, outcome, None, when, duration=seconds)  # type: ignore[arg-type]
 
 
-def test_a_file_is_said_when_its_last_test_ends_and_a_failure_at_once() -> None:
+def test_a_file_is_reported_when_its_last_test_ends_and_a_failure_at_once() -> None:
     terminal = Terminal()
     plugins = SimpleNamespace(get_plugin=lambda name: terminal)
     progress = Progress(SimpleNamespace(pluginmanager=plugins))  # type: ignore[arg-type]

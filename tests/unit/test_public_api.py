@@ -11,7 +11,9 @@ import subprocess
 import sys
 from html import unescape
 from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
+from types import FunctionType
 
 import numpy as np
 import pytest
@@ -90,12 +92,36 @@ def test_the_lines_of_readme_run_in_a_notebook(tmp_path: Path) -> None:
     assert page.startswith("<!doctype html>") and "data-message" in page and "https://" not in page
 
 
-@pytest.mark.parametrize("name", ["batch", "loading", "recorder", "view", "timm_export"])
+@pytest.mark.parametrize("name", ["batch", "loading", "recorded_run", "recorder", "view", "timm_export"])
 def test_the_examples_of_docstrings_run(name: str) -> None:
     result = doctest.testmod(import_module(f"vitviz.{name}"))
     assert result.attempted and not result.failed
 
 
+def test_the_reference_shows_every_public_name_with_an_example() -> None:
+    page = (ROOT / "docs" / "guide" / "api.md").read_text("utf-8")
+    shown = re.findall(r"^::: vitviz\.(\w+)$", page, re.MULTILINE)
+    callbacks = {
+        "LightningRecorder",
+        "TrainerRecorder",
+    }  # made when their framework is there; in recording.md
+    assert sorted(shown) == sorted(set(vitviz.__all__) - callbacks - {"__version__"})
+    without = []
+    for name in shown:
+        thing = getattr(vitviz, name)
+        members = [f"{name}.{member}" for member, value in vars(thing).items() if _is_public(member, value)]
+        for path in [name, *members] if name in ("View", "Batch") else members or [name]:
+            if ">>>" not in (attrgetter(path)(vitviz).__doc__ or ""):
+                without.append(path)
+    assert without == ["app"]  # it opens a browser
+
+
+def _is_public(name: str, value: object) -> bool:
+    is_member = isinstance(value, property | FunctionType)
+    return is_member and not name.startswith("_") and not name.endswith("_message")
+
+
+@pytest.mark.slow  # builds and installs a wheel
 def test_a_wheel_runs_the_lines_without_a_checkout(tmp_path: Path) -> None:
     """The development packages are seen, so that nothing is downloaded."""
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
@@ -122,8 +148,8 @@ for call in (vitviz.app, lambda: vitviz.load("cifar10_vit")):
     assert (tmp_path / "maps.png").is_file() and (tmp_path / "attention.html").is_file()
     run = [str(site / "bin" / "vitviz"), "distance", "digit.png", "--json"]
     env = {"PYTHONPATH": str(site), "PATH": "/usr/bin:/bin"}
-    told = subprocess.run(run, cwd=tmp_path, env=env, capture_output=True, text=True, check=True)
-    assert '"unit": "px"' in told.stdout
+    reported = subprocess.run(run, cwd=tmp_path, env=env, capture_output=True, text=True, check=True)
+    assert '"unit": "px"' in reported.stdout
 
 
 def test_a_querys_weights_sum_to_one_with_those_on_prefix_tokens(view: View) -> None:
@@ -132,6 +158,20 @@ def test_a_querys_weights_sum_to_one_with_those_on_prefix_tokens(view: View) -> 
     assert view.attention(-1, 0, "cls").sum() + rows[0, 0, 0] == pytest.approx(1, abs=1e-5)
     mean = np.mean([view.attention(2, head) for head in range(4)], axis=0)
     assert view.attention(2, "mean") == pytest.approx(mean, abs=1e-7)
+
+
+def test_without_arguments_attention_is_that_of_every_layer_and_head(view: View) -> None:
+    weights = view.attention()
+    assert weights.shape == (4, 4, 65, 65) and weights.dtype == np.float32
+    assert weights.sum(axis=-1) == pytest.approx(1, abs=1e-5)
+    query = 1 + 2 * 8 + 3
+    for layer, head in ((0, 1), (-1, 3)):
+        assert np.array_equal(
+            weights[layer, head, query, 1:].reshape(8, 8), view.attention(layer, head, (2, 3))
+        )
+    assert np.array_equal(view.attention(query="cls"), view.attention(-1, "mean", "cls"))
+    with pytest.raises(ValueError, match="needs global attention over the whole image"):
+        vitviz.inspect("digits_swin", draw_digit()).attention()
 
 
 def test_layers_heads_and_queries_count_from_the_end_too(view: View) -> None:
@@ -167,7 +207,22 @@ def test_relevance_takes_a_name_an_index_or_the_predicted_class(view: View) -> N
     assert not np.array_equal(view.relevance(3), view.relevance(4))
 
 
-@pytest.mark.parametrize("name", ["attention", "distances", "prediction", "rollout", "relevance"])
+def test_methods_take_a_first_layer_and_refuse_others(view: View) -> None:
+    assert np.array_equal(view.explain("rollout"), view.rollout())
+    assert np.array_equal(view.explain("gradient", "3"), view.relevance(3))
+    for method in ("rollout", "gradient", "legrad", "attnlrp"):
+        whole, later = view.explain(method), view.explain(method, from_layer=-1)
+        assert whole.shape == (8, 8) and whole.min() >= 0 and not np.array_equal(whole, later)
+    assert view.explain("legrad", 3).max() == 1
+    for arguments, message in (
+        (("cam",), "method must be one of raw, rollout, gradient, legrad, attnlrp, input"),
+        (("legrad", None, 4), r"from_layer must lie in -4\.\.3"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            view.explain(*arguments)
+
+
+@pytest.mark.parametrize("name", ["attention", "distances", "prediction", "rollout", "relevance", "attnlrp"])
 def test_a_figure_holds_the_numbers(view: View, name: str) -> None:
     figure = view.figure(name)
     counts = {"attention": 4, "distances": 4}
@@ -185,7 +240,8 @@ def test_a_swin_has_attention_inside_windows_and_says_what_it_lacks() -> None:
     assert view.attention(0, 0, (0, 0)).shape == (16, 16) and view.attention(-1).shape == (8, 8)
     assert view.attention(0, 0, (0, 0)).sum() == pytest.approx(1, abs=1e-5)
     assert np.isnan(view.distances()[0, -1]) and view.tokens().shape == (64, 128)
-    for call in (view.rollout, view.relevance):
+    assert view.explain("input").shape == (16, 16)
+    for call in (view.rollout, view.relevance, view.explain):
         with pytest.raises(ValueError, match="not defined for a Swin"):
             call()
     with pytest.raises(ValueError, match="no attention between patches"):
@@ -243,7 +299,7 @@ def test_the_settings_of_the_caller_win_over_an_own_checkpoint(name: str) -> Non
             vitviz.load(name, num_heads=5)
 
 
-def test_a_name_that_is_nothing_is_said() -> None:
+def test_a_name_that_is_nothing_is_reported() -> None:
     for name, message in (("my_vit", "shipped: .*digits_vit"), ("./folder/", "no file or folder")):
         with pytest.raises(PretrainedError, match=message):
             vitviz.load(name)
@@ -274,7 +330,7 @@ def test_a_live_module_is_read_and_left_alone(publisher: str) -> None:
 
 
 def make_module(publisher: str) -> tuple[torch.nn.Module, int, dict[str, object]]:
-    """A small module with seven classes and random weights, its image size in px, and what is said of it."""
+    """A small module with seven classes and random weights, its image size in px, and what is reported of it."""
     if publisher == "transformers":
         from transformers import ViTConfig, ViTForImageClassification
 
@@ -299,11 +355,11 @@ def make_module(publisher: str) -> tuple[torch.nn.Module, int, dict[str, object]
 def test_a_pillow_image_is_read_like_its_file(mode: str, tmp_path: Path) -> None:
     grey = Image.fromarray(draw_digit() // 2)
     if mode == "I;16":
-        picture = Image.fromarray(draw_digit().astype(np.uint16) * 200)
+        image = Image.fromarray(draw_digit().astype(np.uint16) * 200)
     else:
-        picture = Image.merge("LA", (grey, grey.point(lambda level: 255 * (level > 0))))
-        picture = picture.convert("RGBA").quantize(8) if mode == "P" else picture.convert(mode)
-    picture.save(tmp_path / "digit.png")
+        image = Image.merge("LA", (grey, grey.point(lambda level: 255 * (level > 0))))
+        image = image.convert("RGBA").quantize(8) if mode == "P" else image.convert(mode)
+    image.save(tmp_path / "digit.png")
     with Image.open(tmp_path / "digit.png") as opened:
         assert opened.mode == mode
         pixels = vitviz.inspect("digits_vit", opened).image

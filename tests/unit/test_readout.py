@@ -28,10 +28,10 @@ def test_the_answer_is_the_model_s(name: str, readout: str) -> None:
         pytest.skip("a DeiT reads its two tokens")
     config = replace(config, readout=readout)
     model = create_model(config, seed=3)
-    picture = torch.rand(1, config.in_chans, config.image_size, config.image_size)
+    image = torch.rand(1, config.in_chans, config.image_size, config.image_size)
     last = f"blocks.{config.depth - 1}"
     with torch.no_grad():
-        logits, found = model.eval()(picture, record=(last,))
+        logits, found = model.eval()(image, record=(last,))
     stream = found[last][0].numpy()
     answer = predict_from_stream(stream, readout_weights(model), config.readout, config.prefix_tokens)
     made = softmax(answer.logits) if config.softmax_output else answer.logits

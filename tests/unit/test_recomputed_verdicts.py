@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
 from tests.verdicts import holm, recompute
-from vitviz.analysis.verdict import Verdict, compare_family, compare_rows
-from vitviz.experiments.bugs import BUGS, FIXED
+from vitviz.analysis.study_numbers import ALL, create_numbers
+from vitviz.analysis.verdict import Verdict, compare_family
+from vitviz.experiments.bugs import BUGS
 from vitviz.experiments.conv_attention import MODELS
 from vitviz.experiments.data_size import GRIDS
 from vitviz.experiments.distillation import GIVEN, SIZES
 from vitviz.experiments.hyperparameters import BASES, HYPERPARAMETERS
-from vitviz.experiments.result_file import TEST_IMAGES, read_result
-from vitviz.lessons.experiment_measures import select_bug_rows, select_hyperparameter_rows
+from vitviz.experiments.result_file import TEST_IMAGES, Result, Row, read_result
+from vitviz.lessons.experiment_measures import read_bug, read_hyperparameter
 
-Family = list[tuple[list, list, int]]  # of (rows, rows that they are compared with, test images)
+NO_FILE = Result("", "", "", {}, (), ())
+Family = list[
+    tuple[Sequence[Row], Sequence[Row], int]
+]  # of (rows, rows that they are compared with, test images)
 
 
 def families() -> dict[str, Family]:
     """Return the comparisons of every figure of the experiments."""
     found: dict[str, Family] = {}
-    stored = read_result("one_knob_digits")
-    for name, knob in HYPERPARAMETERS.items():
-        rows = select_hyperparameter_rows(stored, name)
-        base = rows.pop(knob.base(BASES["digits"]), [])
-        if knob.stored and base:
+    for name, hyperparameter in HYPERPARAMETERS.items():
+        if hyperparameter.stored:
+            rows = dict(read_hyperparameter(name).rows)
+            base = rows.pop(f"{hyperparameter.base(BASES['digits'])}")
             found[f"hyperparameter {name}"] = [(own, base, 359) for own in rows.values()]
     for dataset in ("digits", "shapes"):
-        stored = read_result(f"one_slip_{dataset}")
-        for name, bug in BUGS.items():
-            own, fixed = (select_bug_rows(stored, side) for side in (name, f"{FIXED}:{bug.family}"))
-            if own and fixed:
-                found[f"bug {name} {dataset}"] = [(own, fixed, TEST_IMAGES[dataset])]
+        for name in BUGS:
+            rows = read_bug(name, dataset).rows
+            found[f"bug {name} {dataset}"] = [(rows["with_bug"], rows["fixed"], TEST_IMAGES[dataset])]
     stored = read_result("conv_attention")
     control = stored.where(model="control")
     found["attention over convolutions"] = [
@@ -57,11 +60,22 @@ def families() -> dict[str, Family]:
     return found
 
 
+def compare(first: Sequence[Row], second: Sequence[Row], images: int) -> Verdict:
+    """Return the verdict as studies compute it."""
+    rows = {"first": first, "second": second}
+    titles = dict.fromkeys(rows, "")
+    numbers = create_numbers(titles, rows, [(NO_FILE, [])], images=images, chance=None)
+    return numbers.compare("first", "second", ALL)
+
+
+def test_thirty_verdicts_are_recomputed() -> None:
+    assert sum(map(len, families().values())) >= 30
+
+
 @pytest.mark.parametrize("name", families())
 def test_no_verdict_is_stronger_than_its_numbers(name: str) -> None:
-    pairs = [pair for pair in families()[name] if recompute(*pair)]
-    verdicts = [compare_rows(first, second) for first, second, _ in pairs]
-    found: list[Verdict] = compare_family([verdict for verdict in verdicts if verdict])
+    pairs = families()[name]
+    found = compare_family([compare(*pair) for pair in pairs])
     for verdict, outcome, pair in zip(found, holm(pairs), pairs, strict=True):
         alone = recompute(*pair)
         assert alone is not None and verdict.estimate == pytest.approx(alone[0], abs=1e-6)
@@ -69,7 +83,3 @@ def test_no_verdict_is_stronger_than_its_numbers(name: str) -> None:
         if verdict.low is not None and verdict.high is not None:
             assert verdict.high - verdict.low >= alone[2] - alone[1] - 1e-3
     assert all(np.isfinite([verdict.estimate for verdict in found]))
-
-
-def test_more_than_thirty_are_recomputed() -> None:
-    assert sum(map(len, families().values())) > 30

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from torch import nn
 
 import vitviz
@@ -95,11 +96,87 @@ def test_moments_hold_what_the_model_computes(tmp_path: Path) -> None:
         moment.attention(run.config, 0, 7) is not None
     )  # a small model stores the whole attention of one image
     assert moment.attention(run.config, 1, 7) is None
-    distances = np.mean([vitviz.inspect(loaded, image).distances() for image in IMAGES], axis=0)
+    distances = [vitviz.inspect(loaded, image).distances() for image in IMAGES]
     np.testing.assert_allclose(moment.distance_px, distances, atol=5e-3)
     assert moment.positions is not None and moment.embedding is not None
     np.testing.assert_allclose(moment.positions, loaded.vit.pos_embed[0, 1:].numpy(), atol=2e-3)
     np.testing.assert_allclose(moment.embedding, loaded.vit.patch_embed.proj.weight.numpy(), atol=2e-3)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
+def test_a_model_is_left_as_it_was(tmp_path: Path, dtype: torch.dtype) -> None:
+    model = make_model().to(dtype)
+    model.get_submodule("blocks.0").eval().requires_grad_(False)
+    calls: list[int] = []
+    model.get_submodule("blocks.1").register_forward_hook(lambda *_: calls.append(1))
+
+    def describe() -> list[object]:
+        parts = [(part.training, dict(part._forward_hooks)) for part in model.modules()]
+        return [*parts, *((p.dtype, p.requires_grad, p.data_ptr(), p.grad) for p in model.parameters())]
+
+    model.train()
+    model.get_submodule("blocks.0").eval()
+    before, state = describe(), torch.random.get_rng_state()
+    recorder = vitviz.record(model, IMAGES, tmp_path / "run")
+    calls.clear()
+    for step in range(3):
+        recorder.step(step)
+    recorder.close()
+    assert describe() == before and calls == []
+    assert torch.equal(torch.random.get_rng_state(), state)
+    assert recorder.run.steps() == [0, 1, 2] and recorder.run.moment(2).outputs.dtype == np.float32
+
+
+def test_weights_are_stored_if_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = make_model()
+    with vitviz.record(model, IMAGES, tmp_path / "run", title="mine", weights=True) as recorder:
+        train(model, 3, recorder)
+    run, kept = RecordedRun(tmp_path / "run"), copy.deepcopy(model).eval()
+    opened = vitviz.load(run.weights_path(2))
+    assert (opened.title, opened.step, opened.config) == ("mine", 2, run.config.model)
+    for name, tensor in opened.model.state_dict().items():
+        torch.testing.assert_close(tensor, kept.state_dict()[name], atol=2e-4, rtol=1e-3)
+    assert [run.weights_path(step).is_file() for step in run.steps()] == [True, True, True]
+    monkeypatch.setattr(recorder_module, "CHECKPOINT_BYTES", 1000)
+    with pytest.raises(ValueError, match="more than the 0 MB that the app opens: record with weights=False"):
+        vitviz.record(model, IMAGES, tmp_path / "large", weights=True)
+    assert not (tmp_path / "large").exists()
+    with vitviz.record(model, IMAGES, tmp_path / "without") as recorder:
+        recorder.step(0)
+    assert not (tmp_path / "without" / "weights").exists()
+
+
+def test_whole_attention_is_stored_while_the_run_stays_small(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = 2 * 2 * 17**2 * recorder_module.USUAL_MOMENTS  # layers, heads, tokens
+    for most, is_stored in ((whole, True), (whole - 1, False)):
+        monkeypatch.setattr(recorder_module, "MOST_RUN_BYTES", most)
+        with vitviz.record(make_model(), IMAGES, tmp_path / str(most)) as recorder:
+            recorder.step(0)
+        assert (recorder.run.moment(0).whole is not None) == is_stored
+
+
+def test_hostile_records_and_states_are_left_out(tmp_path: Path) -> None:
+    run = vitviz.record(make_model(), IMAGES, tmp_path / "run").run
+    lines = [
+        '{"step": 1, "loss": 2}',
+        '{"step": "<b>"}',
+        '{"step": 2, "loss": 1e999, "accuracy": "<i>"}',
+        "[",
+        "7",
+    ]
+    lines += [
+        f'{{"step": 3, "loss": 1{"0" * 400}}}',
+        '{"step": 4, "loss": 1' + "0" * 250 + "}",
+        '{"step": 5, "lo',
+    ]
+    (run.directory / "records.jsonl").write_text("\n".join(lines))
+    assert [(record["step"], record["loss"]) for record in run.records()] == [(1, 2.0), (2, None), (4, 1e250)]
+    assert run.records()[1]["accuracy"] is None
+    status = {"state": ["running"], "step": 10**400, "message": {"a": 1}, "heartbeat": "now"}
+    (run.directory / "status.json").write_text(json.dumps(status))
+    assert (run.status().state, run.status().step, run.status().heartbeat) == ("", 0, 0.0)
 
 
 def logits_of(loaded: Any, image: np.ndarray) -> np.ndarray:
@@ -126,7 +203,7 @@ def test_a_count_that_begins_again_is_continued(tmp_path: Path) -> None:
         for _ in range(2):
             for step in range(3):
                 recorder.step(step, loss=float(step))
-    records, _ = RecordedRun(tmp_path / "run").records()
+    records = RecordedRun(tmp_path / "run").records()
     assert [record["step"] for record in records] == [0, 1, 2, 3, 4, 5]
     assert [record["loss"] for record in records] == [0, 1, 2, 0, 1, 2]
 
@@ -136,7 +213,7 @@ def test_long_curves_are_thinned(tmp_path: Path) -> None:
         recorder._next_moment = 10**9  # curves only
         for step in range(3 * MOST_POINTS):
             recorder.step(step, loss=torch.tensor(float("nan") if step == 0 else 1.0))
-    records, _ = RecordedRun(tmp_path / "run").records()
+    records = RecordedRun(tmp_path / "run").records()
     steps = [record["step"] for record in records]
     assert MOST_POINTS / 2 <= len(steps) <= MOST_POINTS + 1
     assert steps[0] == 0 and {*np.diff(steps).tolist()} <= {1, 2, 4}
@@ -162,8 +239,8 @@ def test_a_failure_ends_the_recording_with_one_warning(
         recorder.step(1, loss=1.0)
         recorder.close()
     status = recorder.run.status()
-    assert status["state"] == "stopped"
-    assert ("space" if failure == "disk" else "finite") in status["message"]
+    assert status.state == "stopped"
+    assert ("space" if failure == "disk" else "finite") in status.message
 
 
 def test_a_training_that_fails_leaves_a_playable_run(tmp_path: Path) -> None:
@@ -174,7 +251,7 @@ def test_a_training_that_fails_leaves_a_playable_run(tmp_path: Path) -> None:
         recorder.step(0, loss=1.0)
         raise ZeroDivisionError
     run = RecordedRun(tmp_path / "run")
-    assert run.status()["state"] == "stopped" and "ZeroDivisionError" in run.status()["message"]
+    assert run.status().state == "stopped" and "ZeroDivisionError" in run.status().message
     assert run.steps() == [0]
 
 
@@ -211,6 +288,9 @@ def test_images_are_stored_as_the_model_sees_them(tmp_path: Path) -> None:
     stored = [RecordedRun(tmp_path / "run").image(number) for number in range(3)]
     assert all(image.shape[0] == image.shape[1] for image in stored)
     assert recorder.run.config.name == "Mine <b>"  # pages escape it
+    Image.new("RGB", (8, 8)).save(tmp_path / "run" / "images" / "0.png", "JPEG")
+    with pytest.raises(RecordedRunError, match="image 1 cannot be read: it is no PNG"):
+        RecordedRun(tmp_path / "run").image(0)
 
 
 def change_config(run: Path, **values: Any) -> None:

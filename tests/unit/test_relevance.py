@@ -1,11 +1,16 @@
-"""Gradient-weighted rollout against autograd by hand, one layer's attention at a time."""
+"""Gradient-weighted rollout and LeGrad by hand, one layer's attention at a time, and the rules of AttnLRP."""
+
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
 from vitviz.config import SwinConfig, ViTConfig
+from vitviz.models.record import IntermediateRecorder
 from vitviz.models.zoo import create_model
+from vitviz.probe.attention_lrp import _follow_rules, attention_relevance
 from vitviz.probe.explanation_maps import (
     class_relevance,
     gradient_rollout,
@@ -32,7 +37,7 @@ def _from_attention(model: torch.nn.Module, x: torch.Tensor, given: list[torch.T
     """The two-layer model written out, with a layer's attention replaced by a leaf where one is given."""
     z = model(x, record=("embedded",))[1]["embedded"]
     used = []
-    for block, leaf in zip(model.blocks, given, strict=True):
+    for block, leaf in zip(model.blocks, given, strict=False):  # fewer: the layers so far
         y = block.norm1(z)
         B, T, D = y.shape
         q, k, v = block.attn.qkv(y).view(B, T, 3, 3, 4).permute(2, 0, 3, 1, 4)
@@ -43,24 +48,87 @@ def _from_attention(model: torch.nn.Module, x: torch.Tensor, given: list[torch.T
     return model.head(model.norm(z)[:, 0]), used
 
 
+def _gradients(
+    model: torch.nn.Module, x: torch.Tensor, target: int
+) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Each layer's attention and the gradient of the score; later layers follow the leaf."""
+    _, attention = _from_attention(model, x, [None, None])
+    for layer, attn in enumerate(attention):
+        leaf = attn.clone().requires_grad_()
+        given = [None, None]
+        given[layer] = leaf
+        logits, _ = _from_attention(model, x, given)
+        yield attn, torch.autograd.grad(logits[0, target], leaf)[0]
+
+
 def test_two_layers_by_hand() -> None:
     model, images = _model(), _images(1)
     x = torch.from_numpy(images)
-    _, attention = _from_attention(model, x, [None, None])
-    gradients = []
-    for layer in range(2):
-        leaf = attention[layer].clone().requires_grad_()
-        given = [None, None]
-        given[layer] = leaf  # later layers follow the leaf, as d score / d attention asks
-        logits, _ = _from_attention(model, x, given)
-        gradients.append(torch.autograd.grad(logits[0, 2], leaf)[0])
     R = np.eye(5)
-    for attn, gradient in zip(attention, gradients, strict=True):
+    for attn, gradient in _gradients(model, x, 2):
         weighted = (gradient * attn).clamp(min=0)[0].mean(dim=0).numpy()
         R = R + weighted @ R
     found = class_relevance(model, images, np.array([2]))
     np.testing.assert_allclose(found.tokens[0], R, rtol=1e-4, atol=1e-6)
     assert np.abs(R - np.eye(5)).max() > 1e-3  # the test would see a map that is nothing but the identity
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_legrad_equals_finite_differences_of_each_layers_own_score(first: int) -> None:
+    """The score of layer l is what head and norm read from its output; only its own attention is changed."""
+    model, images, step = _model().double(), _images(1), 1e-6
+    x = torch.from_numpy(images).double()
+    _, attention = _from_attention(model, x, [None, None])
+    layers = []
+    for layer in range(first, 2):
+        slopes = np.zeros(attention[layer].shape[1:])
+        for at in np.ndindex(*slopes.shape):
+            scores = []
+            for sign in (1, -1):
+                changed = attention[layer].clone()
+                changed[0, *at] += sign * step
+                logits, _ = _from_attention(model, x, [None] * layer + [changed])
+                scores.append(float(logits[0, 2]))
+            slopes[at] = (scores[0] - scores[1]) / (2 * step)
+        layers.append(slopes.clip(min=0).mean(axis=(0, 1)))
+    expected = np.mean(layers, axis=0)
+    found = class_relevance(_model(), images, np.array([2]), first)
+    np.testing.assert_allclose(found.sensitivity[0], expected, rtol=1e-4, atol=1e-5)
+    assert np.ptp(expected) > 0.01
+    R = np.eye(5)
+    for attn, gradient in list(_gradients(model, x, 2))[first:]:
+        R = R + (gradient * attn).clamp(min=0)[0].mean(dim=0).numpy() @ R
+    np.testing.assert_allclose(found.tokens[0], R, rtol=1e-4, atol=1e-5)
+
+
+VARIANTS = {
+    "two tokens": {"distilled": True},
+    "gated, RMSNorm": {"gated_mlp": True, "norm_layer": "rms", "activation": "silu", "num_registers": 1},
+    "pooled by attention": {"readout": "map", "activation": "quick_gelu"},
+    "norms after the sums": {"norm": "post", "qk_norm": True},
+}
+
+
+@pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS)
+def test_the_rules_change_the_gradients_and_not_the_outputs(options: dict[str, object]) -> None:
+    model = create_model(replace(CONFIG, **options), seed=3).eval()  # type: ignore[arg-type]
+    x = torch.from_numpy(_images(2))
+    follower = _follow_rules(model)  # type: ignore[arg-type]
+    torch.testing.assert_close(follower(x), model(x), rtol=1e-4, atol=1e-5)
+    assert follower.head.weight is model.head.weight
+    found = attention_relevance(model, _images(2), np.array([0, 1]))  # type: ignore[arg-type]
+    assert found.shape == (2, 4 + len(model.config.prefix_tokens)) and np.isfinite(found).all()
+
+
+def test_a_gated_mlp_without_biases_keeps_the_relevance() -> None:
+    model = create_model(replace(CONFIG, gated_mlp=True, activation="silu"), seed=3).eval()
+    mlp, x = _follow_rules(model).blocks[0].mlp, torch.randn(2, 5, 12, requires_grad=True)  # type: ignore[arg-type]
+    with torch.no_grad():
+        for layer in (mlp.fc1, mlp.fc2):
+            layer.bias.zero_()
+    y = mlp(x, IntermediateRecorder(None), "")
+    (gradient,) = torch.autograd.grad(y.sum(), [x])
+    torch.testing.assert_close((gradient * x).sum(), y.sum())
 
 
 def test_each_layer_meets_its_own_gradient() -> None:
@@ -78,7 +146,7 @@ def test_each_layer_meets_its_own_gradient() -> None:
         gradient_rollout(attention, gradients[:1])
 
 
-def test_a_batch_explains_each_picture_by_itself() -> None:
+def test_a_batch_explains_each_image_by_itself() -> None:
     model, images, classes = _model(), _images(3), np.array([0, 3, 1])
     together = class_relevance(model, images, classes)
     for i in range(3):

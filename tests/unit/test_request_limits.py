@@ -21,7 +21,7 @@ from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from pages.frame import request_limits, upload_guard
+from pages.streamlit_fixes.required import request_limits, upload_guard
 
 GET = b"GET /none HTTP/1.1\r\nHost: localhost\r\n"
 PUT = b"PUT /upload HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n"

@@ -7,8 +7,8 @@ import threading
 import pytest
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
 
-from pages.frame import rerun_fairness
-from pages.frame.rerun_fairness import ACCOUNT, Account, Run, ScriptShares
+from pages.streamlit_fixes.required import rerun_fairness
+from pages.streamlit_fixes.required.rerun_fairness import ACCOUNT, Account, ScriptRun, ScriptShares
 
 STUDENT, ATTACKER = "192.0.2.1", "198.51.100.1"
 
@@ -25,7 +25,7 @@ class Server:
         self.now_s += seconds
         self.shares.finish(run, seconds)
 
-    def fill(self) -> list[Run]:
+    def fill(self) -> list[ScriptRun]:
         """Start as many runs as may compute at once, each of another account."""
         return [self.shares.start(self.shares.open(f"203.0.113.{i}")) for i in range(rerun_fairness.MAX_RUNS)]
 
@@ -153,7 +153,7 @@ def test_attackers_take_what_users_leave(server: Server) -> None:
     """Users ask for a page of 20 ms per second, attackers all the time; the scripts take turns of 5 ms."""
     users, attackers = ([server.shares.open(STUDENT) for _ in range(size)] for size in (30, 10))
     due = [server.now_s + i / 30 for i in range(30)]
-    running: list[tuple[Run, float]] = []
+    running: list[tuple[ScriptRun, float]] = []
     waits: list[float] = []
     asked, end = server.now_s, server.now_s + 30.0
     while server.now_s < end:

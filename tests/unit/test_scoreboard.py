@@ -1,15 +1,14 @@
-"""The scoreboard's front by hand, its order, and what is said of models too large to run; cited figures."""
+"""The scoreboard's front by hand, its order, and what is reported of models too large to run; cited figures."""
 
 from __future__ import annotations
 
 import pytest
 
-from vitviz.analysis.scoreboard import QUANTITIES, Entry, Timing, by_formula, family_of, pareto
+from vitviz.analysis.scoreboard import QUANTITIES, BoardEntry, Timing, by_formula, family_of, pareto
 from vitviz.models import parameter_count, published_results
 from vitviz.models.presets import PRESETS
 from vitviz.models.pretrained_list import PRETRAINED
 from vitviz.plots import scoreboard as plots
-from vitviz.plots.chart import log_axis, log_ticks, short
 
 
 def test_the_front_by_hand() -> None:
@@ -22,11 +21,11 @@ def test_the_front_by_hand() -> None:
     assert pareto([], (False, True)) == []
 
 
-def entry(name: str, accuracy: float | None = None, pictures: int = 0) -> Entry:
+def entry(name: str, accuracy: float | None = None, images: int = 0) -> BoardEntry:
     preset = PRESETS[name]
     side = preset.preparation.image_size
-    return Entry(
-        name, name, "ViT", preset.config, side, "imagenet", accuracy, pictures, "somebody", "ImageNet-1k"
+    return BoardEntry(
+        name, name, "ViT", preset.config, side, "imagenet", accuracy, images, "somebody", "ImageNet-1k"
     )
 
 
@@ -86,25 +85,6 @@ def test_the_paper_s_table() -> None:
     assert [one.core_days for one in published_results.TRANSFERS] == [2500, 680, 230, 9900, 12300]
 
 
-def test_a_narrow_logarithmic_axis_has_ticks_too() -> None:
-    """One decade has no power of ten inside, or one: the gradient's figure had no number at all."""
-    assert log_axis([1e-3, 10])["ticktext"] == ["10⁻³", "10⁻²", "10⁻¹", "10⁰", "10¹"]
-    assert log_axis([0.0021, 0.0049])["tickvals"] == [0.003, 0.004, 0.005]
-    for values in ([9.7e6, 12.2e6], [9900, 12300], [1.0], [3, 30]):
-        assert len(log_axis(values)["tickvals"]) >= 3, values
-
-
-def test_ticks_are_round_numbers() -> None:
-    assert log_ticks(0.9, 2.1) == [10, 20, 50, 100]
-    assert log_ticks(6, 9) == [1e6, 1e7, 1e8, 1e9]
-    assert [short(tick) for tick in (0.5, 20, 1500, 2e7)] == [
-        "0.5",
-        "20",
-        "1.5\N{NO-BREAK SPACE}k",
-        "20\N{NO-BREAK SPACE}M",
-    ]
-
-
 def test_the_front_strikes_no_name_that_has_another_place() -> None:
     axis = plots.Axis("x", "", False)
     at = {
@@ -115,7 +95,8 @@ def test_the_front_strikes_no_name_that_has_another_place() -> None:
         "top": (10, 10),
     }
     points = [
-        plots.Point(name, "ViT", x, y, front=name in ("first", "next", "top")) for name, (x, y) in at.items()
+        plots.BoardPoint(name, "ViT", x, y, front=name in ("first", "next", "top"))
+        for name, (x, y) in at.items()
     ]
     found = plots._place_labels(tuple(points), axis, axis, ((400, 300),))
     across, up = [40.0 * p.x for p in points], [30.0 * p.y for p in points]
@@ -128,8 +109,8 @@ def test_the_front_strikes_no_name_that_has_another_place() -> None:
 
 def test_names_do_not_lie_on_one_another() -> None:
     axis = plots.Axis("x", "", False)
-    near = [plots.Point(f"model {i}", "ViT", 1 + i / 1000, 1.0) for i in range(6)]
-    far = plots.Point("far", "ViT", 10, 10, chosen=True)
+    near = [plots.BoardPoint(f"model {i}", "ViT", 1 + i / 1000, 1.0) for i in range(6)]
+    far = plots.BoardPoint("far", "ViT", 10, 10, chosen=True)
     figure = plots.board_figure([*near, far], axis, axis).to_plotly()
     texts = [text for trace in figure.data if trace.name == "ViT" for text in trace.text]
     places = [p for trace in figure.data if trace.name == "ViT" for p in trace.textposition]

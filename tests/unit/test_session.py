@@ -19,7 +19,7 @@ from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run, Status
 
 
-def test_a_token_finds_its_visit_again() -> None:
+def test_a_token_finds_its_session_again() -> None:
     first = session._get_or_create("a" * 22)
     assert session._get_or_create("a" * 22) is first
     assert session._get_or_create("b" * 22) is not first
@@ -96,7 +96,7 @@ def test_a_key_that_cannot_be_used_ends_no_page(
     assert read_token({COOKIE: signed}, None) == "a" * 22
 
 
-def test_a_visit_that_the_server_forgot_finds_its_own_runs_only(
+def test_a_session_that_the_server_forgot_finds_its_own_runs_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VITVIZ_RUNS", str(tmp_path))
@@ -116,7 +116,7 @@ def test_a_visit_that_the_server_forgot_finds_its_own_runs_only(
 
 
 @pytest.mark.parametrize(
-    ("said", "seen"),
+    ("returned", "seen"),
     [
         ("killed by signal 9; resume goes on from the last save", "killed by signal 9"),
         (
@@ -127,17 +127,17 @@ def test_a_visit_that_the_server_forgot_finds_its_own_runs_only(
         ("", ""),
     ],
 )
-def test_only_who_may_resume_a_run_reads_of_resuming_it(tmp_path: Path, said: str, seen: str) -> None:
+def test_only_who_may_resume_a_run_reads_of_resuming_it(tmp_path: Path, returned: str, seen: str) -> None:
     preset = TRAINING_PRESETS["digits_vit"]
     maker = UserSession("h" * 22)
     run = Run.create(tmp_path, RunConfig(preset.model, preset.preparation, preset.train, owner=maker.owner))
-    status = Status("interrupted", message=said)
-    assert runs.describe_status(maker, run, status) == said
+    status = Status("interrupted", message=returned)
+    assert runs.describe_status(maker, run, status) == returned
     assert runs.describe_status(UserSession("i" * 22), run, status) == seen
 
 
-def test_a_visit_leaves_with_its_last_tab(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One tab of two was closed, and two minutes later the other's picture was gone."""
+def test_a_session_leaves_with_its_last_tab(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One tab of two was closed, and two minutes later the other's image was gone."""
     left: list[str] = []
     monkeypatch.setattr(session, "_disconnect_callbacks", [left.append])
     monkeypatch.setattr(session, "_tab_counts", Counter({"mine": 2, "other": 1}))

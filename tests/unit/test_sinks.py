@@ -9,7 +9,7 @@ from pages.lenses.layers import sinks
 from vitviz.analysis import sinks as s
 from vitviz.models.presets import PRESETS
 from vitviz.models.token_layout import TokenLayout
-from vitviz.plots.layers import Layer, lengths_figure
+from vitviz.plots.layers import NormQuantiles, lengths_figure
 from vitviz.probe.layers import list_layers
 
 
@@ -31,9 +31,9 @@ def test_a_layer_of_zeros_has_no_longest() -> None:
 
 
 def test_plain_patches_have_no_contrast() -> None:
-    picture = np.zeros((1, 4, 4), np.uint8)
-    picture[0, :2, 2:] = [[0, 10], [10, 0]]
-    assert s.patch_contrast(picture, (2, 2))[0].tolist() == [[0, 5], [0, 0]]
+    image = np.zeros((1, 4, 4), np.uint8)
+    image[0, :2, 2:] = [[0, 10], [10, 0]]
+    assert s.patch_contrast(image, (2, 2))[0].tolist() == [[0, 5], [0, 0]]
 
 
 def test_extreme_patches_are_compared_within_images_that_have_others() -> None:
@@ -56,7 +56,7 @@ def test_the_edge_of_a_grid() -> None:
 
 
 def test_the_figure_holds_the_lengths() -> None:
-    layers = [Layer("a", (1, 2, 3), 9, (4,)), Layer("b", (2, 3, 4), 8, (5,))]
+    layers = [NormQuantiles("a", (1, 2, 3), 9, (4,)), NormQuantiles("b", (2, 3, 4), 8, (5,))]
     drawn = lengths_figure(layers, ("cls",), "dark").to_plotly().to_plotly_json()["data"]
     by_name = {trace["name"]: list(trace["y"]) for trace in drawn if "name" in trace}
     assert by_name.pop("1 to 99 % of the patches") == [1, 3, None, 2, 4, None]
@@ -78,11 +78,11 @@ def test_sinks_of_earlier_layers_are_told_where_the_last_one_has_none() -> None:
     class Titled:
         title = "a set"
 
-    told = {
+    reported = {
         longest: sinks.describe_lengths(Shown(), [lengths(each) for each in longest], Titled())  # type: ignore[arg-type]
         for longest in ((1, 4.2, 1.5), (1, 1.2, 1.5))
     }
-    first, second = told.values()
+    first, second = reported.values()
     assert "4.2 times the median in layer 1 and 1.5 times in layer 2." in first
     assert "3 times the median" in first and first.endswith("have 1, most in layer 1 (1).")
     assert (

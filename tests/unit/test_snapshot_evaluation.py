@@ -40,9 +40,9 @@ def loaded(config: ModelConfig) -> LoadedModel:
 @pytest.fixture(scope="module")
 def held_out() -> snapshot_evaluation.HeldOut:
     draw = np.random.default_rng(0)
-    pictures = draw.integers(0, 256, (30, 16, 16, 3), dtype=np.uint8)
-    inputs = np.stack([prepare(picture, PREPARATION).input for picture in pictures])
-    return snapshot_evaluation.HeldOut(inputs, draw.integers(0, 3, 30), pictures)
+    images = draw.integers(0, 256, (30, 16, 16, 3), dtype=np.uint8)
+    inputs = np.stack([prepare(image, PREPARATION).input for image in images])
+    return snapshot_evaluation.HeldOut(inputs, draw.integers(0, 3, 30), images)
 
 
 def test_a_vit_is_judged_and_looked_into(held_out: snapshot_evaluation.HeldOut) -> None:
@@ -65,7 +65,7 @@ def test_a_vit_is_judged_and_looked_into(held_out: snapshot_evaluation.HeldOut) 
     np.testing.assert_allclose(inside.distance_px, far)
 
 
-def test_without_pictures_nothing_is_judged() -> None:
+def test_without_images_nothing_is_judged() -> None:
     found = snapshot_evaluation.frame(loaded(VIT), None)
     assert found.judged is None
     assert found.inside is not None and found.inside.distance_px is None
@@ -86,7 +86,7 @@ def test_a_model_without_heads_over_all_is_judged_alone(
     model = loaded(config)
     found = snapshot_evaluation.frame(model, held_out)
     assert found.inside is None and found.judged is not None
-    seen = prepare(held_out.pictures[0], PREPARATION)
+    seen = prepare(held_out.images[0], PREPARATION)
     assert snapshot_evaluation.attention(model, seen, Pin()) is None
     assert snapshot_evaluation.answer(model, seen).row is None
 
@@ -94,7 +94,7 @@ def test_a_model_without_heads_over_all_is_judged_alone(
 def test_attention_is_the_pinned_row_and_an_answer_reads_the_readouts(
     held_out: snapshot_evaluation.HeldOut,
 ) -> None:
-    model, seen = loaded(VIT), prepare(held_out.pictures[0], PREPARATION)
+    model, seen = loaded(VIT), prepare(held_out.images[0], PREPARATION)
     maps = capture(model.model, seen.input[None], record=("blocks.*.attn",)).attention()[:, 0]
     rows = snapshot_evaluation.attention(model, seen, Pin((0.1, 0.4)))
     assert rows is not None

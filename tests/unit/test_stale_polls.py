@@ -9,7 +9,7 @@ import pytest
 from streamlit.proto.WidgetStates_pb2 import WidgetStates
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData
 
-from pages.streamlit_fixes import stale_polls
+from pages.streamlit_fixes.optional import stale_polls
 
 
 @pytest.mark.parametrize(

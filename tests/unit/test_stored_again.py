@@ -44,9 +44,9 @@ CELLS: dict[str, dict[str, Any]] = {
 def test_a_stored_training_is_made_again(name: str, tmp_path: Path) -> None:
     """The same where the machine is the same, else as near as other seeds lie: another processor rounds otherwise."""
     stored, wanted = read_result(name), CELLS[name]
-    pictures = stored.settings.get("dataset")
-    if pictures in DATASETS and pictures not in available_datasets():
-        pytest.skip(f"{pictures} is not on this machine")
+    images = stored.settings.get("dataset")
+    if images in DATASETS and images not in available_datasets():
+        pytest.skip(f"{images} is not on this machine")
     (kept,) = stored.where(**wanted)
     (cell,) = [one for one in EXPERIMENTS[name]().cells if all(one.get(k) == v for k, v in wanted.items())]
     (row,) = run(EXPERIMENTS[name](), tmp_path, [cell])
@@ -97,7 +97,7 @@ def test_a_table_stretched_again_is_worth_what_its_file_says() -> None:
         assert abs(right - stored["grid"][stored["sizes"].index(size)]) <= 2 / stored["pictures"]
 
 
-def test_who_decides_like_whom_is_so_on_the_few_pictures_that_are_always_here() -> None:
+def test_who_decides_like_whom_is_so_on_the_few_images_that_are_always_here() -> None:
     """200 of the 10,000: every stored share within three deviations of what they say."""
     few = few_dataset()
     for student, stored in kept_file("distillation")["students"].items():
@@ -119,7 +119,7 @@ def test_who_decides_like_whom_is_so_on_the_few_pictures_that_are_always_here() 
 
 
 def decisions(name: str, few: Dataset, record: tuple[str, ...] = ("logits",)) -> dict[str, np.ndarray]:
-    """What a shipped model decides about the pictures, by what it is read from."""
+    """What a shipped model decides about the images, by what it is read from."""
     loaded = open_model(CHECKPOINTS / f"{name}.safetensors")
     with torch.inference_mode():
         logits, found = loaded.model(
@@ -128,9 +128,9 @@ def decisions(name: str, few: Dataset, record: tuple[str, ...] = ("logits",)) ->
     return {key: value.argmax(dim=1).numpy() for key, value in {"logits": logits, **found}.items()}
 
 
-def near(share: float, stored: float, pictures: int) -> bool:
-    """Whether a share of so many pictures may be drawn from what is stored: three deviations and one picture."""
-    return abs(share - stored) <= 3 * (stored * (1 - stored) / pictures) ** 0.5 + 1 / pictures
+def near(share: float, stored: float, images: int) -> bool:
+    """Whether a share of so many images may be drawn from what is stored: three deviations and one image."""
+    return abs(share - stored) <= 3 * (stored * (1 - stored) / images) ** 0.5 + 1 / images
 
 
 def kept_file(name: str) -> dict[str, Any]:

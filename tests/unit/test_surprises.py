@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pages.views.register import View
+from pages.views.register import RegisteredView
 from vitviz.analysis.filters import principal_components
 from vitviz.checkpoint_header import read_header
 from vitviz.checkpoints import load_checkpoint
@@ -136,5 +136,5 @@ def test_a_message_refuses_values_that_streamlit_would_turn_into_text(value: Any
     with pytest.raises(TypeError, match=type(value).__name__):
         pack({"labels": ["a"], "value": value})
     with pytest.raises(TypeError):
-        View(b"pages/frame/x.js")({"value": value}, key="x")  # type: ignore[arg-type]
+        RegisteredView(b"pages/frame/x.js")({"value": value}, key="x")  # type: ignore[arg-type]
     assert pack({"value": np.float64(1)}) == pack({"value": 1.0})

@@ -80,7 +80,7 @@ def test_grids_of_other_sizes_are_averaged_or_repeated() -> None:
 
 
 def test_a_colour_ends_two_standard_deviations_away() -> None:
-    found = c.Components(np.zeros(3), np.eye(3), np.ones(3) / 3, np.ones(3))
+    found = c.ColourDirections(np.zeros(3), np.eye(3), np.ones(3) / 3, np.ones(3))
     tokens = np.array([[0.0, 2.0, -2.0], [1.0, 9.0, -9.0]])
     assert c.colour_tokens(found, tokens).tolist() == [[128, 255, 0], [191, 255, 0]]
 

@@ -12,7 +12,7 @@ from tests.unit.test_architecture import SOURCES
 def parts_before_torch(source: str) -> list[str]:
     """Parts of torch that a file imports before torch itself.
 
-    Two visits' first imports of torch then wait for each other: one holds the part's lock and wants torch, the other
+    Two sessions' first imports of torch then wait for each other: one holds the part's lock and wants torch, the other
     holds torch and wants the part. Python ends that with an error in both, and torch stays half imported for good.
     """
     found, whole = [], False

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.test_training_executor import config, eventually
+from tests.unit.test_executor import config, eventually
 from vitviz.training import executor as executor_module
 from vitviz.training import trainer_process
 from vitviz.training.executor import LocalExecutor
-from vitviz.training.queue_order import Order
+from vitviz.training.queue_order import QueuedTraining
 from vitviz.training.run_directory import Run
 from vitviz.training.trainer_process import KEPT_LINES, LINE_CHARS, LOG, TrainerProcess
 
@@ -45,7 +45,7 @@ def test_one_that_dies_before_its_order_comes_leaves_its_last_words_too(
     monkeypatch.setattr(TrainerProcess, "wait", lambda process: (wait(process), ended.set()))
 
     class Late(LocalExecutor):
-        def _launch(self, order: Order) -> None:
+        def _launch(self, order: QueuedTraining) -> None:
             self._spawn()
             assert ended.wait(60)
             super()._launch(order)
@@ -97,7 +97,7 @@ def test_a_run_is_interrupted_once_its_cause_is_known(
 
     mark_dead = executor_module.mark_dead
 
-    def read_first(order: Order, cause: str) -> None:
+    def read_first(order: QueuedTraining, cause: str) -> None:
         seen.append(Run(order.directory).status().state)
         mark_dead(order, cause)
 

@@ -89,8 +89,8 @@ def test_what_a_thread_drops_does_not_depend_on_the_others(model: object) -> Non
 
 def test_the_parts_of_a_batch_drop_different_values() -> None:
     crew = Trainer(DROPPING, replace(LIVELY, threads=2), DATA).thread_pool
-    picture = torch.randn(1, 1, 8, 8).expand(4, -1, -1, -1)
-    logits, _, gradients = crew.learn(picture, Mixture(torch.zeros(4, dtype=torch.int64)), seed=5)
+    image = torch.randn(1, 1, 8, 8).expand(4, -1, -1, -1)
+    logits, _, gradients = crew.learn(image, Mixture(torch.zeros(4, dtype=torch.int64)), seed=5)
     assert len(gradients) == 2 and not torch.equal(logits[:2], logits[2:])
 
 
@@ -136,8 +136,8 @@ def test_a_run_that_starts_alone_keeps_all_threads_and_a_second_gets_one(
     for run in (first, second, third):
         (run.directory / "claim.json").unlink()  # as at its end
     assert executor.start(asked).config().train.threads == 2
-    said = RunConfig(TINY, GREY, replace(TRAIN, threads=1))
-    assert executor.start(said).config().train.threads == 1
+    returned = RunConfig(TINY, GREY, replace(TRAIN, threads=1))
+    assert executor.start(returned).config().train.threads == 1
     for one in (executor, beside):
         one.close()
 

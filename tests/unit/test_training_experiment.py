@@ -39,11 +39,11 @@ def of_kind(run: Run, kind: str) -> list[dict[str, Any]]:
 
 def told_at(run: Run, step: int, command: str, **values: float) -> Session:
     """A session that receives a command while its first model makes a step."""
-    told = []
+    reported = []
 
     def listen(event: Event, _: Trainer) -> None:
-        if isinstance(event, StepRecord) and event.step == step and not told:
-            told.append(step)
+        if isinstance(event, StepRecord) and event.step == step and not reported:
+            reported.append(step)
             run.control(command, **values)
 
     return Session(run, "cpu", listen)

@@ -94,7 +94,7 @@ def test_a_softmax_behind_the_head_goes_with_it() -> None:
     assert not fitted(replace(ViTConfig(), softmax_output=True), 3).softmax_output  # type: ignore[union-attr]
 
 
-def test_pictures_are_brought_to_what_the_body_reads() -> None:
+def test_images_are_brought_to_what_the_body_reads() -> None:
     grey = Preparation(image_size=28, mean=(0.13,), std=(0.31,), digit=True)
     assert fitted_preparation(grey, 56, drawn=False) == replace(grey, image_size=56, digit=False)
     assert fitted_preparation(grey, 28, drawn=True) == grey
@@ -181,7 +181,7 @@ def test_a_resumed_fine_tuning_equals_an_uninterrupted_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "returned"),
     [
         ({"start_from": "x"}, "go together"),
         ({"start_from": "x" * 201, "start_digest": "d"}, "1 to 200"),
@@ -190,6 +190,6 @@ def test_a_resumed_fine_tuning_equals_an_uninterrupted_one() -> None:
         ({"optimizer": "muon", "layer_decay": 0.9}, "muon has one"),
     ],
 )
-def test_what_makes_no_sense_is_refused(changes: dict[str, object], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_what_makes_no_sense_is_refused(changes: dict[str, object], returned: str) -> None:
+    with pytest.raises(ValueError, match=returned):
         TrainConfig(**changes)  # type: ignore[arg-type]

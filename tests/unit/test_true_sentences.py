@@ -146,7 +146,7 @@ def test_every_layer_s_distance_stands_beside_a_cnn_s() -> None:
         "5.0, 9.0 and 8.9 px over 64 images, largest in layer 2 (9.0 px, 95\N{NO-BREAK SPACE}% interval"
         in text
     )
-    assert "; no difference shown to layer 3)" in text
+    assert "; no difference shown to layer 3: the interval of the difference contains 0" in text
     few = summarise_images("digits", {"1": [5.0, 5.1], "2": [9.0, 9.1]})
     assert "layer 2 (9.1 px; too few images for a verdict)" in describe_cnn_beside_heads(few, np.ones(2), 2)
 
@@ -200,4 +200,7 @@ def test_encodings_that_tie_are_not_ranked(dataset: str, images: int) -> None:
 
 def test_swin_s_ids_are_not_said_to_be_of_contiguous_regions() -> None:
     text = (ROOT / "pages" / "lenses" / "swin" / "swin_stepper_stages.js").read_text()
-    assert "contiguous" not in text and "between windows, neighbours may have different ids" in text
+    assert (
+        "contiguous" not in text
+        and "In one window, only patches that were neighbours in the image have the same id" in text
+    )

@@ -14,9 +14,9 @@ from starlette.exceptions import HTTPException
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
-from pages.frame import upload_guard
 from pages.stores import user_datasets
 from pages.stores.session import UserSession
+from pages.streamlit_fixes.required import upload_guard
 from vitviz import upload_limits
 from vitviz.data.dataset import DatasetError
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import sqrt
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from vitviz.analysis.study_numbers import Numbers
 from vitviz.analysis.verdict import (
     AT_CEILING,
     AT_FLOOR,
@@ -17,9 +19,10 @@ from vitviz.analysis.verdict import (
     Verdict,
     compare,
     compare_family,
-    find_leaders,
     measure_interval,
 )
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def by_seed(*values: float) -> dict[int, float]:
@@ -135,12 +138,12 @@ def test_leaders_are_all_that_are_not_shown_to_be_lower() -> None:
         "b": by_seed(0.901, 0.900, 0.902, 0.902, 0.899),
         "c": by_seed(0.700, 0.702, 0.701, 0.703, 0.699),
     }
-    assert find_leaders(sides, images=10_000) == ("a", "b")
-    assert find_leaders({name: {0: side[0]} for name, side in sides.items()}, images=10_000) == (
-        "a",
-        "b",
-        "c",
+    numbers = Numbers(
+        dict(zip("abc", "abc", strict=True)), {n: {"": s} for n, s in sides.items()}, images=10_000
     )
+    assert numbers.find_leaders("") == ("a", "b") and numbers.find_leaders("", lowest=True) == ("c",)
+    one_seed = {name: {"": {0: side[0]}} for name, side in sides.items()}
+    assert replace(numbers, values=one_seed).find_leaders("") == ("a", "b", "c")
 
 
 @pytest.mark.parametrize("seeds", [2, 3, 5])
@@ -161,6 +164,15 @@ def test_false_verdicts_are_rare(seeds: int, stored: bool) -> None:
         )
         false += verdict.shown
     assert false / experiments <= 0.055 + 2 * sqrt(0.055 * 0.945 / experiments)
+
+
+def test_the_stated_power_is_that_of_the_table() -> None:
+    rows = [line.strip("| ").split(" | ") for line in (ROOT / "docs/verdicts.md").read_text().splitlines()]
+    power = {row[0]: row[3:] for row in rows if len(row) == 5 and row[1] == "359"}
+    text = " ".join((ROOT / "pages/studies/verdict.md").read_text().split())
+    three = "three seeds show a true difference of 2 points in {} of experiments and of 5 points in {}"
+    assert three.format(*power["3"]) in text
+    assert "five seeds in {} and {}, ten in {} and {}".format(*power["5"], *power["10"]) in text
 
 
 def test_a_mean_s_interval_is_over_seeds_and_images() -> None:

@@ -33,7 +33,7 @@ def test_numpy_integers_are_indices(view):
     [
         ("layer", {"layer": 1.0}),
         ("layer", {"layer": True}),
-        ("head", {"head": None}),
+        ("head", {"head": 0.5}),
         ("query", {"query": 2.5}),
         ("row", {"query": ("a", 1)}),
     ],

@@ -48,8 +48,8 @@ def test_lines_are_found() -> None:
     drawing = {path.name for path in MODULES if lines(path.read_text("utf-8"))}
     assert {"race.js", "curves_draw.js", "sweep_view.js", "plot.js", "mistakes.js"} <= drawing
     brought = "import { dot, stroke } from '../../../vitviz/browser/kit/axes.js';\n"
-    told = f"{brought}stroke(ctx, f(a, [b, c]));\nstroke(ctx,\n d,\n i,\n);"
-    assert lines(told) == [2, 3]
+    reported = f"{brought}stroke(ctx, f(a, [b, c]));\nstroke(ctx,\n d,\n i,\n);"
+    assert lines(reported) == [2, 3]
     plotted = (
         "import { Plot } from '../../vitviz/browser/kit/plot.js';\nthis.plot.line(points, i, { color });"
     )

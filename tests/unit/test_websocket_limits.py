@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
-from pages.frame import websocket_limits
-from pages.frame.websocket_limits import LimitSockets, SocketLimits, TokenBucket
+from pages.streamlit_fixes.required import websocket_limits
+from pages.streamlit_fixes.required.websocket_limits import LimitSockets, SocketLimits, TokenBucket
 from tests.robustness.fuzz.sockets import messages
 from tests.visitor import run_apart
 

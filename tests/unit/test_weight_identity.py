@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.robustness.test_hostile_checkpoints import build, parts
+from tests.robustness.test_checkpoints import build, parts
 from tests.unit.training_helpers import MODEL, PREPARATION, TRAIN
 from vitviz.checkpoint_header import CheckpointError, read_header
 from vitviz.checkpoints import Checkpoint, checkpoint_bytes, load_checkpoint, open_model
