@@ -1,4 +1,4 @@
-"""A stranger's run and a stranger's pictures whose every name is hostile, as an archive or a zip brings them."""
+"""A stranger's run and a stranger's images whose every name is hostile, as an archive or a zip brings them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vitviz.checkpoints import load_checkpoint, save_checkpoint
 from vitviz.training.run_archive import export_run, import_run
 from vitviz.training.run_directory import Run
 
-# Pictures, links and signs as HTML has them, Markdown, and Plotly.
+# Images, links and signs as HTML has them, Markdown, and Plotly.
 HOSTILE = (
     '<img src="//evil.test/x"> ![p](//evil.test/y) [link](//evil.test) **bold** $x$ :red[r]'
     ' <a href="//evil.test/z">a</a> <b>bold</b>'
@@ -24,17 +24,17 @@ CLASSES = tuple(f"{i}<img src=evil.test> **bold** $x$ :red[r] [link](evil.test)"
 TITLE = "<b>bold <img src=evil.test> **bold**"  # of a zip: what is longer is cut
 
 
-def strangers_zip(pictures: int = 8) -> bytes:
-    """Noisy squares in two hostile folders, beside a file of a hostile name that is no picture."""
+def strangers_zip(images: int = 8) -> bytes:
+    """Noisy squares in two hostile folders, beside a file of a hostile name that is no image."""
     dice, buffer = np.random.default_rng(0), io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         archive.writestr(f"pictures/{CLASSES[0]}/{CLASSES[1]}.txt", b"no picture")
         for name in CLASSES:
-            for place in range(pictures):
-                picture = io.BytesIO()
+            for place in range(images):
+                image = io.BytesIO()
                 pixels = dice.integers(0, 256, (16, 16, 3), dtype=np.uint8)
-                Image.fromarray(pixels).save(picture, "PNG")
-                archive.writestr(f"pictures/{name}/{place}.png", picture.getvalue())
+                Image.fromarray(pixels).save(image, "PNG")
+                archive.writestr(f"pictures/{name}/{place}.png", image.getvalue())
     return buffer.getvalue()
 
 

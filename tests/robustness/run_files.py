@@ -9,6 +9,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+from tests.robustness.zip_traps import zipped
 from vitviz.config import Preparation, TrainConfig, ViTConfig
 from vitviz.training.run_archive import export_run
 from vitviz.training.run_config import RunConfig
@@ -34,12 +35,7 @@ def rezipped(run: Run, **changes: bytes | None) -> bytes:
         members.update({name: archive.read(name) for name in archive.namelist()})
     for name, data in changes.items():
         members[name.replace("__", "/").replace("_json", ".json").replace("_st", ".safetensors")] = data
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, data in members.items():
-            if data is not None:
-                archive.writestr(name, data)
-    return buffer.getvalue()
+    return zipped({name: data for name, data in members.items() if data is not None})
 
 
 def json_of(**values: Any) -> bytes:

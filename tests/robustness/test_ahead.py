@@ -1,4 +1,4 @@
-"""A server looks at its pages before its visitors do: who comes then waits for nothing that is computed once."""
+"""A server looks at its pages before its users do: who comes then waits for nothing that is computed once."""
 
 from __future__ import annotations
 
@@ -62,4 +62,4 @@ def test_who_comes_after_the_servers_own_look_computes_nothing(tmp_path: Path) -
     looked_at, pages, computed, anew = first.split(" ", 3)
     assert looked_at == pages and int(computed) > int(pages)
     assert anew == "[]"
-    assert sessions == "1"  # the server's own visitor has left
+    assert sessions == "1"  # the server's own user has left

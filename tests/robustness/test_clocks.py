@@ -35,8 +35,8 @@ def clocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clocks]:
 
 def beat(run: Run, host: str = "") -> None:
     """What a trainer writes every five seconds."""
-    said = Status("running", pid=os.getpid(), host=host, heartbeat=time.time())
-    write_status(run.directory / "status.json", asdict(said))
+    returned = Status("running", pid=os.getpid(), host=host, heartbeat=time.time())
+    write_status(run.directory / "status.json", asdict(returned))
 
 
 @JUMPS
@@ -152,7 +152,7 @@ def test_a_machine_that_slept_for_weeks_removes_nothing_that_is_looked_at(
         run.touch_lease()
     assert sweep(tmp_path, limits) == []
     clocks.jumped = 20 * DAY_S
-    assert sweep(tmp_path, limits) == []  # before any page has said that it watches
+    assert sweep(tmp_path, limits) == []  # before any page has reported that it watches
     looked_at.touch_lease()
     clocks.passed += retention.WATCHED_S + 1
     assert sweep(tmp_path, limits) == [forgotten.id]
@@ -174,8 +174,8 @@ def test_a_run_of_a_clock_that_was_wrong_stays_unless_its_room_is_needed(
 
 
 def some_pictures() -> UploadedImages:
-    pictures, labels = np.zeros((4, 16, 16, 3), np.uint8), np.array([0, 0, 1, 1])
-    return UploadedImages(Dataset("own", pictures, labels, pictures, labels, ("a", "b")), ())
+    images, labels = np.zeros((4, 16, 16, 3), np.uint8), np.array([0, 0, 1, 1])
+    return UploadedImages(Dataset("own", images, labels, images, labels, ("a", "b")), ())
 
 
 @JUMPS

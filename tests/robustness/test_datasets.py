@@ -162,7 +162,7 @@ RNG = np.random.default_rng(0)
 
 @pytest.fixture
 def mnist(server, monkeypatch):
-    """A server that offers ten and four pictures in MNIST's format."""
+    """A server that offers ten and four images in MNIST's format."""
     import_torchvision()
     from torchvision import datasets
 
@@ -183,13 +183,13 @@ def mnist(server, monkeypatch):
 @pytest.mark.parametrize("name", ["mnist", "fashion-mnist"])
 def test_mnist_is_downloaded_checked_and_kept(name, mnist, data_folder):
     _, arrays = mnist
-    told: list[tuple[float, str]] = []
-    loaded = load_dataset(name, progress=lambda share, text: told.append((share, text)))
+    reported: list[tuple[float, str]] = []
+    loaded = load_dataset(name, progress=lambda share, text: reported.append((share, text)))
     assert (loaded.train_images[..., 0] == arrays["train-images-idx3-ubyte.gz"]).all()
     assert loaded.test_labels.tolist() == [0, 1, 2, 3]
     assert loaded.classes[:2] == (("0", "1") if name == "mnist" else ("T-shirt/top", "Trouser"))
-    shares = [share for share, _ in told]
-    assert shares == sorted(shares) and shares[-1] == 1.0 and len(told) >= 5
+    shares = [share for share, _ in reported]
+    assert shares == sorted(shares) and shares[-1] == 1.0 and len(reported) >= 5
     assert [path.name for path in data_folder.iterdir()] == [f"{name}.npz"]
     mnist[0].clear()  # from now on the server has nothing
     assert load_dataset(name) is loaded
@@ -233,7 +233,7 @@ def test_a_damaged_download_leaves_nothing_behind(mnist, data_folder):
 
 def test_a_download_that_is_cut_off_leaves_nothing_behind_and_is_begun_again(mnist, data_folder):
     files, _ = mnist
-    files["cut off"] = b""  # from now on every answer ends before it has said all
+    files["cut off"] = b""  # from now on every answer ends before it has reported all
     with pytest.raises(DatasetError, match="could not be downloaded"):
         load_dataset("mnist", progress=lambda share, text: None)
     assert list(data_folder.iterdir()) == []
@@ -280,7 +280,7 @@ def test_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
         load_dataset("cifar10", progress=lambda share, text: None)
 
 
-def test_two_visits_download_once(mnist, monkeypatch):
+def test_two_sessions_download_once(mnist, monkeypatch):
     calls = []
     fetch = dataset_download._fetch
 

@@ -115,7 +115,7 @@ def test_an_experiment_on_a_full_disk_goes_on_with_all_members_at_one_step(
 
 
 @pytest.mark.parametrize("damage", [b"broken", b""])
-def test_a_damaged_resume_of_an_experiment_is_said(tmp_path: Path, compared: Run, damage: bytes) -> None:
+def test_a_damaged_resume_of_an_experiment_is_reported(tmp_path: Path, compared: Run, damage: bytes) -> None:
     run = Run.create(tmp_path, replace(compared.config(), created=0.0))
     (run.directory / "resume.safetensors").write_bytes(damage)
     status = Session(run, "cpu").perform()

@@ -14,14 +14,15 @@ from tests.robustness.fuzz.entries import CRAFTED, NAMES, entry
 from tests.robustness.fuzz.watch import Entry, fuzz, measure_attacks
 
 INPUTS = 150
-LINKS = 25  # each opens a page
+LINKS = 10  # each opens a page
+SLOW = (CRAFTED, "links")
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow if name == CRAFTED else ()) for name in NAMES]
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in NAMES]
 )
 def test_it_holds(name: str, tmp_path: Path) -> None:
-    if name == "engine" and shutil.which("node") is None:
+    if name in ("engine", "masks", "pages") and shutil.which("node") is None:
         pytest.skip("node is not installed")
     inputs = LINKS if name == "links" else INPUTS
     findings = [
@@ -32,7 +33,12 @@ def test_it_holds(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["lessons", "zips", *(pytest.param(name, marks=pytest.mark.slow) for name in ("archives", CRAFTED))],
+    [
+        "lessons",
+        "zips",
+        "recordings",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("archives", CRAFTED)),
+    ],
 )
 def test_attacks_hold(name: str, tmp_path: Path) -> None:
     """Within 2 s of processor time and 300 MB; a lesson within 0.5 s."""

@@ -37,11 +37,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path
 
 async def visit(port: int) -> None:
     """Run a page in a new session."""
-    visitor = Visitor(port)
-    await visitor.open()
-    await visitor.run()
-    answer = await visitor.run("patches")
-    await visitor.close()
+    user = Visitor(port)
+    await user.open()
+    await user.run()
+    answer = await user.run("patches")
+    await user.close()
     assert not answer.exceptions
 
 
@@ -91,9 +91,9 @@ def test_no_message_makes_a_learner_the_teacher(server: tuple[int, Path]) -> Non
 
     async def attack() -> None:
         teacher, learner = Visitor(port), Visitor(port)
-        for visitor in (teacher, learner):
-            await visitor.open()
-            await visitor.run()
+        for user in (teacher, learner):
+            await user.open()
+            await user.run()
         await teacher.run(ROOM)
         await teacher.press("Open class")
         ((code, owner),) = read_classes()
@@ -113,7 +113,7 @@ def test_no_message_makes_a_learner_the_teacher(server: tuple[int, Path]) -> Non
         assert all(other != owner for number, other in read_classes() if number != code)
         await teacher.run(ROOM)
         assert "Close class now" in teacher.buttons
-        for visitor in (teacher, learner):
-            await visitor.close()
+        for user in (teacher, learner):
+            await user.close()
 
     run_apart(attack())

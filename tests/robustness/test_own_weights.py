@@ -1,4 +1,4 @@
-"""Weights that a visitor brings: opened where they fit, else refused whole in one sentence."""
+"""Weights that a user brings: opened where they fit, else refused whole in one sentence."""
 
 from __future__ import annotations
 
@@ -86,25 +86,14 @@ def test_a_swin_with_another_head() -> None:
     assert len(opened.classes) == 5
 
 
-def test_wrong_names_are_named() -> None:
-    assert (
-        "12 of its 12 blocks fit, but extra of shape (192,) has no place in it; 1 more tensor does"
-        in refusal(save({("extra" if name == "norm.bias" else name): t for name, t in GOOD.items()}))
-    )
-
-
-def test_wrong_shapes_are_named() -> None:
-    assert "norm.weight has the shape (3,), expected (192,)" in refusal(
-        save(GOOD | {"norm.weight": torch.zeros(3)})
-    )
+def test_wrong_shapes_of_the_head_are_named() -> None:
     assert "the head must have the shape" in refusal(save(GOOD | {"head.weight": torch.zeros(4)}))
     assert "head.bias has the shape (8,), expected (7,)" in refusal(
         save(GOOD | {"head.bias": torch.zeros(8)})
     )
 
 
-def test_no_numbers_and_no_floats_are_refused() -> None:
-    assert "not finite" in refusal(save(GOOD | {"norm.weight": torch.full((192,), torch.nan)}))
+def test_formats_without_arithmetic_are_refused() -> None:
     assert "received I64" in refusal(save(GOOD | {"norm.weight": torch.zeros(192, dtype=torch.int64)}))
     assert "received F8_E5M2" in refusal(save(GOOD | {"norm.weight": torch.zeros(192).to(torch.float8_e5m2)}))
 
@@ -155,8 +144,8 @@ def test_the_lines_that_convert_a_pickle_do(kind: str, tmp_path, monkeypatch: py
 )
 def test_a_header_of_odd_values_makes_one_short_sentence(header: str, why: str) -> None:
     raw = len(header).to_bytes(8, "little") + header.encode() + b"1234"
-    said = refusal(raw)
-    assert why in said and len(said) < 400
+    returned = refusal(raw)
+    assert why in returned and len(returned) < 400
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Two processes of the app behind the operator's own HAProxy: visits stay with theirs, and come back when it dies."""
+"""Two processes of the app behind the operator's own HAProxy: sessions stay with theirs, and come back when it dies."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def status(port: int, path: str, method: str = "GET", **headers: str) -> int:
 
 
 class Sticky(Visitor):
-    """A visitor as a browser is one: asks for the page first, and keeps the cookies that it gets."""
+    """A user as a browser is one: asks for the page first, and keeps the cookies that it gets."""
 
     def __init__(self, behind: Behind) -> None:
         super().__init__(behind.port)
@@ -129,17 +129,17 @@ class Sticky(Visitor):
 
 
 def trained(root: Path, owner: str) -> Run:
-    """A finished run of a visit."""
+    """A finished run of a session."""
     made = Run.create(root, RunConfig(MODEL, GREY, TRAIN, name="Mine alone", owner=Token(owner).owner))
     assert Session(made, device="cpu").perform().state == "done"
     return made
 
 
-async def start_run(visitor: Sticky, runs: Path) -> Run:
-    """A visitor starts the lab's first recipe, as by a click; waits until it trains."""
+async def start_run(user: Sticky, runs: Path) -> Run:
+    """A user starts the lab's first recipe, as by a click; waits until it trains."""
     before = set(runs.glob("*/config.json"))
-    assert not (await visitor.run("live_lab", LONG)).exceptions
-    assert not (await visitor.press("Start training", LONG)).exceptions
+    assert not (await user.run("live_lab", LONG)).exceptions
+    assert not (await user.press("Start training", LONG)).exceptions
     (made,) = set(runs.glob("*/config.json")) - before
     await goes_on(run := Run(made.parent))
     return run
@@ -164,10 +164,10 @@ async def is_interrupted(run: Run) -> None:
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("behind", [HERE, pytest.param(DASK, marks=pytest.mark.slow)], indirect=True)
-def test_a_process_that_dies_costs_its_visitors_nothing_and_the_others_do_not_notice(
+def test_a_process_that_dies_costs_its_users_nothing_and_the_others_do_not_notice(
     behind: Behind, record_property: pytest.RecordProperty, request: pytest.FixtureRequest
 ) -> None:
-    """Sixty visitors on two processes; one process is killed: its visitors are with the other, with their runs.
+    """Sixty users on two processes; one process is killed: its users are with the other, with their runs.
 
     What a cluster trains goes on; what the dead process trained itself can be resumed.
     """
@@ -175,16 +175,16 @@ def test_a_process_that_dies_costs_its_visitors_nothing_and_the_others_do_not_no
     on_cluster = request.node.callspec.params["behind"] == DASK
 
     async def visit() -> None:
-        visitors = [Sticky(behind) for _ in range(VISITORS)]
-        trained(behind.runs, visitors[0].token)
-        for visitor in visitors:
-            await visitor.arrive()
-        of = {name: [one for one in visitors if one.server == name] for name in behind.servers}
+        users = [Sticky(behind) for _ in range(VISITORS)]
+        trained(behind.runs, users[0].token)
+        for user in users:
+            await user.arrive()
+        of = {name: [one for one in users if one.server == name] for name in behind.servers}
         assert all(len(some) >= VISITORS // 4 for some in of.values())
-        dying = visitors[0].server
+        dying = users[0].server
         lost, staying = of[dying], next(some for name, some in of.items() if name != dying)
         sessions = [one.session for one in staying]
-        assert any("Mine alone" in title for title in await visitors[0].models())
+        assert any("Mine alone" in title for title in await users[0].models())
         under_way = [await start_run(one, behind.runs) for one in (lost[0], staying[0])]
 
         behind.servers[dying].kill()
@@ -196,7 +196,7 @@ def test_a_process_that_dies_costs_its_visitors_nothing_and_the_others_do_not_no
         record_property("seconds until all were back", round(time.monotonic() - began, 1))
 
         assert {one.server for one in lost} == {name for name in of if name != dying}
-        assert any("Mine alone" in title for title in await visitors[0].models())
+        assert any("Mine alone" in title for title in await users[0].models())
         assert not any("Mine alone" in title for title in await lost[1].models())
         for one in staying:
             assert not (await one.run(PAGE)).exceptions
@@ -208,18 +208,18 @@ def test_a_process_that_dies_costs_its_visitors_nothing_and_the_others_do_not_no
         else:
             await is_interrupted(mine)
         assert [one.session for one in staying] == sessions  # not one of them had to connect again
-        for one in visitors:
+        for one in users:
             await one.close()
 
     run_apart(visit())
 
 
-async def stay_connected(visitor: ClassVisitor, slug: str, code: str) -> None:
+async def stay_connected(user: ClassVisitor, slug: str, code: str) -> None:
     """Open a page of a class, again and again where no process answers, as a browser does."""
     end = time.monotonic() + RESTART_S
     while True:
         try:
-            await visitor.open(slug, **{"class": code})
+            await user.open(slug, **{"class": code})
             return
         except (WebSocketException, OSError):
             assert time.monotonic() < end, "no process answers"
@@ -279,8 +279,8 @@ def test_a_class_follows_its_teacher_while_one_process_after_the_other_is_restar
         record_property("seconds until all thirty had each page", waits)
         over.set()
         await asyncio.gather(*tasks)
-        for visitor in (teacher, *learners):
-            await visitor.close()
+        for user in (teacher, *learners):
+            await user.close()
 
     run_apart(teach())
 

@@ -67,7 +67,7 @@ def test_a_status_is_reported_over_the_old_one_on_a_full_disk(
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b"\xff\xfe", b'{"model": 3}', b"null"])
-def test_damaged_files_are_said_not_raised_into_pages(tmp_path: Path, damage: bytes) -> None:
+def test_damaged_files_are_reported_not_raised_into_pages(tmp_path: Path, damage: bytes) -> None:
     run = new_run(tmp_path)
     (run.directory / "status.json").write_bytes(damage)
     assert run.status().state == "new"
@@ -143,7 +143,7 @@ def test_a_teacher_that_gives_probabilities_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_trainer_beats_while_it_loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A download may take minutes; nothing else is said meanwhile."""
+    """A download may take minutes; nothing else is reported meanwhile."""
     run = new_run(tmp_path)
     monkeypatch.setattr(run_lock, "BEAT_S", 0.02)
     beaten = []
@@ -160,14 +160,14 @@ def test_a_trainer_beats_while_it_loads(tmp_path: Path, monkeypatch: pytest.Monk
     assert beaten == [True] and run.status().state == "done"
 
 
-def test_a_damaged_resume_is_said(tmp_path: Path) -> None:
+def test_a_damaged_resume_is_reported(tmp_path: Path) -> None:
     run = new_run(tmp_path)
     (run.directory / "resume.safetensors").write_bytes(b"broken")
     status = Session(run, "cpu").perform()
     assert status.state == "failed" and "saved state is damaged" in status.message
 
 
-def test_a_resume_of_another_model_is_said(tmp_path: Path, finished: Run) -> None:
+def test_a_resume_of_another_model_is_reported(tmp_path: Path, finished: Run) -> None:
     other = Run.create(tmp_path, RunConfig(ViTConfig(in_chans=1, depth=1, patch_size=16), GREY, TRAIN))
     (other.directory / "resume.safetensors").write_bytes(
         (finished.directory / "resume.safetensors").read_bytes()

@@ -56,15 +56,15 @@ def count_files(pid: int) -> int:
 
 async def run_page(port: int) -> None:
     """Open a session, run the start page, and leave."""
-    visitor = Visitor(port)
-    await visitor.open()
-    assert not (await visitor.run()).exceptions
-    await visitor.close()
+    user = Visitor(port)
+    await user.open()
+    assert not (await user.run()).exceptions
+    await user.close()
 
 
 def test_the_limit_on_open_files_is_raised_at_the_start(server: tuple[int, int]) -> None:
     """`start_server` inherits this process's limits, whose soft one may be low."""
-    from pages.frame import session_capacity
+    from pages.streamlit_fixes.required import session_capacity
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, FILES), hard))

@@ -1,8 +1,9 @@
-"""Zip archives that no tool would write: their directory says what it likes."""
+"""Zip archives, and such as no tool would write: their directory says what it likes."""
 
 from __future__ import annotations
 
 import bz2
+import io
 import lzma
 import struct
 import zipfile
@@ -10,6 +11,15 @@ import zlib
 from dataclasses import dataclass
 
 METHODS = {8: "deflate", 9: "deflate64", 12: "bzip2", 14: "LZMA", 93: "Zstandard", 97: "method 97"}
+
+
+def zipped(files: dict[str, bytes], method: int = zipfile.ZIP_STORED) -> bytes:
+    """Return the bytes of a valid zip of these files."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", method) as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return buffer.getvalue()
 
 
 @dataclass(frozen=True)
@@ -28,7 +38,7 @@ def archive(entries: list[Entry], overlapping: bool = False) -> bytes:
     files, directory = b"", b""
     for entry in entries:
         name = entry.name.encode()
-        said = (
+        returned = (
             entry.said_bytes
             if entry.said_bytes is not None
             else len(entry.packed)
@@ -36,7 +46,7 @@ def archive(entries: list[Entry], overlapping: bool = False) -> bytes:
             else 1000
         )
         place = 0 if overlapping else len(files)
-        shared = (20, 0, entry.method, 0, 33, entry.crc, len(entry.packed), said, len(name))
+        shared = (20, 0, entry.method, 0, 33, entry.crc, len(entry.packed), returned, len(name))
         if not (overlapping and files):
             files += struct.pack("<4sHHHHHIIIHH", b"PK\3\4", *shared, 0) + name + entry.packed
         directory += struct.pack("<4sHHHHHHIIIHHHHHII", b"PK\1\2", 20, *shared, 0, 0, 0, 0, 0, place) + name

@@ -8,14 +8,17 @@ import struct
 import zipfile
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 
 import torch
+from PIL import Image
 from safetensors.torch import load as parse_tensors
 from safetensors.torch import save
 
 from tests.robustness.run_files import GREY, TRAIN
 from tests.robustness.zip_traps import Entry as ZipEntry
 from tests.robustness.zip_traps import archive as written
+from tests.robustness.zip_traps import zipped
 from vitviz.checkpoints import Checkpoint, _digest, _encode_header, checkpoint_bytes, load_checkpoint
 from vitviz.config import ViTConfig
 from vitviz.models.zoo import create_model
@@ -23,6 +26,7 @@ from vitviz.training.run_config import RunConfig, config_to_values
 
 Attacks = dict[str, Callable[[], bytes]]
 MB = 2**20
+_zipped = partial(zipped, method=zipfile.ZIP_DEFLATED)
 LESSON_BYTES = 63 * 1024  # just below the limit of a lesson's file
 _SEPARATOR = "\N{LINE SEPARATOR}"  # ends a line for str.splitlines, and not for TOML
 _STEP = json.dumps(
@@ -40,6 +44,42 @@ _STEP = json.dumps(
         "seconds": 0.5,
     }
 ).encode()
+
+
+def of_recordings(run: dict[str, bytes], moment: str) -> Attacks:
+    """Zips of a recorded run, given a good run's files by name and the name of a moment."""
+    values = json.loads(run["config.json"])
+
+    def with_array(header: bytes, data: bytes = b"") -> Callable[[], bytes]:
+        written = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + data
+        return lambda: _zipped(run | {moment: _zipped({"positions.npy": written})})
+
+    def with_config(**changes: object) -> Callable[[], bytes]:
+        return lambda: _zipped(run | {"config.json": json.dumps(values | changes).encode()})
+
+    huge = b"{'descr': '<f4', 'fortran_order': False, 'shape': (%d, 8)}" % 10**13
+    return {
+        "an array of 320 terabytes": with_array(huge),
+        "an array of objects": with_array(
+            b"{'descr': '|O', 'fortran_order': False, 'shape': (4, 8)}", b"cos\nsystem"
+        ),
+        "a header nested deep": with_array(b"-" * 60_000 + b"1"),
+        "a moment of 90 MB of zeros": lambda: _zipped(run | {moment: bytes(90 * MB)}),
+        "an array that unpacks to 90 MB": lambda: _zipped(
+            run | {moment: _zipped({"positions.npy": bytes(90 * MB)})}
+        ),
+        "90 MB of empty records": lambda: _zipped(run | {"records.jsonl": b"\n" * (90 * MB)}),
+        "records of lists at the limit": lambda: _zipped(
+            run | {"records.jsonl": (b"[" + b"[]," * 90 + b"1]\n") * 7500}
+        ),
+        "a million layers": with_config(model=values["model"] | {"depth": 10**6}),
+        "a million patches": with_config(model=values["model"] | {"image_size": 2048, "patch_size": 2}),
+        "classes without end": with_config(classes=["<b>" * 40] * 10_000),
+        "1,000 moments": lambda: _zipped(
+            run | {f"moments/{step:09d}.npz": run[moment] for step in range(1000)}
+        ),
+        "an image of 16 megapixels": lambda: _zipped(run | {"images/0.png": _flat_png(4096)}),
+    }
 
 
 def of_archives(run: dict[str, bytes]) -> Attacks:
@@ -116,7 +156,7 @@ def of_archives(run: dict[str, bytes]) -> Attacks:
 
 
 def of_zips() -> Attacks:
-    """Zips of pictures whose directory is what costs."""
+    """Zips of images whose directory is what costs."""
     tiny = {f"{label}/{number}.png": b"" for label in "ab" for number in range(24_000)}
     return {
         "many empty files": lambda: _zipped(tiny),
@@ -265,11 +305,9 @@ def _stop(parameter: str) -> bytes:
     ).encode()
 
 
-def _zipped(files: dict[str, bytes]) -> bytes:
+def _flat_png(side: int) -> bytes:
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in files.items():
-            archive.writestr(name, data)
+    Image.new("RGB", (side, side)).save(buffer, "PNG")
     return buffer.getvalue()
 
 

@@ -248,10 +248,12 @@ def main() -> int:
                 done = subprocess.run(
                     command, capture_output=True, text=True, timeout=MEASURED_S, env=os.environ
                 )
-                said = done.stdout.strip() or f"ended with {done.returncode}: {done.stderr.strip()[-200:]}"
+                returned = (
+                    done.stdout.strip() or f"ended with {done.returncode}: {done.stderr.strip()[-200:]}"
+                )
             except subprocess.TimeoutExpired:
-                said = f"no end in {MEASURED_S:g} s"
-        print(f"{name:40} {len(data) / 2**20:5.1f}  {said}", flush=True)
+                returned = f"no end in {MEASURED_S:g} s"
+        print(f"{name:40} {len(data) / 2**20:5.1f}  {returned}", flush=True)
     return 0
 
 

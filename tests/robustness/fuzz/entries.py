@@ -13,6 +13,7 @@ import weakref
 import zipfile
 from collections.abc import Callable
 from dataclasses import asdict
+from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
@@ -20,13 +21,17 @@ import torch
 from PIL import Image
 from safetensors.torch import save
 
-from pages.frame.registry import BY_SLUG
+import vitviz
+from pages.start.map_session import fits_grid
+from pages.stores.registry import BY_SLUG
 from tests.robustness.fuzz import attacks
 from tests.robustness.fuzz.crafted_images import KINDS
 from tests.robustness.fuzz.links import links
 from tests.robustness.fuzz.mutate import spoil
 from tests.robustness.fuzz.watch import Entry
+from tests.robustness.zip_traps import zipped
 from tests.unit.training_helpers import digits_run
+from vitviz.browser.html import render_html, render_weights
 from vitviz.checkpoint_header import CheckpointError, read_header, take_step
 from vitviz.checkpoints import checkpoint_bytes, load_checkpoint
 from vitviz.config import ViTConfig
@@ -41,6 +46,9 @@ from vitviz.models.formats import open_model
 from vitviz.models.pretrained_list import PretrainedError
 from vitviz.models.zoo import create_model
 from vitviz.pin import Pin
+from vitviz.plots.blob import name_files, pack
+from vitviz.recorded_run import RecordedRunError
+from vitviz.recorded_run_archive import unpack_recorded_run
 from vitviz.torchvision_fix import import_torchvision
 from vitviz.training.atomic_files import write_status
 from vitviz.training.run_archive import export_run, import_run
@@ -55,9 +63,12 @@ NAMES = (
     CRAFTED,
     "zips",
     "archives",
+    "recordings",
     "checkpoints",
     "weights",
     "engine",
+    "masks",
+    "pages",
     "configs",
     "pins",
     "links",
@@ -106,9 +117,9 @@ def _encoded() -> list[bytes]:
         (grey, "PNG", {}),
     ]
     found = []
-    for picture, kind, options in kinds:
+    for image, kind, options in kinds:
         buffer = io.BytesIO()
-        picture.save(buffer, kind, **options)
+        image.save(buffer, kind, **options)
         found.append(buffer.getvalue())
     return found
 
@@ -145,9 +156,9 @@ def _archives(folder: Path) -> Entry:
 
     with zipfile.ZipFile(io.BytesIO(export_run(_trained(folder)))) as archive:
         files = {name: archive.read(name) for name in archive.namelist()}
-    whole = _packed(files, zipfile.ZIP_DEFLATED)
+    whole = zipped(files, zipfile.ZIP_DEFLATED)
     del files["resume.safetensors"]
-    plain = _packed(files, zipfile.ZIP_STORED)  # stored, so that what is in it can be spoilt, too
+    plain = zipped(files, zipfile.ZIP_STORED)  # stored, so that what is in it can be spoilt, too
     texts = [
         b"%s\n%s" % (name.encode(), files[name]) for name in ("config.json", "status.json", "records.jsonl")
     ]
@@ -160,17 +171,44 @@ def _archives(folder: Path) -> Entry:
         name, _, text = data.partition(b"\n")
         name_in_zip = name.decode("latin-1")
         changed = {name_in_zip if name_in_zip in files else "config.json": text}
-        take(_packed(files | changed, zipfile.ZIP_DEFLATED))
+        take(zipped(files | changed, zipfile.ZIP_DEFLATED))
 
     return Entry("archives", [whole, plain, *texts], repacked, (RunError,), attacks.of_archives(files))
 
 
-def _packed(files: dict[str, bytes], method: int) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", method) as archive:
-        for name, data in files.items():
-            archive.writestr(name, data)
-    return buffer.getvalue()
+def _recordings(folder: Path) -> Entry:
+    """Read the zip of a recorded run as an upload, and all that a page reads of it."""
+    root = folder / "opened"
+    config = ViTConfig(image_size=16, patch_size=8, num_classes=2, embed_dim=8, depth=1, num_heads=1)
+    image = np.zeros((16, 16, 3), np.uint8)
+    with vitviz.record(create_model(config, seed=0), [image], folder / "recorded", weights=True) as recorder:
+        recorder.step(0, loss=1.0)
+    source = recorder.run.directory
+    files = {
+        path.relative_to(source).as_posix(): path.read_bytes() for path in source.rglob("*") if path.is_file()
+    }
+    moment, texts = f"moments/{0:09d}.npz", ("config.json", "records.jsonl", "status.json")
+
+    def take(data: bytes) -> None:
+        root.mkdir()
+        try:
+            run = unpack_recorded_run(data, root)
+            run.records(), run.status()
+            for step in run.steps():
+                run.moment(step)
+            run.image(0)
+        finally:
+            shutil.rmtree(root)
+
+    def repacked(data: bytes) -> None:
+        """Put a spoilt file into the archive with a checksum of its own, or it would never be read."""
+        name, _, content = data.partition(b"\n")
+        name_in_zip = name.decode("latin-1")
+        take(data if name_in_zip not in files else zipped(files | {name_in_zip: content}, zipfile.ZIP_STORED))
+
+    seeds = [zipped(files, method) for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)]
+    seeds += [b"%s\n%s" % (name.encode(), files[name]) for name in (*texts, moment)]
+    return Entry("recordings", seeds, repacked, (RecordedRunError,), attacks.of_recordings(files, moment))
 
 
 def _checkpoints(folder: Path) -> Entry:
@@ -199,20 +237,18 @@ def _weights(folder: Path) -> Entry:
     return Entry("weights", [header], take, (PretrainedError,), attacks.of_weights(state))
 
 
-class EngineRefusal(Exception):
-    """The browser's engine refuses a file."""
+class BrowserRefusal(Exception):
+    """The browser's code refuses an input."""
 
 
-def _engine(folder: Path) -> Entry:
-    """Give files to the browser's engine, in a node that stays."""
+def _start_browser_code(*args: str | Path) -> Callable[[bytes], None]:
+    """Start a node with the browser's code that takes inputs; engine.mjs lists the arguments."""
     node = subprocess.Popen(
-        ["node", "--max-old-space-size=512", Path(__file__).with_name("engine.mjs")],
+        ["node", "--max-old-space-size=512", Path(__file__).with_name("engine.mjs"), *args],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
     weakref.finalize(node, node.kill)
-    names = ("digits_vit", "digits_cnn", "digits_swin")
-    seeds = [take_step(raw, read_header(raw).steps[-1]) for raw in map(_read_shipped, names)]
 
     def take(data: bytes) -> None:
         assert node.stdin is not None and node.stdout is not None
@@ -220,15 +256,81 @@ def _engine(folder: Path) -> Entry:
         node.stdin.flush()
         answer = json.loads(node.stdout.readline() or '{"error": "node has ended"}')
         if "refused" in answer:
-            raise EngineRefusal(answer["refused"])
+            raise BrowserRefusal(answer["refused"])
         if answer:
             raise RuntimeError(answer["error"])
 
-    return Entry("engine", seeds, take, (EngineRefusal,))
+    return take
+
+
+def _engine(folder: Path) -> Entry:
+    names = ("digits_vit", "digits_cnn", "digits_swin")
+    return Entry("engine", [*map(_read_last_step, names)], _start_browser_code("engine"), (BrowserRefusal,))
+
+
+def _masks(folder: Path) -> Entry:
+    """Masks and step of a link, as Start's page and the engine read them."""
+    (folder / "model").write_bytes(_read_last_step("digits_vit"))
+    take_in_browser = _start_browser_code("masks", folder / "model")
+    step = str(read_header(_read_shipped("digits_vit")).steps[-1]).encode()
+    seeds = [b"0000181800000000\n" + step, b"0000181800000000.0100\nnull", b"ffffffffffffffff.ffff", b""]
+
+    def take(data: bytes) -> None:
+        fits_grid(data.partition(b"\n")[0].decode("utf-8", "replace"), 64)
+        take_in_browser(data)
+
+    return Entry("masks", seeds, take, (BrowserRefusal,))
+
+
+def _pages(folder: Path) -> Entry:
+    """Words that a saved page holds, which must stay words, and damaged pages and scripts, which the browser opens."""
+    raw = _read_last_step("digits_vit")
+    take_in_browser = _start_browser_code("pages")
+
+    def render(words: str, raw: bytes = b"") -> str:
+        message = name_files(["vitviz/browser/explorer.js"]) + pack({"classes": [words], "title": words})
+        return render_html(words, [message], words, {words: raw}, pages=[(words, words)], current=words)
+
+    page, script = render("digits", raw).encode(), render_weights(raw).encode()
+    expected = _Elements(page.decode())
+
+    def take(data: bytes) -> None:
+        if not data.startswith(b"words:"):
+            take_in_browser(data)
+            return
+        words = data.removeprefix(b"words:").decode("utf-8", "replace")
+        html = render(words)
+        assert _Elements(html).found == expected.found, "words became elements"
+
+    seeds = [
+        page,
+        script,
+        b"words:<script>alert(1)</script>",
+        b"words:\"'><img src=x onerror=alert(1)>]]>-->",
+    ]
+    return Entry("pages", seeds, take, (BrowserRefusal,))
+
+
+class _Elements(HTMLParser):
+    """The elements of a page in order, each with the names of its attributes."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, ...]] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, *(name for name, _ in attrs)))
 
 
 def _read_shipped(name: str) -> bytes:
     return (ROOT / "checkpoints" / f"{name}.safetensors").read_bytes()
+
+
+def _read_last_step(name: str) -> bytes:
+    raw = _read_shipped(name)
+    return take_step(raw, read_header(raw).steps[-1])
 
 
 def _configs(folder: Path) -> Entry:
@@ -315,12 +417,12 @@ def _commands(folder: Path) -> Entry:
         rates = [model.trainer.learning_rate for model in session._models]
         assert all(0 < rate < 100 for rate in rates), rates
 
-    said = [
+    returned = [
         {"command": "pause"},
         {"command": "step"},
         {"command": "set", "learning_rate": 1e-3, "weight_decay": 0.1},
     ]
-    return Entry("commands", ["".join(json.dumps(one) + "\n" for one in said).encode()], take)
+    return Entry("commands", ["".join(json.dumps(one) + "\n" for one in returned).encode()], take)
 
 
 def _records(folder: Path) -> Entry:
@@ -329,7 +431,7 @@ def _records(folder: Path) -> Entry:
 
     run = _trained(folder)
     records, config = (run.directory / name for name in ("records.jsonl", "config.json"))
-    said = [
+    returned = [
         json.dumps(asdict(status)).encode()
         for status in (
             Status("done", step=3, accuracy=0.5),
@@ -359,11 +461,11 @@ def _records(folder: Path) -> Entry:
             if data in (kept,):
                 raise
 
-    return Entry("records", [lines, *said, kept], taken, (RunError,))
+    return Entry("records", [lines, *returned, kept], taken, (RunError,))
 
 
 def _lessons(folder: Path) -> Entry:
-    """A lesson that a visitor opens; what is read can be written and read again."""
+    """A lesson that a user opens; what is read can be written and read again."""
     shipped = sorted((Path(__file__).parents[3] / "lessons").glob("*.toml"))
     slugs = frozenset(BY_SLUG)
 
@@ -380,9 +482,12 @@ _MAKERS: dict[str, Callable[[Path], Entry]] = {
     CRAFTED: _crafted_images,
     "zips": _zips,
     "archives": _archives,
+    "recordings": _recordings,
     "checkpoints": _checkpoints,
     "weights": _weights,
     "engine": _engine,
+    "masks": _masks,
+    "pages": _pages,
     "configs": _configs,
     "pins": _pins,
     "links": links,

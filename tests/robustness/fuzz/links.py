@@ -18,8 +18,8 @@ from streamlit.testing.v1.util import patch_config_options
 from streamlit.util import calc_hash
 
 from pages.controls import popover, query_params, widgets
-from pages.frame import registry, startup
-from pages.stores import catalogue
+from pages.frame import startup
+from pages.stores import catalogue, registry
 from tests.robustness.fuzz.mutate import spoil
 from tests.robustness.fuzz.watch import Entry
 
@@ -123,10 +123,12 @@ class Parameters:
             valid = [value.encode("utf-8", "surrogatepass") for value in sorted(known[key])] or [b"1"]
             value = one if count == len(keys) and dice.random() < 0.5 else hostile(dice, valid)
             repeated = dice.choice(([value], [value], [value], [value, dice.choice(valid)], [value] * 20))
-            parameters = [(name, said) for name, said in parameters if name != key or dice.random() < 0.1]
-            parameters += [(key, said) for said in repeated]
+            parameters = [
+                (name, returned) for name, returned in parameters if name != key or dice.random() < 0.1
+            ]
+            parameters += [(key, returned) for returned in repeated]
         while len(urlencode(parameters)) > _LONGEST_LINK:
-            parameters.remove(max(parameters, key=lambda said: len(said[1])))
+            parameters.remove(max(parameters, key=lambda returned: len(returned[1])))
         return f"{slug}?{urlencode(parameters)}".encode()
 
 
@@ -188,7 +190,7 @@ def page_links() -> list[bytes]:
     """Return a link to every page without parameters, and the full links that people keep."""
     kept = json.loads((ROOT / "tests/pages/addresses.json").read_text("utf-8"))
     plain = [f"{entry.slug}?" for entry in registry.PAGES]
-    full = [f"{said['page']}?{urlencode(said['query'])}" for said in kept]
+    full = [f"{returned['page']}?{urlencode(returned['query'])}" for returned in kept]
     return [link.encode() for link in (*plain, *full)]
 
 

@@ -67,8 +67,8 @@ def bomb(dice: random.Random, data: bytes) -> bytes:
         for name in re.findall(rb"[\w/]+\.(?:png|json|jsonl|safetensors)", data)
     ]
     name = dice.choice(names or ["a/b.png"])
-    said = dice.choice((0, 1000, _BOMB_BYTES))
-    return zip_traps.archive([zip_traps.Entry(name, _packed[method], method, said)])
+    returned = dice.choice((0, 1000, _BOMB_BYTES))
+    return zip_traps.archive([zip_traps.Entry(name, _packed[method], method, returned)])
 
 
 _packed: dict[int, bytes] = {}

@@ -19,7 +19,7 @@ LONGEST_SENTENCE = 1000
 
 @dataclass(frozen=True)
 class Entry:
-    """One way in: real files, what takes them, and the errors whose one sentence a visitor may read.
+    """One way in: real files, what takes them, and the errors whose one sentence a user may read.
 
     attacks: hostile files by what is odd about them, each made when it is needed.
     """
@@ -87,21 +87,21 @@ def measure(entry: Entry, data: bytes) -> Cost:
     """Give an input to an entry and measure its processor time and the memory that it adds at its peak."""
     _forget_peak()
     peak, begun = _peak_bytes(), time.process_time()
-    what, said = None, "taken"
+    what, returned = None, "taken"
     try:
         entry.take(data)
     except entry.refusals as error:
-        said = str(error)
-        if "\n" in said or len(said) > LONGEST_SENTENCE:
-            what = f"no one sentence: {said[:200]!r}"
+        returned = str(error)
+        if "\n" in returned or len(returned) > LONGEST_SENTENCE:
+            what = f"no one sentence: {returned[:200]!r}"
     except BaseException as error:  # noqa: BLE001 whatever it is, it is a finding
-        said = what = f"{type(error).__name__}: {error}"[:300]
+        returned = what = f"{type(error).__name__}: {error}"[:300]
     seconds, grown = time.process_time() - begun, _peak_bytes() - peak
     if grown > entry.most_bytes:
         what = f"{grown / 2**20:.0f} MB"
     elif seconds > entry.longest_s:
         what = f"{seconds:.1f} s"
-    return Cost(seconds, grown, said, what)
+    return Cost(seconds, grown, returned, what)
 
 
 def _forget_peak() -> None:

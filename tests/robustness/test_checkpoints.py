@@ -120,7 +120,7 @@ def test_too_large_a_file_is_refused_by_its_size(tmp_path: Path, monkeypatch: py
         load_checkpoint(GOOD)
 
 
-def test_a_missing_file_is_said_in_a_sentence(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported_in_a_sentence(tmp_path: Path) -> None:
     for read in (load_checkpoint, read_header):
         with pytest.raises(CheckpointError, match="cannot be read"):
             read(tmp_path / "none.safetensors")

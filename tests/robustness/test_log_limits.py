@@ -6,11 +6,12 @@ import asyncio
 import time
 from pathlib import Path
 
+import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
-from pages.frame.log_limits import BURST
+from pages.streamlit_fixes.required.log_limits import BURST
 from tests.browser.conftest import free_port, start_server, stop_server
 from tests.visitor import Answer, Visitor, run_apart
 
@@ -60,6 +61,7 @@ class Hostile(Visitor):
         await self.close()
 
 
+@pytest.mark.slow  # a server of its own
 def test_odd_widget_values_write_few_lines(tmp_path: Path) -> None:
     port, log = free_port(), tmp_path / "server.log"
     server = start_server("app.py", port, log, {"VITVIZ_RUNS": str(tmp_path / "runs")})

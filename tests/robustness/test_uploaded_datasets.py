@@ -28,7 +28,7 @@ COLOURS = {"warm": (200, 90, 20), "cool": (20, 90, 200)}
 
 
 def archive(count: int = 12, **colours: tuple[int, int, int]) -> bytes:
-    """A zip of pictures of one noisy colour per class."""
+    """A zip of images of one noisy colour per class."""
     rng, buffer = np.random.default_rng(0), io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as file:
         for label, colour in (colours or COLOURS).items():
@@ -78,8 +78,8 @@ def test_a_guessed_or_hostile_name_finds_nothing(
 
 
 def test_names_do_not_repeat(tmp_path: Path) -> None:
-    pictures = load_zip(archive(3), image_size=8)
-    names = {uploaded_datasets.store_images(pictures, "pets", tmp_path).name for _ in range(5)}
+    images = load_zip(archive(3), image_size=8)
+    names = {uploaded_datasets.store_images(images, "pets", tmp_path).name for _ in range(5)}
     assert len(names) == 5 and all(uploaded_datasets.is_uploaded(name) for name in names)
 
 
@@ -115,7 +115,9 @@ def test_what_a_write_left_is_swept_and_files_that_vanish_disturb_nobody(
     os.utime(torn, (long_ago, long_ago))
     listed = list((tmp_path / "sets").glob("*.npz"))
     gone = tmp_path / "sets" / ("A" * 22 + ".npz")
-    monkeypatch.setattr(Path, "glob", lambda *_: iter([*listed, gone]))  # removed by another visit meanwhile
+    monkeypatch.setattr(
+        Path, "glob", lambda *_: iter([*listed, gone])
+    )  # removed by another session meanwhile
     uploaded_datasets.sweep(tmp_path)
     assert not torn.exists() and uploaded_datasets.read_note(note.name, tmp_path) == note
     assert uploaded_datasets.is_uploaded(

@@ -1,4 +1,4 @@
-"""A visitor's own folder or archive of pictures: damaged, hostile, too large."""
+"""A visitor's own folder or archive of images: damaged, hostile, too large."""
 
 import io
 import threading
@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.robustness.zip_traps import zipped
 from vitviz import upload_limits
 from vitviz.data import dataset_zip, image_worker
 from vitviz.data.dataset import DatasetError
@@ -15,7 +16,7 @@ from vitviz.data.dataset_zip import PictureBudget, load_zip
 from vitviz.data.image_worker import DecodedImage, ImageWorker, ImageWorkers
 
 
-def picture(seed: int, kind: str = "PNG", size: tuple[int, int] = (12, 9)) -> bytes:
+def encode_image(seed: int, kind: str = "PNG", size: tuple[int, int] = (12, 9)) -> bytes:
     buffer = io.BytesIO()
     noise = np.random.default_rng(seed).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8)
     Image.fromarray(noise).save(buffer, kind)
@@ -24,15 +25,7 @@ def picture(seed: int, kind: str = "PNG", size: tuple[int, int] = (12, 9)) -> by
 
 def pets(count: int = 10, prefix: str = "") -> dict[str, bytes]:
     names = [f"{prefix}{label}/{number}.png" for label in ("cat", "dog") for number in range(count)]
-    return {name: picture(seed) for seed, name in enumerate(names)}
-
-
-def zipped(files: dict[str, bytes], method: int = zipfile.ZIP_STORED) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", method) as archive:
-        for name, data in files.items():
-            archive.writestr(name, data)
-    return buffer.getvalue()
+    return {name: encode_image(seed) for seed, name in enumerate(names)}
 
 
 @pytest.mark.parametrize("prefix", ["", "pets/", "a/b/"])
@@ -49,14 +42,14 @@ def test_bad_files_are_listed_and_left_out():
     bad = {
         "cat/empty.png": (b"", "empty"),
         "cat/note.txt": (b"hello", "not an image"),
-        "cat/cut.png": (picture(77)[:200], "truncated or damaged"),
+        "cat/cut.png": (encode_image(77)[:200], "truncated or damaged"),
         "dog/more.zip": (zipped(pets()), "zip archive"),
         "dog/copy.png": (pets()["cat/3.png"], "copy of cat/3.png"),
         "readme.md": (b"hello", "not in a class folder"),
-        "../../etc/dog/up.png": (picture(78), "points outside"),
-        "/dog/root.png": (picture(79), "points outside"),
-        "C:/dog/drive.png": (picture(80), "points outside"),
-        "cat\\..\\..\\up.png": (picture(81), "points outside"),
+        "../../etc/dog/up.png": (encode_image(78), "points outside"),
+        "/dog/root.png": (encode_image(79), "points outside"),
+        "C:/dog/drive.png": (encode_image(80), "points outside"),
+        "cat\\..\\..\\up.png": (encode_image(81), "points outside"),
     }
     junk = {"__MACOSX/cat/._0.png": b"x", "cat/.DS_Store": b"x", "dog/Thumbs.db": b"x", "dog/._1.png": b"x"}
     own = load_zip(zipped(pets() | {name: data for name, (data, _) in bad.items()} | junk))
@@ -71,7 +64,7 @@ def test_encrypted_and_damaged_entries_are_left_out():
     data = bytearray(zipped(pets()))
     encrypted = data.index(b"PK\x01\x02") + 8  # the flags of the directory's first entry, cat/0.png
     data[encrypted] |= 1
-    data[data.index(picture(5)) + 60] ^= 255  # a bit of cat/5.png: its checksum no longer fits
+    data[data.index(encode_image(5)) + 60] ^= 255  # a bit of cat/5.png: its checksum no longer fits
     own = load_zip(bytes(data))
     assert {item.name: item.reason.split(" (")[0] for item in own.skipped} == {
         "cat/0.png": "it is encrypted",
@@ -83,15 +76,15 @@ def test_encrypted_and_damaged_entries_are_left_out():
     ("files", "why"),
     [
         ({}, "no class folder"),
-        ({"1.png": picture(1), "2.png": picture(2)}, "no class folder"),
-        ({"cat/1.png": picture(1), "cat/2.png": picture(2)}, "one class, 'cat'"),
-        ({"train/cat/1.png": picture(1), "test/cat/2.png": picture(2)}, "one class, 'cat'"),
-        ({"train/1.png": picture(1), "test/2.png": picture(2)}, "splits, not classes"),
+        ({"1.png": encode_image(1), "2.png": encode_image(2)}, "no class folder"),
+        ({"cat/1.png": encode_image(1), "cat/2.png": encode_image(2)}, "one class, 'cat'"),
+        ({"train/cat/1.png": encode_image(1), "test/cat/2.png": encode_image(2)}, "one class, 'cat'"),
+        ({"train/1.png": encode_image(1), "test/2.png": encode_image(2)}, "splits, not classes"),
         (
-            {f"{name}/cat/1.png": picture(i) for i, name in enumerate(("train", "val", "test"))},
+            {f"{name}/cat/1.png": encode_image(i) for i, name in enumerate(("train", "val", "test"))},
             "splits, not",
         ),
-        ({"cat/1.png": picture(1), "dog/1.png": picture(2)}, "two images each"),
+        ({"cat/1.png": encode_image(1), "dog/1.png": encode_image(2)}, "two images each"),
         ({"cat/1.png": b"", "cat/2.png": b"", "dog/1.png": b"", "dog/2.png": b""}, "skipped files: 4"),
     ],
 )
@@ -100,8 +93,8 @@ def test_what_is_no_data_set_says_why(files, why):
         load_zip(zipped(files))
 
 
-def test_a_class_of_one_picture_is_left_out():
-    own = load_zip(zipped(pets() | {"emu/1.png": picture(99)}))
+def test_a_class_of_one_image_is_left_out():
+    own = load_zip(zipped(pets() | {"emu/1.png": encode_image(99)}))
     assert own.dataset.classes == ("cat", "dog") and [item.name for item in own.skipped] == ["emu"]
 
 
@@ -120,7 +113,7 @@ def test_bombs_are_refused_before_they_are_unpacked(monkeypatch):
         load_zip(bomb)
 
 
-def test_an_entry_that_lies_about_its_size_is_read_no_further_than_a_picture_may_be():
+def test_an_entry_that_lies_about_its_size_is_read_no_further_than_an_image_may_be():
     entry = bytes(30 * 2**20)
     data = zipped(pets() | {"cat/big.png": entry}, zipfile.ZIP_DEFLATED)
     own = load_zip(data)
@@ -147,12 +140,12 @@ def test_an_upload_of_too_many_pixels_is_refused_before_one_is_decoded(monkeypat
 
 
 def test_an_upload_of_as_many_pixels_as_it_may_have_is_taken():
-    bad = {"cat/copy.png": pets()["cat/3.png"], "dog/cut.png": picture(77)[:30]}  # neither counts
+    bad = {"cat/copy.png": pets()["cat/3.png"], "dog/cut.png": encode_image(77)[:30]}  # neither counts
     own = load_zip(zipped(pets() | bad), budget=PictureBudget(pixels=20 * 12 * 9))
     assert len(own.dataset.train_labels) + len(own.dataset.test_labels) == 20
 
 
-def test_a_zip_of_the_largest_pictures_is_refused_in_time(monkeypatch):
+def test_a_zip_of_the_largest_images_is_refused_in_time(monkeypatch):
     """33 kB each: 4096 x 4096 of 16 bits, of which 10,000 were decoded for two hours."""
     largest = io.BytesIO()
     Image.fromarray(np.zeros((4096, 4096), np.uint16)).save(largest, "PNG")
@@ -168,9 +161,9 @@ def test_an_upload_whose_time_is_over_says_how_far_it_came():
 
 
 def test_progress_is_told_and_may_end_the_work():
-    told = []
-    load_zip(zipped(pets()), progress=lambda done, total: told.append((done, total)))
-    assert told == [(0, 20)] * 20 + [(done, 20) for done in range(20)]  # headers, then pixels
+    reported = []
+    load_zip(zipped(pets()), progress=lambda done, total: reported.append((done, total)))
+    assert reported == [(0, 20)] * 20 + [(done, 20) for done in range(20)]  # headers, then pixels
 
     class Cancelled(Exception):
         pass
@@ -183,18 +176,18 @@ def test_progress_is_told_and_may_end_the_work():
         load_zip(zipped(pets()), progress=cancel)
 
 
-def test_others_pictures_are_decoded_between_those_of_an_upload(monkeypatch):
+def test_others_images_are_decoded_between_those_of_an_upload(monkeypatch):
     """An upload that waits while an image of a zip is decoded is next, before that zip's other images."""
-    order, pause, mine = [], threading.Event(), picture(900)
+    order, pause, mine = [], threading.Event(), encode_image(900)
     workers = ImageWorkers(count=1)
-    visitor = threading.Thread(target=lambda: (workers.decode(mine), order.append("mine")))
+    user = threading.Thread(target=lambda: (workers.decode(mine), order.append("mine")))
     decode = ImageWorker.decode
 
     def decode_and_note(worker: ImageWorker, data: bytes, most_pixels: int | None) -> DecodedImage:
         if data != mine:
             order.append("zip")
             if len(order) == 5:
-                visitor.start()
+                user.start()
                 while not workers._turns._line:
                     pause.wait(0.001)
         return decode(worker, data, most_pixels)
@@ -202,7 +195,7 @@ def test_others_pictures_are_decoded_between_those_of_an_upload(monkeypatch):
     monkeypatch.setattr(ImageWorker, "decode", decode_and_note)
     monkeypatch.setattr(image_worker, "WORKERS_OF_SERVER", workers)
     load_zip(zipped(pets()))
-    visitor.join()
+    user.join()
     workers.close()
     assert order.index("mine") <= 6 and len(order) == 21
 
@@ -222,11 +215,11 @@ def test_an_image_size_out_of_range(image_size):
 
 def test_a_set_that_is_split_already_is_left_as_it_is():
     files = {
-        f"set/Train/{name}/{i}.png": picture(10 * k + i)
+        f"set/Train/{name}/{i}.png": encode_image(10 * k + i)
         for k, name in enumerate(("cat", "dog"))
         for i in range(4)
     }
-    files |= {f"set/test/{name}/9.png": picture(90 + k) for k, name in enumerate(("cat", "dog", "emu"))}
+    files |= {f"set/test/{name}/9.png": encode_image(90 + k) for k, name in enumerate(("cat", "dog", "emu"))}
     own = load_zip(zipped(files))
     assert own.dataset.classes == ("cat", "dog")
     assert (len(own.dataset.train_labels), len(own.dataset.test_labels)) == (8, 2)

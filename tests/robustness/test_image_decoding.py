@@ -1,4 +1,4 @@
-"""A corpus of odd and hostile pictures, made here, against decode_image; every pixel value is worked out by hand."""
+"""A corpus of odd and hostile images, made here, against decode_image; every pixel value is worked out by hand."""
 
 import io
 import struct
@@ -19,9 +19,9 @@ from vitviz.data.image_decoding import ImageError, decode_image
 from vitviz.data.image_preprocessing import Preparation, prepare
 
 
-def encode(picture: Image.Image, kind: str, **options: object) -> bytes:
+def encode(image: Image.Image, kind: str, **options: object) -> bytes:
     buffer = io.BytesIO()
-    picture.save(buffer, kind, **options)
+    image.save(buffer, kind, **options)
     return buffer.getvalue()
 
 
@@ -258,7 +258,7 @@ def test_a_side_is_bounded_too(size):
 
 
 @pytest.mark.parametrize("values", [np.uint16, np.float32])
-def test_the_largest_picture_costs_little_more_than_its_pixels(values):
+def test_the_largest_image_costs_little_more_than_its_pixels(values):
     """Of what numpy and Python hold; Pillow's own copies are 4 bytes a pixel each."""
     data = encode(Image.fromarray(np.zeros((4096, 4096), values)), "TIFF", compression="tiff_lzw")
     tracemalloc.start()
@@ -268,9 +268,9 @@ def test_the_largest_picture_costs_little_more_than_its_pixels(values):
     assert peak < 13 * 4096 * 4096  # 3 bytes a pixel are the result's; float64 copies were 32
 
 
-def scans(picture: Image.Image, count: int) -> bytes:
+def scans(image: Image.Image, count: int) -> bytes:
     """A progressive JPEG that draws one of its passes again and again."""
-    data = encode(picture, "JPEG", progressive=True)
+    data = encode(image, "JPEG", progressive=True)
     first, second, *_ = [place for place in range(len(data)) if data[place : place + 2] == b"\xff\xda"]
     return data[:-2] + data[first:second] * (count - data.count(b"\xff\xda")) + data[-2:]
 
@@ -370,7 +370,7 @@ SEEDS = [
     edits=st.lists(st.tuples(st.integers(0, 600), st.integers(0, 255)), min_size=1, max_size=8),
     cut=st.integers(1, 700),
 )
-def test_any_damage_is_a_picture_or_an_image_error(seed, edits, cut):
+def test_any_damage_is_an_image_or_an_image_error(seed, edits, cut):
     data = bytearray(seed)
     for place, value in edits:
         data[place % len(data)] = value

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from pages.frame.websocket_limits import MESSAGE_BYTES, TOO_LARGE
+from pages.streamlit_fixes.required.websocket_limits import MESSAGE_BYTES, TOO_LARGE
 from tests.robustness.fuzz import sockets
 from tests.visitor import Visitor, run_apart
 
@@ -41,16 +41,16 @@ def test_a_quick_user_is_not_closed(port: int) -> None:
     """30 reruns per second for three seconds, as a drag sends them, beside 10 polls per second."""
 
     async def drag() -> None:
-        visitor = Visitor(port)
-        await visitor.open()
-        await visitor.run()
+        user = Visitor(port)
+        await user.open()
+        await user.run()
         for tick in range(90):
-            await visitor._socket.send(sockets.messages()["rerun"])
+            await user._socket.send(sockets.messages()["rerun"])
             if tick % 3 == 0:
-                await visitor._socket.send(sockets.messages()["rerun of a fragment"])
+                await user._socket.send(sockets.messages()["rerun of a fragment"])
             await asyncio.sleep(1 / 30)
-        await asyncio.wait_for(visitor.run(), 60)
-        await visitor.close()
+        await asyncio.wait_for(user.run(), 60)
+        await user.close()
 
     run_apart(drag())
 
@@ -59,12 +59,12 @@ def test_a_message_larger_than_a_piece_arrives_whole(port: int) -> None:
     """uvicorn is given large chunks in pieces."""
 
     async def ask() -> None:
-        visitor = Visitor(port)
-        await visitor.open()
-        await visitor.run()
-        answer = await visitor.run(query="x=" + "y" * 300_000)
+        user = Visitor(port)
+        await user.open()
+        await user.run()
+        answer = await user.run(query="x=" + "y" * 300_000)
         assert answer.exceptions == [] and answer.size > 1000
-        await visitor.close()
+        await user.close()
 
     run_apart(ask())
 

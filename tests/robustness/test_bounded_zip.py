@@ -58,7 +58,7 @@ def test_no_read_costs_more_than_the_directory_says(method: int) -> None:
 
 
 @pytest.mark.parametrize("method", [8, 12, 14])
-def test_a_small_zip_of_pictures_costs_little(method: int) -> None:
+def test_a_small_zip_of_images_costs_little(method: int) -> None:
     trap = packed(LARGE, method)
     data = archive([Entry(f"{label}/{number}.png", trap, method) for label in "ab" for number in range(2)])
 
@@ -127,9 +127,9 @@ def test_names_are_counted_before_they_are_read(monkeypatch: pytest.MonkeyPatch)
         BoundedZip(data, LIMITS)
 
 
-@pytest.mark.parametrize("said", [50, 101, 1000])
-def test_a_stored_file_whose_size_is_a_lie_is_refused(said: int) -> None:
-    opened = BoundedZip(archive([Entry("a", b"x" * 100, said_bytes=said)]), LIMITS)
+@pytest.mark.parametrize("returned", [50, 101, 1000])
+def test_a_stored_file_whose_size_is_a_lie_is_refused(returned: int) -> None:
+    opened = BoundedZip(archive([Entry("a", b"x" * 100, said_bytes=returned)]), LIMITS)
     with pytest.raises(EntryError):
         opened.read(opened.files[0], 2**20)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pages.frame.registry import BY_SLUG
+from pages.stores.registry import BY_SLUG
 from vitviz.lessons.lesson_file import MAX_DEPTH, MAX_DOTS, MAX_LINE_LENGTH, read_lesson
 from vitviz.lessons.typed_tables import LessonError
 
