@@ -1,4 +1,4 @@
-"""Opens the app as a visitor does: through app.py, with the query parameters of a link."""
+"""Opens the app as a user does: through app.py, with the query parameters of a link."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Caption
 from streamlit.util import calc_hash
 
-from pages.frame import registry
+from pages.stores import own_weights, registry
 from pages.stores.session import UserSession
 from pages.stores.shared_results import clear_caches
 from tests.photo_model import PUT
@@ -31,8 +31,9 @@ Files = dict[str, Callable[[], str | bytes]]
 
 @pytest.fixture(autouse=True)
 def forget_other_weights(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Clear the process's caches after a test with published weights of its own: they are known by their name."""
+    """Remove a test's uploaded weights, and clear the caches after a test with published weights of its own."""
     yield
+    own_weights.STORE.entries.clear()
     if PUT or "weights" in request.fixturenames:
         clear_caches()
         PUT.clear()
@@ -42,7 +43,7 @@ def forget_other_weights(request: pytest.FixtureRequest) -> Iterator[None]:
 def no_shipped_checkpoints(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Path]:
-    """Pages are tested on presets, and without data sets of this machine's; the folder can be filled."""
+    """Pages are tested on presets, and without datasets of this machine's; the folder can be filled."""
     from pages.stores import catalogue
     from vitviz.models import published_weights
 
@@ -77,7 +78,7 @@ def undotted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     from pages.frame import glossary_terms
 
     if request.module.__name__.rpartition(".")[2] != "test_words":
-        monkeypatch.setattr(glossary_terms, "_render_term", lambda said, term: said)
+        monkeypatch.setattr(glossary_terms, "_render_term", lambda returned, term: returned)
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -119,19 +120,24 @@ def open_app() -> OpenApp:
     return open_page
 
 
-def said(app: AppTest, key: str) -> str:
+def query_value(app: AppTest, key: str) -> str:
     """What the address says of a key."""
     value: Any = app.query_params[key]
     return str(value[0] if isinstance(value, list) else value)
 
 
-def opened_again(app: AppTest, visit: UserSession, **changes: str) -> AppTest:
-    """The same address in a new session of a visit: a reload, or somebody else's."""
+def captions(app: AppTest) -> str:
+    """Return the captions of the page, a line each."""
+    return "\n".join(caption.value for caption in app.main.caption)
+
+
+def opened_again(app: AppTest, session: UserSession, **changes: str) -> AppTest:
+    """The same address in a new session of a session: a reload, or somebody else's."""
     again = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     again._page_hash = app._page_hash
-    again.session_state["_visit"] = visit
+    again.session_state["_visit"] = session
     for key in app.query_params:
-        again.query_params[key] = said(app, key)
+        again.query_params[key] = query_value(app, key)
     for key, value in changes.items():
         again.query_params[key.replace("__", ".")] = value
     again.run()
@@ -200,6 +206,6 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def own_run(trained: Path, no_shipped_checkpoints: Path, tmp_path: Path) -> str:
-    """The id of a finished run, as a visit trains it; a copy of the test's own."""
+    """The id of a finished run, as a session trains it; a copy of the test's own."""
     shutil.copytree(trained, tmp_path / "runs" / trained.name)
     return trained.name

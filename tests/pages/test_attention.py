@@ -17,11 +17,10 @@ from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 from streamlit.testing.v1 import AppTest
 
 import vitviz
-from pages.frame import registry
 from pages.lenses.attention import faithfulness
 from pages.lenses.attention.map_controls import CONCENTRATED_HEAD
-from pages.selection import attention_maps
-from pages.stores import catalogue, shared_cache
+from pages.selection import attention_captions, attention_maps
+from pages.stores import catalogue, registry, shared_cache
 from pages.stores.session import UserSession
 from tests.messages import charts, message
 from vitviz.analysis.attention import restore_rows
@@ -86,9 +85,42 @@ def explain_missing(model: str, ability: str) -> str:
     return getattr(abilities(preset.config), ability).why_not
 
 
+def test_a_first_layer_and_a_fill_change_the_maps_and_the_curves(open_app):
+    link = {"model": "preset:vit_digits", "image": "digits:3"}
+
+    def draw(**controls):
+        return open_app(PAGE, **link, **controls)
+
+    maps = [
+        message(draw(attention__view="methods", attention__from_layer=layer), "attention.methods")
+        for layer in ("1", "3")
+    ]
+    titles = maps[0][0]["titles"]
+    changed = [(a != b).any() for a, b in zip(*(arrays["maps"] for _, arrays in maps), strict=True)]
+    assert dict(zip(titles, changed, strict=True)) == {
+        "Raw attention": False,
+        "Rollout": True,
+        "Gradient-weighted rollout": True,
+        "LeGrad": True,
+        "AttnLRP": True,
+        "Gradient × input": False,
+    }
+    tables = [
+        next(
+            text.value
+            for text in draw(attention__view="truth", attention__fill=fill).main.markdown
+            if text.value.startswith("| Order")
+        )
+        for fill in ("colour", "patch", "blur")
+    ]
+    assert len({*tables}) == 3 and all("AttnLRP" in table for table in tables)
+
+
 def test_a_model_without_attention_is_explained(open_app):
     app = open_app(PAGE, model="preset:cnn_digits")
-    why = explain_missing("preset:cnn_digits", "attention").removeprefix("This model")
+    why = (
+        explain_missing("preset:cnn_digits", "attention").removeprefix("This model").partition(": choose")[0]
+    )
     assert any(why in note.value for note in app.sidebar.caption)
 
 
@@ -230,9 +262,9 @@ def test_ablated_heads_change_the_probabilities_and_undo_restores_them(open_app)
 def compute_probabilities(model: str, image: str) -> dict[str, float]:
     """Return the class probabilities of the complete model, from a separate forward pass."""
     subject = shared_cache.load_model(catalogue.list_models(UserSession("a visit"))[model])
-    picture = shared_cache.prepare_image(image, subject.preparation, (0.5, 0.5)).input
+    shown_image = shared_cache.prepare_image(image, subject.preparation, (0.5, 0.5)).input
     with torch.no_grad():
-        chances = subject.model(torch.tensor(picture[None])).softmax(-1)[0]
+        chances = subject.model(torch.tensor(shown_image[None])).softmax(-1)[0]
     return dict(zip(subject.classes, chances.tolist(), strict=True))
 
 
@@ -331,6 +363,10 @@ def test_a_model_without_a_head_is_explained_in_every_view(open_app, headless):
     app = open_app(PAGE, model=headless, image="shapes:0", attention__view="methods")
     assert message(app, "attention.methods")[0]["titles"] == ["Raw attention", "Rollout"]
     assert not open_app(BLOCK, model=headless, image="shapes:0", pin="reg2").exception
+    app = open_app(PAGE, model=headless, image="shapes:0", attention__view="ablate")
+    app.button(key="nouns.able").click().run()
+    assert not app.exception and app.query_params["model"] != headless
+    assert not any(reason in info.value for info in app.info) and message(app, "attention.ablate")
 
 
 @pytest.mark.parametrize(
@@ -395,7 +431,7 @@ def test_a_caption_counts_no_more_patches_than_exist(side, patches, number):
     layout = TokenLayout(("cls",), (side, side), 32 // side)
     lines = np.full((2, layout.num_tokens), 0.1, np.float32)
     lines[0, 1] = lines[1, -1] = 0.5
-    caption = attention_maps._describe_row(lines, "mean", layout)
+    caption = attention_captions._describe_row(lines, "mean", layout)
     assert patches in caption and number in caption
 
 

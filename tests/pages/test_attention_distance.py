@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.lenses.attention_distance.captions import describe_distances
 from tests.messages import first_view, unpack
+from tests.pages.conftest import OpenApp, captions
 from vitviz import checkpoints
 from vitviz.analysis.distance import uniform_distance_px
 from vitviz.analysis.image_means import summarise_images
@@ -24,11 +24,6 @@ from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
 
 PAGE = "pages/lenses/attention_distance/page.py"
-OpenApp = Callable[..., AppTest]
-
-
-def captions(app: AppTest) -> str:
-    return "\n".join(caption.value for caption in app.main.caption)
 
 
 def heads(app: AppTest) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -68,7 +63,7 @@ def get_dataset(app: AppTest) -> str:
 
 def test_the_default_dataset_resembles_the_training_data(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:hybrid_cifar10", attention_distance__count="1")
-    assert get_dataset(app) == "photos"  # never trained: pictures in colour
+    assert get_dataset(app) == "photos"  # never trained: images in colour
     (model,) = (box for box in app.sidebar.selectbox if box.key == "model")
     model.set_value("preset:vit_digits").run()
     assert get_dataset(app) == "digits"
@@ -85,8 +80,8 @@ def test_a_model_with_a_wider_range_is_suggested(open_app: OpenApp, no_shipped_c
     ship(no_shipped_checkpoints, "flat", 1.0)
     app = open_app(PAGE, model="checkpoint:flat", attention_distance__count="4")
     _, arrays = heads(app)
-    said = re.search(r"all 16 heads of flat lie within ([\d.]+) px", captions(app))
-    assert said is not None and float(said[1]) == pytest.approx(np.ptp(arrays["values0"]), abs=0.06)
+    returned = re.search(r"all 16 heads of flat lie within ([\d.]+) px", captions(app))
+    assert returned is not None and float(returned[1]) == pytest.approx(np.ptp(arrays["values0"]), abs=0.06)
     (offer,) = (button for button in app.main.button if button.key == "attention_distance.show_more")
     offer.click().run()
     assert not app.exception and not [b for b in app.main.button if b.key == "attention_distance.show_more"]
@@ -157,8 +152,8 @@ def test_a_trained_model_is_compared_with_random_weights_over_training(
     assert header["steps"] == [0, 7] and header["shown"] == 1 and len(header["series"]) == 2
     spread = np.ptp(arrays["values0"], axis=(1, 2))
     assert spread[1] > spread[0]
-    said = re.search(r"([\d.]+) px over all layers", captions(app))
-    assert said is not None and float(said[1]) == pytest.approx(spread[1], abs=0.05)
+    returned = re.search(r"([\d.]+) px over all layers", captions(app))
+    assert returned is not None and float(returned[1]) == pytest.approx(spread[1], abs=0.05)
 
 
 def test_few_of_many_snapshots_are_measured(
@@ -190,13 +185,13 @@ def test_few_of_many_snapshots_are_measured(
 
 
 def test_another_crop_changes_the_distances(open_app: OpenApp) -> None:
-    said = {
+    returned = {
         "model": "preset:vit_shapes",
         "image": "sample:coffee",
         "attention_distance__set": "picture",
         "attention_distance__training": "0",
     }
-    (_, left), (_, right) = (heads(open_app(PAGE, **said, crop=crop)) for crop in ("0", "1"))
+    (_, left), (_, right) = (heads(open_app(PAGE, **returned, crop=crop)) for crop in ("0", "1"))
     assert not np.array_equal(left["values0"], right["values0"])
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from pages.frame import registry
 from pages.selection import page_selection
-from pages.stores import own_weights
+from pages.stores import own_weights, registry
 from pages.stores.model_choice import ModelChoice
 from tests.messages import message
+from tests.pages.conftest import OpenApp
 from tests.pages.test_families_on_lenses import VIT
 from vitviz.config import Preparation
 from vitviz.models.formats.uploaded_weights import TemporaryFolder
@@ -21,15 +19,8 @@ from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.zoo import create_model
 from vitviz.text import plain
 
-OpenApp = Callable[..., AppTest]
 PAGE = "pages/lenses/attention/page.py"
 START = "pages/start/page.py"
-
-
-@pytest.fixture(autouse=True)
-def store() -> Iterator[None]:
-    yield
-    own_weights.STORE.entries.clear()
 
 
 def add(**fields: object) -> str:

@@ -42,14 +42,14 @@ def cat() -> np.ndarray:
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_maps_lie_on_the_photograph_and_what_the_model_sees_is_a_toggle(open_app: OpenApp, view: str) -> None:
-    app = open_app(PAGE, model=COLOUR, image="sample:cat", attention__view=view)
+def test_maps_lie_on_the_model_s_input_and_the_photograph_is_a_toggle(open_app: OpenApp, view: str) -> None:
+    app = open_app(PAGE, model=COLOUR, image="sample:cat", attention__view=view, attention__seen="0")
     header, arrays = message(app, VIEWS[view])
     assert header["photo"] == {"kind": "image/jpeg", "px": [SIDE, SIDE]}
     shown = photo_of(arrays)
     assert np.abs(shown.astype(int) - cat()).mean() < 4  # what JPEG leaves of it
     assert len(arrays["photo"]) < 100_000
-    seen = open_app(PAGE, model=COLOUR, image="sample:cat", attention__view=view, attention__seen="1")
+    seen = open_app(PAGE, model=COLOUR, image="sample:cat", attention__view=view)
     assert seen.query_params["attention.seen"] == ["1"] or seen.query_params["attention.seen"] == "1"
     header, arrays = message(seen, VIEWS[view])
     assert header["photo"] == {"kind": "image/png", "px": [32, 32]}
@@ -57,7 +57,7 @@ def test_maps_lie_on_the_photograph_and_what_the_model_sees_is_a_toggle(open_app
     assert toggle.value and not toggle.disabled
 
 
-def test_a_picture_that_the_model_sees_as_it_is_has_no_other(open_app: OpenApp) -> None:
+def test_an_image_that_the_model_sees_as_it_is_has_no_other(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:vit_digits", image="digits:0")
     toggle = next(t for t in app.toggle if t.key == "attention.seen")
     assert toggle.disabled and toggle.help
@@ -78,13 +78,13 @@ def test_numbers_stay_those_of_the_patches(open_app: OpenApp) -> None:
     assert not before["smooth"] and after["smooth"] and after["notes"] == before["notes"]
 
 
-def test_the_exported_picture_is_the_crop_wherever_the_map_is_zero(
+def test_the_exported_image_is_the_crop_wherever_the_map_is_zero(
     open_app: OpenApp, files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     attn = np.zeros((4, 4, 65, 65), np.float32)
     attn[..., 1 + 8 * 2 + 5] = 1.0  # every token looks at one patch alone
     capture_instead(monkeypatch, attn)
-    app = open_app(PAGE, model=COLOUR, image="sample:cat", pin="cls")
+    app = open_app(PAGE, model=COLOUR, image="sample:cat", pin="cls", attention__seen="0")
     app.session_state["attention.look.drawer.numbers"] = True
     app.run()
     kept = opened(made(files["View, PNG"]))
@@ -97,15 +97,15 @@ def test_the_exported_picture_is_the_crop_wherever_the_map_is_zero(
 
 
 def test_methods_and_what_is_left_out_are_kept_at_the_crops_size(open_app: OpenApp, files: Files) -> None:
-    app = open_app(PAGE, model=COLOUR, image="sample:cat", attention__view="methods")
+    app = open_app(PAGE, model=COLOUR, image="sample:cat", attention__view="methods", attention__seen="0")
     app.session_state["attention.methods.drawer.numbers"] = True
     app.run()
-    pictures = [label for label in files if label.endswith("PNG")]
-    assert len(pictures) == 4
-    for label in pictures:
+    images = [label for label in files if label.endswith("PNG")]
+    assert len(images) == 6
+    for label in images:
         assert opened(made(files[label])).shape == (SIDE, SIDE, 3)
     assert len(made(files["Maps, CSV"]).splitlines()) == 1 + 64
-    app = open_app(PAGE, model=COLOUR, image="sample:cat", attention__view="ablate")
+    app = open_app(PAGE, model=COLOUR, image="sample:cat", attention__view="ablate", attention__seen="0")
     app.session_state["attention.ablate"] = {"ablation": {"patches": [0], "heads": [], "mark": 1}}
     app.session_state["attention.ablate.drawer.numbers"] = True
     app.run()
@@ -137,7 +137,7 @@ def test_the_last_layer_is_shown_until_another_is_chosen(open_app: OpenApp) -> N
 
 
 @pytest.mark.parametrize("view", ["look", "methods", "ablate"])
-def test_every_download_of_a_visits_own_run_is_made_without_a_session(
+def test_every_download_of_a_sessions_own_run_is_made_without_a_session(
     open_app: OpenApp, files: Files, trained: Path, own_run: str, view: str
 ) -> None:
     app = open_app(PAGE, model=f"run:{own_run}", image="digits:0", attention__view=view)

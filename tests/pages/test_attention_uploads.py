@@ -49,7 +49,7 @@ def _upload(app: AppTest, name: str, data: bytes) -> AppTest:
 
 
 @pytest.mark.parametrize("name", make_odd_images())
-def test_an_odd_picture_goes_through(open_app, name):
+def test_an_odd_image_goes_through(open_app, name):
     app = _upload(open_app(PAGE, model="preset:vit_shapes"), name, make_odd_images()[name])
     assert not app.exception
     assert "upload:" in str(app.query_params["image"])
@@ -57,7 +57,7 @@ def test_an_odd_picture_goes_through(open_app, name):
     assert header["grid"] == [8, 8] and header["photo"]["px"] == list(photo_of(arrays).shape[:2])
 
 
-def test_a_bad_file_leaves_the_explorer_with_the_picture_before(open_app):
+def test_a_bad_file_leaves_the_explorer_with_the_image_before(open_app):
     app = _upload(open_app(PAGE, model="preset:vit_shapes"), "good.png", make_odd_images()["one.png"])
     before = photo_of(message(app, "attention.explorer")[1])
     app = _upload(app, "bad.png", b"\x89PNG\r\n\x1a\nno picture")

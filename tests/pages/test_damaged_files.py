@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import save_file
 
 from pages.stores import shared_results
-from tests.pages.conftest import OpenApp, said
+from tests.pages.conftest import OpenApp, query_value
 from tests.robustness.run_files import new_run
 from vitviz.data.dataset import Dataset
 from vitviz.data.dataset_cache import data_file, write_dataset
@@ -42,24 +42,26 @@ def spoilt(path: Path, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["another", "cut", "flipped"])
-def test_a_damaged_set_is_said_and_another_picture_is_shown(open_app: OpenApp, mnist: Path, how: str) -> None:
+def test_a_damaged_set_is_reported_and_another_image_is_shown(
+    open_app: OpenApp, mnist: Path, how: str
+) -> None:
     spoilt(mnist, how)
     for page in PAGES:
         app = open_app(page, model=MODEL, image="mnist:3")
-        assert said(app, "image") == "digits:0"
+        assert query_value(app, "image") == "digits:0"
         (warning,) = [one.value for one in app.sidebar.warning if "MNIST" in one.value]
         assert "MNIST" in warning and "damaged" in warning
 
 
-def test_a_set_that_goes_while_it_is_shown_is_said(open_app: OpenApp, mnist: Path) -> None:
+def test_a_set_that_goes_while_it_is_shown_is_reported(open_app: OpenApp, mnist: Path) -> None:
     app = open_app(PAGES[1], model=MODEL, image="mnist:3")
     shutil.rmtree(mnist.parent)
-    assert not app.run().exception and said(app, "image") == "digits:0"
+    assert not app.run().exception and query_value(app, "image") == "digits:0"
     assert any("MNIST is not on this server" in w.value for w in app.sidebar.warning)
 
 
 @pytest.mark.parametrize("page", (*PAGES, "pages/lenses/attention/page.py", "pages/lenses/block/page.py"))
-def test_weights_that_are_another_models_are_said(
+def test_weights_that_are_another_models_are_reported(
     open_app: OpenApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
 ) -> None:
     monkeypatch.setenv("VITVIZ_WEIGHTS", str(tmp_path / "weights"))
@@ -74,7 +76,7 @@ def test_weights_that_are_another_models_are_said(
     assert app.sidebar.selectbox(key="model").value == f"pretrained:{entry.name}"
 
 
-def test_a_damaged_snapshot_of_a_run_is_said(open_app: OpenApp, tmp_path: Path) -> None:
+def test_a_damaged_snapshot_of_a_run_is_reported(open_app: OpenApp, tmp_path: Path) -> None:
     run = new_run(tmp_path / "runs")
     assert Session(run, "cpu").perform().state == "done"
     first, *_, last = run.snapshots()

@@ -17,8 +17,6 @@ from vitviz.experiments.result_file import Made, Result, write_result
 from vitviz.training.run_directory import Run
 
 PAGE = "pages/studies/data/page.py"
-GUESSED = {f"data.{key}": "shown" for key in ("guess", "time_guess", "gain_guess")}
-SHIPPED = sorted(results.RESULTS.glob("data_size_*.json"))
 
 
 @pytest.fixture
@@ -26,13 +24,13 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Result:
     """A small grid of digits, of numbers that nobody could have fixed in a caption."""
     rows = []
     for model, few, many in (*((name, 0.5, 0.6) for name in TITLES if name != "cnn"), ("cnn", 0.8123, 0.9)):
-        for pictures, test in ((50, few), (1295, many)):
+        for images, test in ((50, few), (1295, many)):
             for seed, augmented in ((0, True), (1, True), (0, False), (1, False)):
                 reached = round(test + 0.01 * seed, 4)
                 curve = [[200, 2.0, reached / 2], [400, 4.0 + seed, reached]]
                 row = {
                     "model": model,
-                    "pictures": pictures,
+                    "pictures": images,
                     "augmented": augmented,
                     "seed": seed,
                     "test": reached,
@@ -42,7 +40,7 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Result:
                 )
     settings = {"dataset": "digits", "updates": 400, "batch_size": 64, "parameters": {"cnn": 7, "vit": 9}}
     made = (Made("abc", "2026-11-22", "a machine"),)
-    found = Result("data_size_digits", "Digits", "python -m x", settings, made, tuple(rows), 3)
+    found = Result("data_size_digits", "Digits", "python -m x", settings, made, tuple(rows))
     monkeypatch.setattr(results, "RESULTS", tmp_path / "results")
     write_result(found)
     return found
@@ -77,7 +75,7 @@ def test_the_showings_are_of_the_set_or_said_not_to_be(
 
 
 @pytest.mark.usefixtures("stored")
-def test_a_visits_own_race_stands_among_the_points(
+def test_a_sessions_own_race_stands_among_the_points(
     open_app: OpenApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from pages.stores import runs
@@ -87,7 +85,7 @@ def test_a_visits_own_race_stands_among_the_points(
         record = {"kind": "evaluation", "split": "test", "step": 400, "epoch": 1.0, "seconds": 1.0}
         whole = {**record, "accuracy": 0.765, "loss": 1.0, "images": 359, "confusion": []}
         (member.directory / "records.jsonl").write_text(json.dumps(whole) + "\n")
-    monkeypatch.setattr(runs, "list_runs", lambda visit: [run])
+    monkeypatch.setattr(runs, "list_runs", lambda session: [run])
     text = captions(open_study(open_app))
     assert re.search(r"Star: your CNN, 76\.5 % with 50 \w+ \(stored 81\.7 %\)", text)
     assert "Star:" not in captions(open_study(open_app, **{"data.equal": "time"}))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import parse_qs
@@ -15,9 +14,10 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from pages.frame.registry import BY_SLUG as BY_SLUG_OF_PAGES
 from pages.lenses.distillation import captions as sentences
+from pages.stores.registry import BY_SLUG as BY_SLUG_OF_PAGES
 from tests.messages import charts
+from tests.pages.conftest import OpenApp, captions
 from vitviz.checkpoint_header import read_header
 from vitviz.checkpoints import Checkpoint, open_model, save_checkpoint
 from vitviz.config import CNNConfig, Preparation, TrainConfig, ViTConfig
@@ -37,15 +37,10 @@ from vitviz.training.run_directory import Run
 from vitviz.training.run_trainer import Session
 
 PAGE = "pages/lenses/distillation/page.py"
-OpenApp = Callable[..., AppTest]
 HEADS = "cls", "dist", "softmax_sum"
 VOICES, WORTH = ({"distillation.view": name} for name in ("voices", "worth"))
 STUDENT = ViTConfig(image_size=32, in_chans=1, embed_dim=16, depth=2, num_heads=2, distilled=True)
 TEACHER = CNNConfig(in_chans=1, widths=(4, 8), blocks=(1, 1))
-
-
-def captions(app: AppTest) -> str:
-    return "\n".join(caption.value for caption in app.main.caption)
 
 
 def text(app: AppTest) -> str:
@@ -111,16 +106,19 @@ def test_the_measurement_is_shown_for_exactly_these_files(
 ) -> None:
     ship_all(no_shipped_checkpoints)
     here = {"model": "checkpoint:student", "image": "digits:3"}
-    said = captions(open_app(PAGE, **here, **VOICES)).replace("\N{NO-BREAK SPACE}", " ")
+    returned = captions(open_app(PAGE, **here, **VOICES)).replace("\N{NO-BREAK SPACE}", " ")
     assert (
         "The [CLS] head disagrees with the teacher on 2.0 % of 360 test images, the [DIST] head on 4.0 %"
-        in said
+        in returned
     )
-    assert "gains 7.0 points (82.0 %; 75.0 % for" in said
-    assert "teacher's probabilities (soft labels)" in said
-    assert "81.0 % with the paper's sum of the softmaxes and 82.0 % with the mean of the logits" in said
+    assert (
+        "Student (82.0 %) compared with the twin after as many updates (75.0 %): higher, +7.0 points"
+        in returned
+    )
+    assert "teacher's probabilities (soft labels)" in returned
+    assert "81.0 % with the paper's sum of the softmaxes and 82.0 % with the mean of the logits" in returned
     tokens = open_app(PAGE, **here)
-    assert "**Teacher: teacher**" in text(tokens) and "Before training" in captions(tokens)
+    assert "**Teacher teacher predicts " in text(tokens) and "Before training" in captions(tokens)
     ship(
         no_shipped_checkpoints,
         "twin",
@@ -130,7 +128,7 @@ def test_the_measurement_is_shown_for_exactly_these_files(
     app = open_app(PAGE, **here, **VOICES)
     assert "against 75.0" not in captions(app)
     assert "has changed since 2026-01-02" in text(app) and "python made_up.py" in text(app)
-    assert "**Teacher: teacher**" in text(open_app(PAGE, **here))
+    assert "**Teacher teacher predicts " in text(open_app(PAGE, **here))
 
 
 def test_another_file_under_the_teacher_s_name_is_not_its_teacher(
@@ -143,7 +141,7 @@ def test_another_file_under_the_teacher_s_name_is_not_its_teacher(
     here = {"model": "checkpoint:student", "image": "digits:3"}
     for taught_by, shown in ((identities[9], True), (identities[0], False), ("of another file:9", False)):
         ship(no_shipped_checkpoints, "student", STUDENT, train, teacher=taught_by)
-        assert ("**Teacher: teacher**" in text(open_app(PAGE, **here))) is shown
+        assert ("**Teacher teacher predicts " in text(open_app(PAGE, **here))) is shown
 
 
 def test_the_caption_follows_layer_and_head(open_app: OpenApp, no_shipped_checkpoints: Path) -> None:
@@ -155,28 +153,26 @@ def test_the_caption_follows_layer_and_head(open_app: OpenApp, no_shipped_checkp
     assert "in layer 2, head 2" in captions(app)
 
 
-def test_it_opens_on_the_image_whose_heads_differ_most() -> None:
+def test_it_opens_on_an_image_where_the_distillation_token_alone_predicts_what_the_teacher_does() -> None:
+    """Of the images where [DIST] and the teacher are right and [CLS] is not, that of the most confident teacher."""
     student, teacher = (
         open_model(cifar10_few.FOLDER / f"cifar10_{name}.safetensors") for name in ("deit_soft", "cnn")
     )
-    images = cifar10_few.few_dataset(cifar10_few.FOLDER).test_images
+    few = cifar10_few.few_dataset(cifar10_few.FOLDER)
     names = ("logits_cls", "logits_dist")
     activations = capture(
-        student.model, prepare_batch(images, student.preparation), record=names, batch_size=50
+        student.model, prepare_batch(few.test_images, student.preparation), record=names, batch_size=50
     )
+    inputs = prepare_batch(few.test_images, teacher.preparation)
+    taught = capture(teacher.model, inputs, record=("logits",), batch_size=50).logits
     by_cls, by_dist = (student.probabilities(activations[name]) for name in names)
-    variation = np.abs(by_cls - by_dist).sum(axis=1) / 2
-    variation[by_cls.argmax(axis=1) == by_dist.argmax(axis=1)] = 0
-    number = int(variation.argmax())
+    by_teacher, labels = teacher.probabilities(taught), few.labels_of("test")
+    fitting = (by_dist.argmax(1) == labels) & (by_teacher.argmax(1) == labels) & (by_cls.argmax(1) != labels)
+    number = int(np.where(fitting, by_teacher.max(1), 0).argmax())
     assert BY_SLUG_OF_PAGES["distillation"].images[""] == f"{cifar10_few.NAME}:{number}"
-    assert variation[number] > 0.25
-    taught = capture(
-        teacher.model, prepare_batch(images[[number]], teacher.preparation), record=("logits",)
-    ).logits
-    assert by_dist[number].argmax() == taught[0].argmax() != by_cls[number].argmax()
     scores = [(student.classes, by_cls[number]), (student.classes, by_dist[number])]
-    assert sentences.describe_heads([(teacher.classes, taught[0]), *scores]) == (
-        "[CLS] predicts cat (39\u00a0%), [DIST] frog (59\u00a0%); the teacher also predicts frog."
+    assert sentences.describe_heads([(teacher.classes, by_teacher[number]), *scores]) == (
+        "[CLS] predicts airplane (30.7\u00a0%), [DIST] horse (19.5\u00a0%); the teacher also predicts horse."
     )
 
 
@@ -229,9 +225,9 @@ def test_agreement_with_the_teacher_is_computed_on_request(
     choice = app.main.selectbox(key="distillation.case")
     assert choice.options[0] == f"teacher and student differ ({int(differ.sum())})"
     first = int(differ.nonzero()[0][0])
-    said = f"{labels[first]}: teacher {decided['teacher'][first]}, student {decided['student'][first]}"
+    returned = f"{labels[first]}: teacher {decided['teacher'][first]}, student {decided['student'][first]}"
     (shown,) = [part.proto for part in app.main.get("image") if len(part.proto.imgs) > 1]
-    assert shown.imgs[0].caption.replace("\\", "").strip(FOREIGN) == said
+    assert shown.imgs[0].caption.replace("\\", "").strip(FOREIGN) == returned
 
 
 def test_own_hyperparameters_open_the_lab_with_twin_hard_and_soft(
@@ -273,9 +269,9 @@ def grids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "mnist": {("vit", 50): (0.523,), ("deit", 50): (0.511,), ("cnn", 50): (0.6,)},
     }.items():
         rows = [
-            {"model": model, "pictures": pictures, "augmented": True, "seed": seed, "test": test, "made": 0}
+            {"model": model, "pictures": images, "augmented": True, "seed": seed, "test": test, "made": 0}
             | ({f"test_{head}": test - 0.001 for head in HEADS} if model == "deit" else {})
-            for (model, pictures), seeds in tests.items()
+            for (model, images), seeds in tests.items()
             for seed, test in enumerate(seeds)
         ]
         made = (Made("abc", "2026-11-22", "a machine"),)
@@ -286,21 +282,24 @@ def grids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("grids")
 def test_the_effect_of_a_teacher_follows_a_prediction(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:deit_digits", image="digits:3", **WORTH)
-    assert "compared with" not in captions(app)
+    assert "points" not in captions(app)
     assert not any(points_of(app).values())
     app.main.button_group(key="distillation.teaching_guess.row").set_value("even").run()
     assert not app.exception
     judged = text(app).partition("Your prediction: no difference shown.")[2].partition("\n")[0]
-    assert "higher, +20.0 points" in judged and "3 seeds, 359 images" in judged
-    told = captions(app)
-    assert "With 50 images, Student compared with 'Twin, no teacher': higher, +20.0 points" in told
-    assert "with 1,295, Student compared with 'Twin, no teacher': no difference shown, −2.0 points" in told
+    assert "20.0 points more than" in judged and "3 seeds, 359 images" in judged
+    reported = captions(app)
+    assert "With 50 images, Student has 20.0 points more than 'Twin, no teacher'" in reported
+    assert "with 1,295, no difference shown between Student and 'Twin, no teacher', −2.0 points" in reported
     app.main.button_group(key="distillation.teaching_shown").set_value("gains").run()
-    assert "higher, +20.0 points" in captions(app)
+    assert "20.0 points more than" in captions(app)
     app.main.button_group(key="distillation.teaching_set").set_value("mnist").run()
-    assert "compared with" not in captions(app)  # another dataset is another question
+    assert "points" not in captions(app)  # another dataset is another question
     app.main.button_group(key="distillation.teaching_guess.row").set_value("loses").run()
-    assert re.search(r"Your prediction: its twin.*no verdict \(one seed\), −1.2 points", text(app))
+    assert re.search(
+        r"Your prediction: its twin.*1\.2 points fewer than .*one training each: no interval over seeds",
+        text(app),
+    )
 
 
 def test_hard_and_soft_labels_are_words_of_the_glossary(open_app: OpenApp) -> None:
@@ -350,14 +349,14 @@ def test_a_student_of_a_run_is_compared_with_its_twin(
     asked = parse_qs(link.query_string)
     assert (asked["model"], asked["distillation.asked"]) == ([key], ["1"])
     app = open_app(PAGE, model=key, image="digits:3", distillation__view="voices", distillation__asked="1")
-    told = captions(app).replace("\N{NO-BREAK SPACE}", " ")
-    assert re.search(r"agrees with its teacher on \S+ %, the twin without a teacher on \d", told)
+    reported = captions(app).replace("\N{NO-BREAK SPACE}", " ")
+    assert re.search(r"agrees with its teacher on \S+ %, the twin without a teacher on \d", reported)
 
 
 def test_a_teacher_without_mistakes_is_explained() -> None:
     """On digits the teacher makes no mistake; the caption explains the empty column."""
     right = np.array([0, 1, 2, 3])
     student = dict.fromkeys((sentences.CLS, sentences.DIST, sentences.MEAN, sentences.SUM), right[::-1])
-    said = sentences.describe_agreement({sentences.TEACHER: right, **student}, right)
-    assert said.endswith("no mistake can be repeated.")
+    returned = sentences.describe_agreement({sentences.TEACHER: right, **student}, right)
+    assert returned.endswith("no mistake can be repeated.")
     assert "repeated" not in sentences.describe_agreement({sentences.TEACHER: right[::-1], **student}, right)

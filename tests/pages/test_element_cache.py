@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from streamlit.testing.v1 import AppTest
 
-from pages.streamlit_fixes import element_cache
+from pages.streamlit_fixes.optional import element_cache
 
 SCRIPT = """
 import streamlit as st
-from pages.streamlit_fixes import element_cache
+from pages.streamlit_fixes.optional import element_cache
 
 def made(word, count):
     st.session_state["made"] = st.session_state.get("made", 0) + 1
@@ -56,7 +56,7 @@ def test_another_value_or_place_is_made_anew() -> None:
     assert [text.value for text in app.caption] == ["before", "before", "after"]
 
 
-def test_what_is_a_visitors_own_is_not_kept() -> None:
+def test_what_is_a_users_own_is_not_kept() -> None:
     element_cache._messages.clear()
     app = AppTest.from_string(SCRIPT)
     app.session_state["own"] = True

@@ -17,8 +17,6 @@ from vitviz.experiments.hyperparameters import HYPERPARAMETERS
 from vitviz.training.atomic_files import write_status
 from vitviz.training.run_directory import Run, Status
 
-EXPIRED = "link"  # a warning about the link's run names the link
-
 
 @pytest.fixture
 def executor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeExecutor:
@@ -72,7 +70,7 @@ def test_some_of_the_values_that_have_names_are_trained(open_app: OpenApp, execu
 
 
 @pytest.mark.parametrize("name", ["stem", "frozen", "layer_scale", "epochs"])
-def test_a_knob_that_nothing_is_stored_of_is_trained_here(
+def test_a_hyperparameter_that_nothing_is_stored_of_is_trained_here(
     open_app: OpenApp, executor: FakeExecutor, name: str
 ) -> None:
     """It said 'train it here', and one had to look for where."""

@@ -5,21 +5,17 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from streamlit.dataframe_util import convert_arrow_bytes_to_pandas_df
 from streamlit.testing.v1 import AppTest
-from streamlit.testing.v1.element_tree import Dataframe
 
-from tests.messages import charts, message
+from tests.messages import charts
 from tests.pages.conftest import OpenApp
-from tests.pages.test_drawers import CODE, MATH, NUMBERS, open_drawers
+from tests.pages.test_page_drawers import CODE, MATH, NUMBERS, open_drawers
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig
 from vitviz.experiments.bugs import BUGS
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
-from vitviz.text import percent
 
 PAGE = "pages/studies/page.py"
 GUESSED = {f"experiments__{key}_guess": "shown" for key in ("knob", "slip", "gradient", "norm", "positions")}
@@ -34,21 +30,6 @@ def opened(open_app: OpenApp, study: str, **more: str) -> AppTest:
 
 def captions(app: AppTest) -> str:
     return " ".join(caption.value for caption in app.main.caption).replace("\N{NO-BREAK SPACE}", " ")
-
-
-def spaced(share: float, digits: int = 2) -> str:
-    """Return a share as captions() has it, with a plain space."""
-    return percent(share, digits).replace("\N{NO-BREAK SPACE}", " ")
-
-
-def written(table: Dataframe, name: str) -> list[str]:
-    """What stands in a column for its numbers."""
-    return list(convert_arrow_bytes_to_pandas_df(table.proto.arrow_data.styler.display_values)[name])
-
-
-def view(app: AppTest, key: str) -> dict[str, Any]:
-    header, _ = message(app, key)
-    return header
 
 
 def test_a_puzzle_tells_nothing_before_a_line_is_chosen(open_app: OpenApp) -> None:
@@ -74,13 +55,13 @@ def test_the_gradients_are_the_file_s_and_can_be_computed_here(open_app: OpenApp
     assert open_drawers(here) == [MATH, CODE, NUMBERS]
 
 
-def test_batch_norm_alone_depends_on_the_other_pictures(open_app: OpenApp) -> None:
+def test_batch_norm_alone_depends_on_the_other_images(open_app: OpenApp) -> None:
     text = captions(opened(open_app, "norms"))
     assert re.search(r"under BatchNorm \(by 0\.\d+ .* LayerNorm, InstanceNorm or GroupNorm\b", text)
     assert re.search(r"3 test \w+ of Digits\. The figure shows the first 8 of 65 tokens", text)
 
 
-def test_norms_take_a_width_that_four_groups_do_not_divide_and_name_the_pictures(
+def test_norms_take_a_width_that_four_groups_do_not_divide_and_name_the_images(
     open_app: OpenApp, no_shipped_checkpoints: Path
 ) -> None:
     preset = PRESETS["vit_digits"]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-import struct
 from html import unescape
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,45 +13,28 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.classroom import class_question
-from pages.frame import registry
+from pages.lenses.filters import captions as sentences
 from pages.lenses.filters import sources
 from pages.lenses.filters.captions import describe_product
-from pages.stores import catalogue
-from tests.messages import first_view
-from tests.pages.conftest import OpenApp
+from pages.stores import catalogue, registry
+from tests.messages import read_first_view
+from tests.pages.conftest import OpenApp, captions
 from vitviz.analysis import filters
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig
+from vitviz.data.datasets import load_dataset
 from vitviz.lessons.weight_measures import EmbeddingShare, ExplainedVariance
 from vitviz.models.abilities import abilities
-from vitviz.models.presets import GREY_32, PRESETS, RGB_32, VIT_DIGITS
+from vitviz.models.presets import PRESETS, RGB_32, VIT_DIGITS
 from vitviz.models.zoo import create_model
 
 PAGE = "pages/lenses/filters/page.py"
 ROOT = Path(__file__).parents[2]
 
 
-def captions(app: AppTest) -> str:
-    return "\n".join(caption.value for caption in app.main.caption)
-
-
 def text(app: AppTest) -> str:
     boxes = (unescape(box.proto.body) for box in app.main.get("html"))
     return "\n".join([*(part.value for part in (*app.main.markdown, *app.main.info)), *boxes])
-
-
-def payload(app: AppTest) -> tuple[dict[str, Any], bytes]:
-    """(header, buffers) of the page's client view."""
-    message = first_view(app)
-    (length,) = struct.unpack_from("<I", message)
-    return json.loads(message[4 : 4 + length]), message[4 + length :]
-
-
-def array(found: tuple[dict[str, Any], bytes], name: str) -> np.ndarray:
-    header, buffers = found
-    entry = header["arrays"][name]
-    count = int(np.prod(entry["shape"]))
-    return np.frombuffer(buffers, entry["dtype"], count, entry["offset"]).reshape(entry["shape"])
 
 
 @pytest.fixture
@@ -83,27 +64,21 @@ def trained(no_shipped_checkpoints: Path) -> str:
 
 def test_random_trained_and_film_stand_side_by_side(open_app: OpenApp, trained: str) -> None:
     app = open_app(PAGE, model=trained, image="sample:cat")
-    found = payload(app)
-    assert [sheet["title"] for sheet in found[0]["sheets"]][1] == "Random weights"
-    assert array(found, "tiles1").shape == (1, 28, 4, 4, 3)
-    assert array(found, "tiles0").shape == (3, 28, 4, 4, 3)
-    shares = array(found, "shares0")
+    found = read_first_view(app)
+    assert [sheet["title"] for sheet in found[0]["sheets"]][1:3] == ["200 images of Shapes", "Random weights"]
+    assert found[1]["tiles1"].shape == found[1]["tiles2"].shape == (1, 28, 4, 4, 3)
+    assert found[1]["tiles0"].shape == (3, 28, 4, 4, 3)
+    images = load_dataset("shapes").test_images[:200].transpose(0, 3, 1, 2) / 255
+    data = np.concatenate([filters.cut_patches(image, 4) for image in images])
+    expected = filters.principal_components(data, 28).explained
+    np.testing.assert_allclose(found[1]["shares1"][0], expected, atol=1e-5)
+    shares = found[1]["shares0"]
     assert shares[0].sum() < shares[2].sum()
     assert found[0]["frame"] == 2
     trained_model, random = captions(app).split("**Random")
-    assert "as rough as noise" in random and "the first are smooth (roughness" in trained_model
-
-
-@pytest.fixture
-def plain_default(no_shipped_checkpoints: Path, trained: str) -> str:
-    """Save the default model, whose filters are noise, beside the trained one with waves."""
-    state = create_model(VIT_DIGITS, seed=1).state_dict()
-    snapshots = {step: {name: tensor.clone() for name, tensor in state.items()} for step in (0, 9)}
-    checkpoint = Checkpoint(
-        VIT_DIGITS, GREY_32, TrainConfig(), tuple("0123456789"), [], snapshots, {"title": "A *digits* ViT"}
+    assert (
+        "as rough as noise" in random and "the first seven are smooth on average (roughness" in trained_model
     )
-    save_checkpoint(no_shipped_checkpoints / "test_digits.safetensors", checkpoint)
-    return "checkpoint:test_digits"
 
 
 def test_the_clearest_included_model_is_the_one_measured(no_shipped_checkpoints: Path) -> None:
@@ -121,6 +96,15 @@ def test_the_clearest_included_model_is_the_one_measured(no_shipped_checkpoints:
     smoothest = min(smoothness, key=lambda key: smoothness[key].head)
     assert smoothest == f"checkpoint:{registry.BY_SLUG['filters'].default}"
     assert [key for key, statistics in smoothness.items() if statistics.waves] == [smoothest]
+
+
+@pytest.mark.parametrize(
+    ("head", "kind"), [(0.79, "smoother than"), (0.31, "rougher than"), (0.519, "as rough as")]
+)
+def test_the_data_s_components_are_compared_with_those_of_e(head: float, kind: str) -> None:
+    look, data = (filters.FilterStatistics(28, 1.0, rough, 1.0) for rough in (head, 0.52))
+    text = sentences.explain_smoothness(look, data, "200 images")
+    assert f"200 images, are {kind} those of E (roughness 0.52 and {head:.2f})" in text
 
 
 def test_random_patches_of_2_px_are_as_rough_as_noise(open_app: OpenApp) -> None:
@@ -148,7 +132,7 @@ def test_a_trained_cnn_whose_kernels_have_structure_is_not_called_noise(
     (no_shipped_checkpoints / name).symlink_to(ROOT / "checkpoints" / name)
     app = open_app(PAGE, model="checkpoint:cifar10_cnn", image="sample:cat")
     sentence = captions(app).replace("\\", "").split("**CIFAR-10 CNN**")[1].partition("**")[0]
-    first, random = map(float, re.findall(r"first explains ([\d.]+).%.*at most ([\d.]+)", sentence)[0])
+    first, random = map(float, re.findall(r"first one explains ([\d.]+).%.*at most ([\d.]+)", sentence)[0])
     assert first == pytest.approx(31.4, abs=0.1) and random == pytest.approx(18, abs=3)
     assert "as rough as noise" not in sentence
 
@@ -162,24 +146,24 @@ def test_no_two_controls_have_one_name(open_app: OpenApp) -> None:
 
 def test_the_learned_change_excludes_the_initial_noise(open_app: OpenApp, trained: str) -> None:
     app = open_app(PAGE, model=trained, image="sample:cat", filters__kind="change")
-    found = payload(app)
-    assert array(found, "tiles0").shape == (2, 28, 4, 4, 3)
+    found = read_first_view(app)
+    assert found[1]["tiles0"].shape == (2, 28, 4, 4, 3)
     assert found[0]["frame"] == 1 and len(found[0]["sheets"]) == 1
     # what was added lies in eight directions, and so does all of its variance
-    assert array(found, "shares0")[1, :8].sum() == pytest.approx(1.0, abs=1e-3)
+    assert found[1]["shares0"][1, :8].sum() == pytest.approx(1.0, abs=1e-3)
 
 
 def test_tiles_are_the_components_of_the_weights(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:vit_digits", filters__count="7")
-    found = payload(app)
+    found = read_first_view(app)
     weights = create_model(VIT_DIGITS, seed=0)
     expected, ends = filters.to_bytes(
         filters.principal_components(
             weights.get_parameter("patch_embed.proj.weight").detach().numpy(), 7
         ).maps
     )
-    np.testing.assert_array_equal(array(found, "tiles0")[0], expected)
-    np.testing.assert_allclose(array(found, "ends0")[0], ends, atol=1e-6)
+    np.testing.assert_array_equal(found[1]["tiles0"][0], expected)
+    np.testing.assert_allclose(found[1]["ends0"][0], ends, atol=1e-6)
     assert "random weights" in text(app)
 
 
@@ -187,15 +171,15 @@ def test_the_sum_of_shares_is_hidden_while_the_class_is_asked_for_it(
     open_app: OpenApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = {"model": "preset:vit_cifar10"}
-    assert payload(open_app(PAGE, **asked))[0]["summed"]
+    assert read_first_view(open_app(PAGE, **asked))[0]["summed"]
     monkeypatch.setattr(class_question, "is_hidden", lambda measure: isinstance(measure, ExplainedVariance))
-    assert not payload(open_app(PAGE, **asked))[0]["summed"]
+    assert not read_first_view(open_app(PAGE, **asked))[0]["summed"]
 
 
 def test_raw_and_grey(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:vit_cifar10", filters__kind="raw", filters__grey="1")
-    found = payload(app)
-    assert array(found, "tiles0").shape == (1, 28, 4, 4, 1)
+    found = read_first_view(app)
+    assert found[1]["tiles0"].shape == (1, 28, 4, 4, 1)
     assert found[0]["word"] == "filter" and "shares0" not in found[0]["arrays"]
     grey = open_app(PAGE, model="preset:vit_digits")
     (toggle,) = (switch for switch in grey.main.toggle if switch.key == "filters.grey")
@@ -204,14 +188,14 @@ def test_raw_and_grey(open_app: OpenApp) -> None:
 
 def test_reconstruction_sends_three_bases_and_the_images_own_is_optimal(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:vit_cifar10", filters__view="express", image="sample:cat")
-    found = payload(app)
-    own, best, waves = (array(found, f"error{i}") for i in range(3))
+    found = read_first_view(app)
+    own, best, waves = (found[1][f"error{i}"] for i in range(3))
     assert len(own) == len(best) == len(waves) == 49
     assert (best <= own + 1e-3).all() and (best <= waves + 1e-3).all()
     assert best[-1] < 1e-3 and waves[-1] < 1e-3
-    basis, coefficients = array(found, "basis1"), array(found, "coefficients1")
-    rebuilt = array(found, "mean") + coefficients @ basis
-    shown = array(found, "shown").transpose(2, 0, 1) / 255
+    basis, coefficients = found[1]["basis1"], found[1]["coefficients1"]
+    rebuilt = found[1]["mean"] + coefficients @ basis
+    shown = found[1]["shown"].transpose(2, 0, 1) / 255
     patches = filters.cut_patches(shown, 4).reshape(64, -1)
     np.testing.assert_allclose(rebuilt * 0.5 + 0.5, patches, atol=1e-4)
     halves = re.findall(r"takes (\d+) components of the PCA [^;]* (\d+) of E;", captions(app))
@@ -275,7 +259,7 @@ CNN, HYBRID, POOLED = (
         ("swin_digits", "where", True, "P²C · D = 2² · 1 · 32 = 128 weights"),
     ],
 )
-def test_every_kind_of_model_has_its_picture_or_a_reason(
+def test_every_kind_of_model_has_its_image_or_a_reason(
     open_app: OpenApp, model: str, view: str, drawn: bool, word: str
 ) -> None:
     app = open_app(PAGE, model=f"preset:{model}", filters__view=view)

@@ -19,7 +19,7 @@ from pages.frame import training_runs
 from pages.stores import user_datasets
 from pages.train.fine_tuning import tuning_race
 from tests.messages import body, message, unpack
-from tests.pages.conftest import OpenApp, opened_again, said
+from tests.pages.conftest import OpenApp, opened_again, query_value
 from tests.pages.lab.helpers import belongs
 from tests.pages.test_distillation import ship
 from tests.unit.training_helpers import GREY, TINY
@@ -31,7 +31,7 @@ from vitviz.models.presets import RGB_32
 from vitviz.text import FOREIGN, percent, round_share
 from vitviz.training import fine_tuning_race
 from vitviz.training.atomic_files import write_status
-from vitviz.training.fine_tuning_race import Method, Source, Task, race
+from vitviz.training.fine_tuning_race import BackboneSource, TargetTask, TuningMethod, race
 from vitviz.training.run_directory import Run, Status
 from vitviz.training.run_trainer import Session
 from vitviz.training.start_weights import start_file
@@ -94,7 +94,7 @@ def test_before_it_starts_one_sees_what_is_kept_and_new(open_app: OpenApp, shipp
 @pytest.mark.parametrize(
     ("colour", "begins"), [((200, 30, 30), "checkpoint:cifar10_vit"), ((90, 90, 90), "checkpoint:mnist_vit")]
 )
-def test_coloured_pictures_of_ones_own_begin_with_a_body_that_reads_colours(
+def test_coloured_images_of_ones_own_begin_with_a_body_that_reads_colours(
     open_app: OpenApp, no_shipped_checkpoints: Path, colour: tuple[int, int, int], begins: str
 ) -> None:
     ship(no_shipped_checkpoints, "mnist_vit", TINY, TrainConfig(dataset="mnist"), GREY)
@@ -123,21 +123,21 @@ def test_coloured_pictures_of_ones_own_begin_with_a_body_that_reads_colours(
 
 
 @pytest.mark.parametrize(
-    ("share", "said"), [(1.0, "100"), (0.9995, "99.95"), (0.9912, "99.1"), (1 - 1e-6, "99.9999")]
+    ("share", "returned"), [(1.0, "100"), (0.9995, "99.95"), (0.9912, "99.1"), (1 - 1e-6, "99.9999")]
 )
-def test_what_is_less_than_all_is_not_said_to_be_100_percent(share: float, said: str) -> None:
-    assert round_share(share) == f"{said}\N{NO-BREAK SPACE}%"
+def test_less_than_all_is_not_written_as_100_percent(share: float, returned: str) -> None:
+    assert round_share(share) == f"{returned}\N{NO-BREAK SPACE}%"
 
 
 def zip_of(colour: tuple[int, int, int]) -> bytes:
-    """Two classes of four plain pictures each."""
+    """Two classes of four plain images each."""
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w") as archive:
         for number in range(8):
-            picture = io.BytesIO()
+            image = io.BytesIO()
             shade = tuple(max(0, part - 3 * number) for part in colour)
-            Image.new("RGB", (8, 8), shade).save(picture, "PNG")
-            archive.writestr(f"{'ab'[number % 2]}/{number}.png", picture.getvalue())
+            Image.new("RGB", (8, 8), shade).save(image, "PNG")
+            archive.writestr(f"{'ab'[number % 2]}/{number}.png", image.getvalue())
     return data.getvalue()
 
 
@@ -166,7 +166,7 @@ def test_a_race_starts_after_a_prediction_with_the_weights_beside_it(
     assert tuned.start_from == "mnist_vit" and tuned.start_digest == open_model(shipped).digest
     assert tuned.layer_decay == 0.8 and (tuned.a_class, tuned.train_fraction) == (10, 1.0)
     assert start == start_file(open_model(shipped))
-    assert said(app, "fine_tuning.run") and view(app, "learning")["racers"][0]["dots"] == []
+    assert query_value(app, "fine_tuning.run") and view(app, "learning")["racers"][0]["dots"] == []
 
 
 def test_a_body_that_is_no_vit_begins_with_rates_at_which_its_head_can(
@@ -213,13 +213,13 @@ def test_a_rate_that_cannot_be_is_refused_before_it_starts(
     assert "fine_tuning._start" not in {button.key for button in app.main.button}
 
 
-def test_slower_early_layers_are_said(shipped: Path) -> None:
+def test_slower_early_layers_are_reported(shipped: Path) -> None:
     """It said the body's rate alone, at which no layer of it learned."""
     model = open_model(shipped)
-    source = Source(model.title, model.digest, model.config, model.preparation)
-    config = race(source, Task("digits", 10, 100, 10), Method(seeds=1, layer_decay=0.7))
+    source = BackboneSource(model.title, model.digest, model.config, model.preparation)
+    config = race(source, TargetTask("digits", 10, 100, 10), TuningMethod(seeds=1, layer_decay=0.7))
     assert re.search(r"0\.0003 .*\b0\.7 .*\b0\.001 ", tuning_race._describe_setup(config))
-    plain = race(source, Task("digits", 10, 100, 10), Method(seeds=1))
+    plain = race(source, TargetTask("digits", 10, 100, 10), TuningMethod(seeds=1))
     assert re.search(r"0\.0003 \D*0\.001 ", tuning_race._describe_setup(plain))
 
 
@@ -244,9 +244,9 @@ def test_a_finished_race_says_its_numbers_and_its_link_restores_it(
 
     changed = opened_again(app, app.session_state["_visit"], fine_tuning__view="changed")
     assert "final LayerNorm" not in words(changed) and "shares" in words(changed), "a prediction comes first"
-    assert said(changed, "fine_tuning.run") == run.id and not changed.main.info
+    assert query_value(changed, "fine_tuning.run") == run.id and not changed.main.info
     changed.main.button_group(key="fine_tuning.moved_guess.row").set_value("final LayerNorm").run()
-    assert not changed.exception and said(changed, "fine_tuning.moved_guess") == "final LayerNorm"
+    assert not changed.exception and query_value(changed, "fine_tuning.moved_guess") == "final LayerNorm"
     assert any(re.search(r"final LayerNorm.*\d\s%", line.value) for line in changed.main.markdown)
     assert re.search(r"\b0\.001 .*\b0\.0003\b", words(changed)), "the learning rates"
     vit = as_vit(open_model(shipped).config)
@@ -254,7 +254,7 @@ def test_a_finished_race_says_its_numbers_and_its_link_restores_it(
     assert re.search(rf"{tokens} tokens\D* {percent(1 / tokens)}", words(changed))
 
 
-def test_models_of_a_race_under_way_are_said_to_stand_at_their_update(
+def test_models_of_a_race_under_way_are_reported_to_stand_at_their_update(
     monkeypatch: pytest.MonkeyPatch, shipped: Path, tmp_path: Path
 ) -> None:
     """Opened in the middle of a race it showed the weights after one update, and did not say so."""
@@ -299,21 +299,21 @@ def test_a_race_that_was_resumed_is_polled_again(
     assert bool(reruns) == again and kept[training_runs.WATCHED] == Status(state).active
 
 
-def test_random_weights_are_said(open_app: OpenApp, shipped: Path) -> None:
+def test_random_weights_are_reported(open_app: OpenApp, shipped: Path) -> None:
     app = open_app(PAGE, model="checkpoint:mnist_vit", step="0")
     assert any("weights are random" in warning.value for warning in app.main.warning)
 
 
-def test_a_race_that_is_gone_is_said(open_app: OpenApp, shipped: Path) -> None:
+def test_a_race_that_is_gone_is_reported(open_app: OpenApp, shipped: Path) -> None:
     app = open_app(PAGE, fine_tuning__run="261122-000000-0123456789abcdef")
     assert any("link" in warning.value for warning in app.main.warning)
 
 
 def _finished(shipped: Path, folder: Path) -> Run:
     model = open_model(shipped)
-    source = Source(model.title, model.digest, model.config, model.preparation)
-    task = Task("digits", 10, 100, 10, drawn=True)
-    config = race(source, task, Method(updates=4, batch_size=16, seeds=2))
+    source = BackboneSource(model.title, model.digest, model.config, model.preparation)
+    task = TargetTask("digits", 10, 100, 10, drawn=True)
+    config = race(source, task, TuningMethod(updates=4, batch_size=16, seeds=2))
     assert config.preset == fine_tuning_race.PRESET
     run = Run.create(folder, config, start=start_file(model))
     assert Session(run, "cpu").perform().state == "done"

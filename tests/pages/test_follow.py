@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.stores import shared_results
+from tests.pages.conftest import OpenApp
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
 from vitviz.training.atomic_files import write_status
@@ -20,7 +20,6 @@ from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run, Status
 from vitviz.training.run_trainer import Session
 
-OpenApp = Callable[..., AppTest]
 PAGE = "pages/lenses/attention/page.py"
 CONFIG = RunConfig(
     ViTConfig(image_size=32, patch_size=8, in_chans=1, embed_dim=16, depth=1, num_heads=2, mlp_ratio=1.0),

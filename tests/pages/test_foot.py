@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from pages.frame import foot, registry
+from pages.frame import foot
+from pages.stores import registry
 from tests.pages.conftest import OpenApp
 
 LARGE = {"plotly_chart": "PlotlyChart", "dataframe": "DataFrame", "code": "StreamlitSyntaxHighlighter"}

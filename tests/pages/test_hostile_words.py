@@ -19,12 +19,11 @@ from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Block
 from streamlit.util import calc_hash
 
-from pages.frame import registry
-from pages.stores import runs
+from pages.stores import registry, runs
 from tests.colours import by_colour_alone
 from tests.hostile import CLASSES, HOSTILE, TITLE, strangers_run, strangers_zip
 from tests.messages import charts
-from tests.pages.conftest import OpenApp, opened_again, said
+from tests.pages.conftest import OpenApp, opened_again, query_value
 from tests.pages.odd_words import Browser, deaf_to
 from tests.rows import rows
 from vitviz.config import TrainConfig, ViTConfig
@@ -57,7 +56,7 @@ AS_IT_IS = {
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of runs with a stranger's pictures, on which one is trained that a stranger named."""
+    """A folder of runs with a stranger's images, on which one is trained that a stranger named."""
     folder = tmp_path_factory.mktemp("strangers") / "runs"
     note = uploaded_datasets.store_images(load_zip(strangers_zip(), image_size=16), TITLE, folder)
     model = ViTConfig(image_size=16, patch_size=4, embed_dim=16, depth=2, num_heads=2, num_classes=2)
@@ -152,7 +151,7 @@ def test_no_page_reads_the_names_of_a_strangers_zip(open_app: OpenApp, own_run: 
 
 
 def test_no_page_reads_the_names_of_a_strangers_weights(open_app: OpenApp) -> None:
-    """What a file of weights calls its tensors is said where it does not fit; what it says of itself is nowhere."""
+    """What a file of weights calls its tensors is reported where it does not fit; what it says of itself is nowhere."""
     import torch
     from safetensors.torch import save
 
@@ -172,7 +171,7 @@ def test_no_page_reads_the_names_of_a_strangers_weights(open_app: OpenApp) -> No
         assert not (found := read_as_written(app)), found
         assert "evil" not in str(app.sidebar.caption)
         app.run()
-    assert len(refused) == 2 and said(app, "model").startswith("weights:")
+    assert len(refused) == 2 and query_value(app, "model").startswith("weights:")
 
 
 def test_no_page_reads_the_words_of_a_strangers_lesson(open_app: OpenApp) -> None:
@@ -210,7 +209,7 @@ st.text({HOSTILE!r})
     assert len(read_as_written(app)) >= 2
 
 
-def test_a_run_s_set_is_said_as_text_and_a_run_that_vanishes_is_no_choice(
+def test_a_run_s_set_is_reported_as_text_and_a_run_that_vanishes_is_no_choice(
     made: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """An archive may name any set; and a run may be removed between two looks at its folder."""

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.stores import hub_jobs, own_weights
+from tests.pages.conftest import OpenApp
 from tests.unit.test_hub import LABELS, REPO, publish_vit
 from tests.unit.weights_server import Server, serving
 
-OpenApp = Callable[..., AppTest]
 PAGE = "pages/lenses/attention/page.py"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from safetensors.torch import save
 from streamlit.testing.v1 import AppTest
 
 from pages.stores import own_weights
+from tests.pages.conftest import OpenApp, captions
 from tests.pages.test_own_weights import send
 from vitviz.analysis.image_means import SHARE, ImageMeans
 from vitviz.experiments import image_sets
@@ -21,7 +22,6 @@ from vitviz.experiments.result_file import CHECKPOINTS
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
 
-OpenApp = Callable[..., AppTest]
 ATTENTION, PAIR = "pages/lenses/attention/page.py", "pages/lenses/two_images/page.py"
 VIEWS = {
     "effective_tokens": (ATTENTION, {"attention__view": "look"}),
@@ -50,10 +50,6 @@ def few_images(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr("vitviz.probe.image_sets.RANDOM_DRAWS", 3)
     yield
     own_weights.STORE.entries.clear()
-
-
-def captions(app: AppTest) -> str:
-    return "\n".join(caption.value for caption in app.main.caption)
 
 
 def buttons(app: AppTest) -> list[Any]:
@@ -117,7 +113,7 @@ def test_a_shipped_model_is_described_by_what_is_stored(
 
 def test_another_step_of_a_shipped_model_has_the_button(open_app: OpenApp, shipped: str) -> None:
     app = open_app(ATTENTION, model=shipped, image="digits:0", step="107", attention__view="methods")
-    assert len(buttons(app)) == 1 and "On this image, raw attention is the most concentrated" in captions(app)
+    assert len(buttons(app)) == 1 and "On this image, AttnLRP is the most concentrated" in captions(app)
 
 
 def test_a_failed_measure_offers_the_button_again(

@@ -9,20 +9,26 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from streamlit.testing.v1 import AppTest
 
-from pages.lenses.layers import layer_controls, token_similarity
+from pages.lenses.layers import dataset_task, layer_controls, token_similarity
+from pages.lenses.layers.changed_tokens import RegisterEffect, describe_register, describe_shuffled
 from tests.messages import charts, message
-from tests.pages.conftest import OpenApp, said
+from tests.pages.conftest import OpenApp, query_value
 from vitviz.analysis.cka import cka, gram
+from vitviz.analysis.sinks import TokenNorms
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig
 from vitviz.data.datasets import load_dataset
 from vitviz.data.image_preprocessing import prepare_batch
+from vitviz.models.abilities import abilities
+from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
 from vitviz.probe.capture import capture
-from vitviz.probe.layers import Layer, list_layers
+from vitviz.probe.changed_tokens import RegisterNeurons, add_register, find_register_neurons
+from vitviz.probe.layers import RecordedLayer, list_layers
 
 PAGE = "pages/lenses/layers/page.py"
 DIGITS = {"model": "preset:vit_digits", "image": "digits:3", "layers__count": "32"}
@@ -45,7 +51,9 @@ def wait_for_measurements(app: AppTest) -> AppTest:
 
 def test_every_layer_of_both_models_is_coloured(open_app: OpenApp) -> None:
     app = open_app(PAGE, **DIGITS, layers__colours_guess="shown")
-    assert said(app, "layers.other").startswith("preset:") and "cnn" in said(app, "layers.other")
+    assert query_value(app, "layers.other").startswith("preset:") and "cnn" in query_value(
+        app, "layers.other"
+    )
     header, arrays = message(app, "layers.colours")
     config = PRESETS["vit_digits"].config
     mine = [panel for panel in header["panels"] if panel["row"] == 0]
@@ -61,7 +69,7 @@ def test_every_layer_of_both_models_is_coloured(open_app: OpenApp) -> None:
     assert f"{last:.0f}\N{NO-BREAK SPACE}% in layer {config.depth}" in read_captions(app)
 
 
-def test_colours_over_a_set_are_the_same_for_every_picture(open_app: OpenApp) -> None:
+def test_colours_over_a_set_are_the_same_for_every_image(open_app: OpenApp) -> None:
     asked = {**DIGITS, "layers__fit": "set", "layers__colours_guess": "shown"}
     one = wait_for_measurements(open_app(PAGE, **asked))
     other = wait_for_measurements(open_app(PAGE, **(asked | {"image": "digits:5"})))
@@ -73,7 +81,7 @@ def test_colours_over_a_set_are_the_same_for_every_picture(open_app: OpenApp) ->
 
 def test_a_click_brings_a_layer_onto_the_stage_and_the_link_says_so(open_app: OpenApp) -> None:
     app = open_app(PAGE, **DIGITS, layers__layer="2")
-    assert message(app, "layers.colours")[0]["chosen"] == 2 and said(app, "layers.layer") == "2"
+    assert message(app, "layers.colours")[0]["chosen"] == 2 and query_value(app, "layers.layer") == "2"
     app = open_app(PAGE, **DIGITS, layers__layer="99")
     assert message(app, "layers.colours")[0]["chosen"] == PRESETS["vit_digits"].config.depth
 
@@ -83,9 +91,9 @@ def test_cosines_of_the_pinned_token_are_the_model_s(open_app: OpenApp, centred:
     app = open_app(PAGE, **DIGITS, pin="0.3,0.7", layers__view="token", layers__centred=centred)
     header, arrays = message(app, "layers.similar")
     preset = PRESETS["vit_digits"]
-    picture = load_dataset("digits").test_images[3:4]
+    image = load_dataset("digits").test_images[3:4]
     found = capture(
-        create_model(preset.config, seed=0).eval(), prepare_batch(picture, preset.preparation), ("blocks.1",)
+        create_model(preset.config, seed=0).eval(), prepare_batch(image, preset.preparation), ("blocks.1",)
     )
     tokens = found["blocks.1"][0].astype(np.float64)
     places = tokens[1:] - (tokens[1:].mean(axis=0) if centred == "1" else 0)
@@ -136,7 +144,7 @@ def test_every_section_shows_every_kind_of_model(open_app: OpenApp, model: str, 
     )
     assert "arxiv.org" in read_captions(app)
     if model == "preset:cnn_cifar10" and view != "channels":
-        assert "vit" in said(app, "layers.other")
+        assert "vit" in query_value(app, "layers.other")
 
 
 def test_a_model_without_such_layers_is_told_so(open_app: OpenApp) -> None:
@@ -162,9 +170,9 @@ def test_a_model_of_one_patch_has_no_places_to_tell_apart(
     app = open_app(PAGE, model="checkpoint:one_patch", image="digits:3")
     assert any("single patch" in note.value for note in app.sidebar.caption)
     app = open_app(PAGE, **DIGITS, layers__other="checkpoint:one_patch")
-    assert "one_patch" not in said(app, "layers.other")
+    assert "one_patch" not in query_value(app, "layers.other")
     app = open_app(PAGE, model="preset:cnn_digits", image="digits:3")
-    assert "one_patch" not in said(app, "layers.other"), "it is of the same pictures, and trained"
+    assert "one_patch" not in query_value(app, "layers.other"), "it is of the same pictures, and trained"
 
 
 def test_layers_that_are_level_are_not_asked_about(open_app: OpenApp, no_shipped_checkpoints: Path) -> None:
@@ -173,9 +181,9 @@ def test_layers_that_are_level_are_not_asked_about(open_app: OpenApp, no_shipped
     app = open_app(PAGE, model="checkpoint:four_patches", image="digits:3")
     assert not [row for row in app.main.button_group if row.key == "layers.colours_guess.row"]
     assert "100\N{NO-BREAK SPACE}% of the variance in every layer" in read_captions(app)
-    assert layer_controls.LayerOptions([Layer(str(i), f"layer {i}", "tokens") for i in range(5)]).find_option(
-        [3, 1], ""
-    ).right == (
+    assert layer_controls.LayerOptions(
+        [RecordedLayer(str(i), f"layer {i}", "tokens") for i in range(5)]
+    ).find_option([3, 1], "").right == (
         3,
         1,
     )
@@ -184,7 +192,7 @@ def test_layers_that_are_level_are_not_asked_about(open_app: OpenApp, no_shipped
 def choose_option(app: AppTest, section: str, option: str) -> AppTest:
     """Choose an option of a section's question."""
     app.main.button_group(key=f"layers.{section}_guess.row").set_value(option).run()
-    assert said(wait_for_measurements(app), f"layers.{section}_guess") == option
+    assert query_value(wait_for_measurements(app), f"layers.{section}_guess") == option
     return app
 
 
@@ -221,7 +229,7 @@ def test_what_the_colours_hold_waits_for_a_guess(open_app: OpenApp) -> None:
     )
     app.session_state["layers.other"] = "preset:swin_digits"
     app.run()
-    assert said(app, "layers.colours_guess") == "4", "the question is about the sidebar's model"
+    assert query_value(app, "layers.colours_guess") == "4", "the question is about the sidebar's model"
     assert "explain" not in read_captions(open_app(PAGE, **DIGITS | {"model": "preset:cnn_digits"}))
 
 
@@ -303,14 +311,14 @@ def test_the_last_layer_s_tokens_wait_for_a_guess(open_app: OpenApp) -> None:
 def test_a_deep_model_s_layers_are_asked_for_several_at_a_time() -> None:
     spans = layer_controls.LayerOptions(list_layers(PRESETS["vit_digits"].config))
     assert spans.options == ["embedding", *(f"layer {i}" for i in range(1, 5))]
-    deep = layer_controls.LayerOptions([Layer(str(i), f"layer {i}", "tokens") for i in range(13)])
+    deep = layer_controls.LayerOptions([RecordedLayer(str(i), f"layer {i}", "tokens") for i in range(13)])
     assert (
         len(deep.options) == 7 and deep.options[0] == "layer 0 to layer 1" and deep.options[-1] == "layer 12"
     )
     assert [int(deep.find_option([i], "").value) for i in (0, 1, 2, 12)] == [0, 0, 1, 6]
 
 
-def test_top_patches_are_those_of_the_pictures_that_a_channel_responds_to_most(open_app: OpenApp) -> None:
+def test_top_patches_are_those_of_the_images_that_a_channel_responds_to_most(open_app: OpenApp) -> None:
     app = wait_for_measurements(
         open_app(PAGE, **DIGITS, layers__view="channels", layers__channels_guess="shown")
     )
@@ -354,11 +362,13 @@ def test_the_probe_says_what_its_figures_show(open_app: OpenApp) -> None:
     ]
     first = np.asarray(places["data"][0]["y"])
     assert len(first) == PRESETS["vit_digits"].config.depth + 1
-    said = read_captions(app)
-    assert "64 test images of Digits" in said
+    returned = read_captions(app)
+    assert "64 test images of Digits" in returned
     for trace in classes["data"]:
         y = trace["y"]
-        assert f"{y[0]:.0f}\N{NO-BREAK SPACE}% (" in said and f"{y[-1]:.0f}\N{NO-BREAK SPACE}% (" in said
+        assert (
+            f"{y[0]:.0f}\N{NO-BREAK SPACE}% (" in returned and f"{y[-1]:.0f}\N{NO-BREAK SPACE}% (" in returned
+        )
 
 
 def test_registers_are_measured_or_said_to_be_missing(open_app: OpenApp) -> None:
@@ -374,6 +384,67 @@ def test_registers_are_measured_or_said_to_be_missing(open_app: OpenApp) -> None
     assert header["notes"][-1] == f"norms {lengths.min():.1f} to {lengths.max():.1f}"
     assert header["titles"][-1] == "layer 4"
     assert "times the median" in read_captions(app)
+
+
+SINKS = DIGITS | {"layers__view": "sinks", "layers__sinks_guess": "shown", "layers__count": "32"}
+
+
+def test_a_register_changes_norms_and_attention_on_this_image(open_app: OpenApp) -> None:
+    app = wait_for_measurements(open_app(PAGE, **SINKS, layers__change="register"))
+    header, arrays = message(app, "layers.register")
+    assert header["titles"][::2] == ["Token norms, minus the smallest", "Attention of [CLS]"]
+    inputs = prepare_batch(load_dataset("digits").test_images[:32], PRESETS["vit_digits"].preparation)
+    preset = PRESETS["vit_digits"]
+    vit = create_model(preset.config, seed=0).eval()
+    loaded = LoadedModel(vit, preset.config, preset.preparation, tuple("0123456789"), "", None, 0, "")
+    neurons = find_register_neurons(loaded.vit, torch.from_numpy(inputs))
+    changed = add_register(loaded, neurons)
+    least = min(float(note.split(" ")[0]) for note in header["notes"][:2])
+    for index, (model, first) in enumerate(((loaded, 1), (changed, 2))):
+        run = capture(model.model, inputs[3:4], ("blocks.3", "blocks.3.attn"))
+        norms = np.linalg.norm(run["blocks.3"][0, first:], axis=-1)
+        assert header["notes"][index] == f"{norms.min():.3g} to {norms.max():.3g}"
+        np.testing.assert_allclose(arrays["maps"][index] + least, norms, atol=0.01)
+        attention = run["blocks.3.attn"][0, :, 0, first:].mean(axis=0)
+        np.testing.assert_allclose(arrays["maps"][2 + index], attention, rtol=1e-3, atol=1e-6)
+    assert "There is no outlier to move" in read_captions(app)
+
+
+def test_cls_of_another_image_before_a_layer(open_app: OpenApp) -> None:
+    app = wait_for_measurements(open_app(PAGE, **SINKS, layers__change="shuffled"))
+    shares = charts(app)[-1]["data"][0]["y"]
+    assert len(shares) == 4 and shares[0] == 100  # before the first layer all images have the same [CLS]
+    assert f"{shares[-1]:.0f}\N{NO-BREAK SPACE}% of 32 test images" in read_captions(app)
+    other = wait_for_measurements(open_app(PAGE, **SINKS | {"model": "preset:swin_digits"}))
+    (control,) = (row for row in other.main.button_group if row.key == "layers.change")
+    assert (
+        control.disabled and control.help == abilities(PRESETS["swin_digits"].config).heads_over_all.why_not
+    )
+
+
+def test_the_shuffled_caption_names_the_layer_from_which_the_other_image_decides() -> None:
+    kept = np.array([[True] * 4, [True, True, True, False], [True, False, False, False], [False] * 4])
+    text = describe_shuffled(kept, dataset_task.ImageSubset("digits", 4))
+    assert "0\N{NO-BREAK SPACE}% of 4 test images" in text and "0\N{NO-BREAK SPACE}% to 49" in text
+    assert text.endswith("from layer 3 on.")
+    assert "before no layer" in describe_shuffled(kept[:2], dataset_task.ImageSubset("digits", 4))
+
+
+def test_the_register_s_caption_counts_outliers_or_finds_none() -> None:
+    flat, places = np.full((1, 4, 4), 2.0, np.float32), np.full((1, 4, 4), 2.0, np.float32)
+    places[0, 1, 1] = 20
+    prefix = np.array([[3.0, 8.0]], np.float32)
+    effect = RegisterEffect(RegisterNeurons(((2, 5), (4, 1))), [TokenNorms(flat, prefix)])
+    subset = dataset_task.ImageSubset("digits", 1)
+    with_outlier = describe_register(TokenNorms(places, prefix), effect, subset)
+    assert with_outlier.startswith(
+        "The register leaves 0 of 1 outliers in the last layer; the largest norm changes from"
+    )
+    assert "from 10.00 to 1.00 times" in with_outlier and "2 neurons of layers 3 to 5" in with_outlier
+    assert "4.0 times" in with_outlier
+    assert describe_register(TokenNorms(flat, prefix), effect, subset).startswith(
+        "There is no outlier to move"
+    )
 
 
 def test_a_failed_measurement_is_reported_and_repeated(

@@ -14,12 +14,12 @@ from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from pages.controls import session_keys
-from pages.frame import glossary_terms, page, registry
+from pages.frame import glossary_terms, page
 from pages.lessons.stop_finding import describe_answer
 from pages.selection.subject import load_subject
-from pages.stores import catalogue, lessons, shared_cache
+from pages.stores import catalogue, lessons, registry, shared_cache
 from tests.messages import message
-from tests.pages.conftest import ROOT, Files, OpenApp, made
+from tests.pages.conftest import ROOT, Files, OpenApp, made, query_value
 from tests.rows import rows
 from vitviz.lessons.lesson import PLACEHOLDER, Lesson, Stop
 from vitviz.lessons.lesson_file import read_lesson, write_lesson
@@ -57,7 +57,7 @@ def no_shipped_checkpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
     return ROOT / "checkpoints"
 
 
-def said(app: AppTest) -> dict[str, str]:
+def lesson_query(app: AppTest) -> dict[str, str]:
     return {key: value[0] if isinstance(value, list) else value for key, value in app.query_params.items()}
 
 
@@ -134,7 +134,7 @@ def guess(app: AppTest, stop: Stop) -> AppTest:
     nodes = [*app.get("button_group"), *app.slider, *app.number_input]
     fields = [node for node in nodes if str(node.key).startswith("lesson.") and node.key.endswith(".guess")]
     if not fields:
-        app.session_state[f"lesson.{said(app)['lesson']}.{said(app)['stop']}.guess.said"] = 19
+        app.session_state[f"lesson.{lesson_query(app)['lesson']}.{lesson_query(app)['stop']}.guess.said"] = 19
         app.run()
     elif fields[0].type == "button_group":
         fields[0].set_value("0").run()
@@ -155,8 +155,8 @@ def test_every_stop_shows_what_it_says_and_can_be_done(
 ) -> None:
     app, stop = opened(open_app, name, number)
     assert not app.exception and not app.error
-    assert {key: said(app).get(key) for key in stop.link.values} == dict(stop.link.values)
-    assert (said(app)["lesson"], said(app)["stop"]) == (name, str(number))
+    assert {key: lesson_query(app).get(key) for key in stop.link.values} == dict(stop.link.values)
+    assert (lesson_query(app)["lesson"], lesson_query(app)["stop"]) == (name, str(number))
     assert not done(app), "the task is done at the start"
     options = [node for node in app.get("button_group") if str(node.key).startswith("lesson.")]
     before = in_sight(app)
@@ -164,7 +164,9 @@ def test_every_stop_shows_what_it_says_and_can_be_done(
     assert not app.exception, [error.message for error in app.exception]
     assert done(app)
     if stop.question is not None and isinstance(stop.check, PredictionMade):
-        assert {key: said(app).get(key) for key, _ in stop.question.proof} == dict(stop.question.proof)
+        assert {key: lesson_query(app).get(key) for key, _ in stop.question.proof} == dict(
+            stop.question.proof
+        )
         measured = [metric.value for metric in app.metric if metric.label == "Measured"]
         if options:
             answered = next(row for row in app.get("button_group") if str(row.key).endswith(".answer"))
@@ -202,28 +204,28 @@ def test_a_slider_is_no_guess_until_it_is_moved(open_app: OpenApp) -> None:
     assert next(button for button in app.button if str(button.key).endswith(".measure")).disabled
 
 
-def test_the_step_and_the_picture_that_a_stop_asks_for_stand_in_its_panel(open_app: OpenApp) -> None:
+def test_the_step_and_the_image_that_a_stop_asks_for_stand_in_its_panel(open_app: OpenApp) -> None:
     """On a phone and while presenting there is no sidebar to reach for."""
     stops = SHIPPED[FIRST].stops
     number = next(i for i, stop in enumerate(stops, 1) if isinstance(stop.check, StepInRange))
     app, _ = opened(open_app, FIRST, number)
-    assert not done(app) and said(app)["step"] != "0"
+    assert not done(app) and lesson_query(app)["step"] != "0"
     app.session_state["lesson.step"] = {"step": 17}  # no step of this model
     app.run()
-    assert not done(app) and said(app)["step"] == stops[number - 1].link.values["step"]
+    assert not done(app) and lesson_query(app)["step"] == stops[number - 1].link.values["step"]
     app.session_state["lesson.step"] = {"step": 0}
     app.run()
-    assert done(app) and said(app)["step"] == "0"
+    assert done(app) and lesson_query(app)["step"] == "0"
     number = next(i for i, stop in enumerate(stops, 1) if isinstance(stop.check, ImageChosen))
     app, _ = opened(open_app, FIRST, number)
     assert not app.main.file_uploader, "the page itself is the pad on which the stop's digit is drawn"
     app, stop = opened(open_app, "lecture", len(SHIPPED["lecture"].stops))
     name, _, index = stop.link.values["image"].partition(":")
     app.button(key="lesson.picture").click().run()
-    assert done(app) and said(app)["image"] == f"{name}:{int(index) + 1}"
+    assert done(app) and lesson_query(app)["image"] == f"{name}:{int(index) + 1}"
 
 
-def test_a_stop_that_asks_for_another_picture_takes_ones_own(open_app: OpenApp) -> None:
+def test_a_stop_that_asks_for_another_image_takes_ones_own(open_app: OpenApp) -> None:
     app, _ = opened(open_app, "lecture", len(SHIPPED["lecture"].stops))
     uploader = next(one for one in app.main.file_uploader if one.label == "Your image")
     app = uploader.upload("mine.png", b"no picture", "image/png").run()
@@ -232,7 +234,7 @@ def test_a_stop_that_asks_for_another_picture_takes_ones_own(open_app: OpenApp) 
     Image.new("RGB", (40, 40), (200, 30, 30)).save(buffer, "PNG")
     uploader = next(one for one in app.main.file_uploader if one.label == "Your image")
     app = uploader.upload("mine.png", buffer.getvalue(), "image/png").run()
-    assert done(app) and said(app)["image"].startswith("upload:")
+    assert done(app) and lesson_query(app)["image"].startswith("upload:")
 
 
 def test_the_first_lessons_digit_hangs_on_few_patches() -> None:
@@ -298,28 +300,28 @@ def test_a_bare_link_opens_the_stop(open_app: OpenApp, name: str, number: int) -
     app = open_app(lesson=name, stop=str(number))
     stop = SHIPPED[name].stops[number - 1]
     assert app.session_state[session_keys.PAGE] == stop.link.slug
-    assert {key: said(app)[key] for key in stop.link.values} == dict(stop.link.values)
+    assert {key: lesson_query(app)[key] for key in stop.link.values} == dict(stop.link.values)
 
 
 def test_a_reload_shows_what_was_shown_and_keeps_the_stop(open_app: OpenApp) -> None:
     app = open_app(registry.BY_SLUG["block"].path, model="checkpoint:digits_vit", lesson=FIRST, stop="8")
     assert app.title[0].value == registry.BY_SLUG["block"].title
-    assert said(app)["stop"] == "8"
+    assert lesson_query(app)["stop"] == "8"
     assert any("Back to this stop" in node.proto.label for node in app.main.get("page_link"))
 
 
 @pytest.mark.parametrize(("number", "stop"), [("0", "1"), ("99", "11"), ("x", "1"), ("-3", "1"), ("٣", "1")])
 def test_a_stop_that_there_is_not_is_the_nearest(open_app: OpenApp, number: str, stop: str) -> None:
-    assert said(open_app(lesson=FIRST, stop=number))["stop"] == stop
+    assert lesson_query(open_app(lesson=FIRST, stop=number))["stop"] == stop
 
 
 @pytest.mark.parametrize("name", ["nonsense", "../fifteen", "class.x", "mine", "x" * 200, "a b"])
-def test_a_missing_lesson_is_said_until_the_notice_is_dismissed(open_app: OpenApp, name: str) -> None:
+def test_a_missing_lesson_is_reported_until_the_notice_is_dismissed(open_app: OpenApp, name: str) -> None:
     app = open_app(lesson=name, stop="1")
     assert [warning.value.replace("\\", "") for warning in app.warning] == [
         "The lesson of this link is unavailable on this server."
     ]
-    assert "lesson" not in said(app)
+    assert "lesson" not in lesson_query(app)
     assert len(app.run().warning) == 1
     assert not app.button(key="_lesson_gone.dismiss").click().run().warning
 
@@ -327,17 +329,28 @@ def test_a_missing_lesson_is_said_until_the_notice_is_dismissed(open_app: OpenAp
 def test_without_a_lesson_there_is_no_panel(open_app: OpenApp) -> None:
     app = open_app()
     assert not any(str(button.key).startswith("lesson.") for button in app.button)
-    assert not {"lesson", "stop"} & said(app).keys()
+    assert not {"lesson", "stop"} & lesson_query(app).keys()
 
 
 def test_leaving_takes_the_lesson_out_of_the_link_and_keeps_what_was_done(open_app: OpenApp) -> None:
     app, stop = opened(open_app, FIRST, 1)
     satisfy(app, stop)
     app.button(key="lesson.leave").click().run()
-    assert not {"lesson", "stop"} & said(app).keys()
+    assert not {"lesson", "stop"} & lesson_query(app).keys()
     app.query_params["lesson"] = FIRST
     app.run()
-    assert said(app)["stop"] == "1" and done(app)
+    assert lesson_query(app)["stop"] == "1" and done(app)
+
+
+def test_leaving_brings_back_the_selection_that_the_lesson_replaced(open_app: OpenApp) -> None:
+    app = open_app(model="checkpoint:digits_vit", image="digits:8", pin="0.062,0.938")
+    before = {key: query_value(app, key) for key in ("model", "step", "image", "pin")}
+    app.query_params["lesson"], app.query_params["stop"] = FIRST, "1"
+    app.query_params["model"], app.query_params["image"] = "checkpoint:digits_vit", "digits:3"
+    app.run()
+    assert lesson_query(app)["lesson"] == FIRST and query_value(app, "image") == "digits:3"
+    app.button(key="lesson.leave").click().run()
+    assert {key: query_value(app, key) for key in before} == before
 
 
 def test_a_stop_s_words_come_before_its_page_runs(open_app: OpenApp, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -383,7 +396,7 @@ def test_what_was_answered_is_taken_away_and_nothing_else(open_app: OpenApp, fil
 
 
 def test_what_a_page_asked_itself_is_taken_away_too(open_app: OpenApp, files: Files) -> None:
-    """In a drawer, and above a picture; a guess that is taken back is no answer."""
+    """In a drawer, and above an image; a guess that is taken back is no answer."""
     app = open_app("pages/lenses/patches/page.py", model="preset:vit_digits", image="digits:0")
     app.session_state["patches.drawer.asks"] = True
     app.run()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.frame import registry
+from pages.stores import registry
 from tests.pages.conftest import OpenApp
 
 PAGES = Path(__file__).parents[2] / "pages"

@@ -12,10 +12,9 @@ import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from pages.frame import registry
-from pages.stores import catalogue, uploads, user_datasets
+from pages.stores import catalogue, registry, uploads, user_datasets
 from pages.stores.session import UserSession
-from tests.pages.conftest import OpenApp, opened_again
+from tests.pages.conftest import OpenApp, opened_again, query_value
 from tests.photo_model import put_photo_model
 from vitviz.config import TrainConfig
 from vitviz.data.datasets import default_picture, first_number
@@ -157,10 +156,13 @@ def test_a_photo_goes_to_a_photo_model_that_is_here(
     app = upload(open_app("pages/lenses/block/page.py"), png())
     assert not app.exception
     assert app.query_params["model"] == f"pretrained:{SHIPPED}" and app.query_params["pin"] == "cls"
-    assert "A photo model is on this server" in sentences(app)
+    assert "a model of photos, was selected for this photo" in sentences(app)
     app.switch_page(ATTENTION).run()
     assert app.query_params["model"] == f"pretrained:{SHIPPED}" and app.query_params["attention.layer"] == "3"
     assert not button(app, "nouns.published_offer")
+    for key in (VIT, f"pretrained:{SHIPPED}"):
+        app.sidebar.selectbox(key="model").set_value(key).run()
+    assert "was selected for this photo" not in sentences(app)  # the user selected it
 
 
 def test_the_photo_model_is_offered_to_a_photo_that_shows_another(
@@ -186,8 +188,8 @@ def test_without_its_file_the_app_opens_and_says_where_to_get_it(
         (checkpoints / f"{SHIPPED}.safetensors").write_bytes(content)
     app = upload(open_app(ATTENTION), png())
     assert not app.exception and app.query_params["model"] == VIT
-    said = " ".join(caption.value for caption in app.sidebar.caption)
-    assert reason in said and f"checkpoints/{SHIPPED}.safetensors" in said
+    returned = " ".join(caption.value for caption in app.sidebar.caption)
+    assert reason in returned and f"checkpoints/{SHIPPED}.safetensors" in returned
     app = open_app(ATTENTION, model=f"pretrained:{SHIPPED}", image="sample:cat")
     assert not app.exception
 
@@ -201,7 +203,7 @@ def test_a_page_that_has_nothing_of_the_model_goes_on_to_one_that_has_by_the_sam
     write(checkpoints, "cifar10_vit", "vit_cifar10", "cifar10", 0.744, depth=3)
     app.switch_page(registry.BY_SLUG["patches"].path).run()
     assert not app.exception
-    assert app.sidebar.selectbox(key="model").value == VIT
+    assert app.session_state["_selection"].model == VIT
     assert app.query_params["model"] == HYBRID and app.query_params["image"].startswith("upload:")
 
 
@@ -209,7 +211,7 @@ def test_a_hybrid_that_was_chosen_by_hand_is_kept_where_a_page_has_nothing_of_it
     app = upload(open_app(ATTENTION, model=HYBRID), png())
     app.switch_page(registry.BY_SLUG["patches"].path).run()
     assert app.query_params["model"] == HYBRID
-    assert app.sidebar.selectbox(key="model").value == VIT
+    assert app.session_state["_selection"].model == VIT
 
 
 def test_a_sample_in_colour_does_the_same_and_cls_asks_where_it_is_read_out(
@@ -255,7 +257,7 @@ def test_a_reload_is_no_choice_and_somebody_else_s_link_is(open_app: OpenApp, ch
 def test_a_model_without_a_rival_gives_way_to_one_that_has_one(open_app: OpenApp) -> None:
     app = open_app("pages/lenses/on_your_image/page.py", model=GREY)
     assert not app.exception
-    assert app.sidebar.selectbox(key="model").value.startswith("checkpoint:cifar10_")
+    assert app.session_state["_selection"].model.startswith("checkpoint:cifar10_")
     assert app.query_params["model"] == GREY
 
 
@@ -333,7 +335,7 @@ def test_a_digit_before_a_model_of_colour_is_offered_a_model_of_digits(open_app:
     assert not sentences(app)
 
 
-def test_a_colour_model_opens_on_its_own_kind_of_picture(open_app: OpenApp) -> None:
+def test_a_colour_model_opens_on_its_own_kind_of_image(open_app: OpenApp) -> None:
     app = open_app(model=HYBRID)
     assert app.query_params["image"] == default_picture("cifar10", 3) != "cifar10-few:0"
     first = f"CIFAR-10 (sample) no. {first_number('cifar10-few')}: "
@@ -358,14 +360,14 @@ def test_the_list_is_grouped_and_says_how_well(open_app: OpenApp) -> None:
 def test_the_size_named_is_the_upload_s_own(open_app: OpenApp) -> None:
     app = upload(open_app(model=HYBRID), png(size=(4000, 3000)))
     assert uploads.STORE.get(app.query_params["image"].removeprefix("upload:")).shape == (1774, 2365, 3)
-    said = " ".join(caption.value for caption in app.sidebar.caption)
+    returned = " ".join(caption.value for caption in app.sidebar.caption)
     assert (
         "4,000 × 3,000 px; shorter side resized to 32 px, then cropped to 32 × 32 px (the bright square)"
-        in said.replace("\xa0", " ")
+        in returned.replace("\xa0", " ")
     )
     app = upload(app, png(size=(300, 300)))
-    said = " ".join(caption.value for caption in app.sidebar.caption)
-    assert "300\xa0×\xa0300\xa0px; resized to 32\xa0×\xa032\xa0px" in said
+    returned = " ".join(caption.value for caption in app.sidebar.caption)
+    assert "300\xa0×\xa0300\xa0px; resized to 32\xa0×\xa032\xa0px" in returned
 
 
 @pytest.mark.parametrize(
@@ -413,9 +415,9 @@ def test_models_are_looked_for_once_a_run(open_app: OpenApp, monkeypatch: pytest
     asked = []
     real = catalogue.list_models
 
-    def count(visit: object):
-        asked.append(visit)
-        return real(visit)
+    def count(session: object):
+        asked.append(session)
+        return real(session)
 
     monkeypatch.setattr(catalogue, "list_models", count)
     app = open_app("pages/lenses/filters/page.py")
@@ -432,7 +434,7 @@ def test_a_grey_photo_s_noise_is_no_colour() -> None:
     assert in_colour(noisy)
 
 
-def test_a_file_s_size_is_that_of_the_upright_picture() -> None:
+def test_a_file_s_size_is_that_of_the_upright_image() -> None:
     buffer = io.BytesIO()
     exif = Image.Exif()
     exif[0x0112] = 6
@@ -465,3 +467,32 @@ def test_a_zip_in_colour_on_a_grey_body_is_offered_one_of_photos(
         assert (
             app.selectbox(key="fine_tuning.source").value == "checkpoint:cifar10_vit"
         )  # as where nobody chose
+
+
+def test_a_chosen_model_opens_at_its_last_step_or_where_the_user_moved_it(
+    open_app: OpenApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model with one step, 0, leaves that step to no other model; nor does a model that the user moved."""
+    monkeypatch.setenv("VITVIZ_WEIGHTS", str(tmp_path / "weights"))
+    put_photo_model(monkeypatch)
+    app = upload(open_app(ATTENTION), png())
+
+    def choose(model: str) -> None:
+        app.sidebar.selectbox(key="model").set_value(model).run()
+
+    photo = query_value(app, "model")
+    assert photo.startswith("pretrained:") and query_value(app, "step") == "0"
+    choose(VIT)
+    assert (query_value(app, "step"), app.sidebar.select_slider(key="step").value) == ("40", 40)
+    app.sidebar.select_slider(key="step").set_value(0).run()
+    choose(HYBRID)
+    assert query_value(app, "step") == "40"
+    choose(VIT)
+    assert (query_value(app, "step"), app.sidebar.select_slider(key="step").value) == ("0", 0)
+    choose(photo)
+    choose(VIT)
+    assert query_value(app, "step") == "0"
+    app.sidebar.select_slider(key="step").set_value(40).run()
+    choose(photo)
+    choose(VIT)
+    assert query_value(app, "step") == "40"

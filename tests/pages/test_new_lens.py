@@ -45,7 +45,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, text in zip(FILES, texts, strict=True):
         (made / name).parent.mkdir(exist_ok=True)
         (made / name).write_text(text, "utf-8")
-    registry = made / "pages/frame/registry.toml"
+    registry = made / "pages/stores/registry.toml"
     entries = registry.read_text("utf-8")
     assert entries.count(LAST) == 1
     registry.write_text(entries.replace(LAST, f"{entry}\n{LAST}"), "utf-8")
@@ -55,6 +55,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+@pytest.mark.slow  # pytest in a process of its own
 def test_one_file_is_a_study(copy: Path) -> None:
     shutil.copytree(ROOT / "checkpoints/results", copy / "checkpoints/results")
     tests = ("tests/pages/test_studies.py", "-k", "one_seed or gallery")
@@ -63,6 +64,7 @@ def test_one_file_is_a_study(copy: Path) -> None:
     assert ran.returncode == 0 and re.search(r"[1-9]\d* passed", ran.stdout), ran.stdout + ran.stderr
 
 
+@pytest.mark.slow  # pytest in a process of its own
 def test_nine_files_in_five_folders_and_one_entry_are_a_lens(copy: Path) -> None:
     assert len(FILES) == 9 and len({Path(name).parent for name in FILES}) == 5
     tests = [name for name in FILES if name.startswith("tests/")]

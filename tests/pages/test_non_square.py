@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,12 @@ from streamlit.testing.v1 import AppTest
 
 from pages.stores import own_weights
 from tests.messages import message, photo_of
+from tests.pages.conftest import OpenApp
 from vitviz.config import Preparation, ViTConfig
 from vitviz.models.formats.uploaded_weights import TemporaryFolder
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.zoo import create_model
 
-OpenApp = Callable[..., AppTest]
 ROWS, COLS, PX = 14, 10, 4
 ATTENTION, PATCHES, LAYERS, TWO_IMAGES, POSITIONS, BLOCK = (
     f"pages/lenses/{name}/page.py"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pages.frame import registry
+from pages.stores import registry
 from tests.pages.conftest import OpenApp
 
 MISSING_RUN = "0123456789abcdef0123456789abcdef"

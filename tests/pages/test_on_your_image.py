@@ -16,9 +16,16 @@ from pages.lenses.on_your_image import perturbation as change_page
 from pages.lenses.on_your_image.parts import PartControls
 from pages.lenses.on_your_image.perturbation import PerturbationView
 from tests.messages import message
-from tests.pages.conftest import OpenApp, opened_again, said
+from tests.pages.conftest import OpenApp, opened_again, query_value
 from vitviz.analysis.image_changes import CHANGES, WHOLE, apply_change
-from vitviz.analysis.image_parts import Part, assemble, cut_part, encode_parts, fill_holes, misplace_parts
+from vitviz.analysis.image_parts import (
+    ImagePart,
+    assemble,
+    cut_part,
+    encode_parts,
+    fill_holes,
+    misplace_parts,
+)
 from vitviz.data.datasets import load_dataset
 from vitviz.experiments import result_file as results
 from vitviz.probe.robustness import Sweep
@@ -60,8 +67,8 @@ def test_a_guess_reveals_and_is_answered_from_the_measured_range(open_app: OpenA
     concealed, waiting = message(app, VIEW)
     assert not concealed["revealed"] and "on_picture.guess" not in app.query_params
     assert (concealed["change"], concealed["hand"]["at"]) == ("rotate", concealed["neutral"])
-    told = open_app(PAGE, on_picture__guess="preset:cnn_digits", **known)
-    header, arrays = message(told, VIEW)
+    reported = open_app(PAGE, on_picture__guess="preset:cnn_digits", **known)
+    header, arrays = message(reported, VIEW)
     assert header["revealed"]
     answers = arrays["chances"].argmax(axis=-1)
     start = header["neutral"]
@@ -75,7 +82,9 @@ def test_a_guess_reveals_and_is_answered_from_the_measured_range(open_app: OpenA
     steps = [0 if stable.wrong else stable.steps for stable in ranges]
     assert steps[0] > 0 == header["truth"] - first
     (text,) = [
-        line.value for line in told.main.markdown if "keep" in line.value and "On this image" in line.value
+        line.value
+        for line in reported.main.markdown
+        if "keep" in line.value and "On this image" in line.value
     ]
     verdict = "correct" if steps[0] == max(steps) else "wrong"
     assert f"is {verdict}." in text and f"over {max(steps)} of {len(header['words']) - 1} steps" in text
@@ -84,8 +93,8 @@ def test_a_guess_reveals_and_is_answered_from_the_measured_range(open_app: OpenA
 def test_a_link_restores_change_slider_and_cover(open_app: OpenApp) -> None:
     query = {"kind": "occlude", "at": "5", "place": "0.25,0.75", "seen": "1"}
     app = open_app(PAGE, **OPEN, **{f"on_picture__{name}": value for name, value in query.items()})
-    assert {name: said(app, f"on_picture.{name}") for name in query} == query
-    assert said(app, "on_picture.models") == MODELS
+    assert {name: query_value(app, f"on_picture.{name}") for name in query} == query
+    assert query_value(app, "on_picture.models") == MODELS
     begun = message(app, VIEW)[0]["hand"]
     assert (begun["at"], begun["place"], begun["seen"]) == (5, [0.25, 0.75], True)
 
@@ -97,7 +106,7 @@ def test_a_reload_keeps_the_slider_and_another_change_begins_anew(open_app: Open
     app = open_app(PAGE, on_picture__at="12", on_picture__seen="1", **OPEN)
     again = opened_again(app, app.session_state["_visit"])
     begun = message(again, VIEW)[0]["hand"]
-    assert (begun["at"], begun["seen"]) == (12, True) and said(again, "on_picture.at") == "12"
+    assert (begun["at"], begun["seen"]) == (12, True) and query_value(again, "on_picture.at") == "12"
 
 
 @pytest.mark.parametrize(
@@ -209,7 +218,7 @@ def test_every_stored_number_on_the_page_is_in_its_file(
         assert drawn == pytest.approx(mine, abs=1e-6) and len(mine) > 4
 
 
-def test_a_picture_is_not_compared_with_itself(open_app: OpenApp) -> None:
+def test_an_image_is_not_compared_with_itself(open_app: OpenApp) -> None:
     """The page compared an image with itself and called one head highest and lowest at once."""
     own = {"model": "preset:vit_digits", "image": "digits:65"}
     shown = {"on_picture__view": "kernels", "on_picture__stays": "shown"}
@@ -242,7 +251,7 @@ def test_a_kernel_keeps_its_weights_and_a_head_does_not(open_app: OpenApp) -> No
 def test_a_face_in_parts_holds_the_models_own_answers(open_app: OpenApp) -> None:
     from pages.stores import catalogue, session, shared_cache
 
-    put = (Part(4, 4, 8, 6, 18, 20), cut_part(20, 4, 6, 6))
+    put = (ImagePart(4, 4, 8, 6, 18, 20), cut_part(20, 4, 6, 6))
     app = open_app(PAGE, on_picture__view="parts", on_picture__apart=encode_parts(put), **OPEN)
     header, arrays = message(app, "on_picture.parts")
     own = np.array(np.broadcast_to(shared_cache.load_dataset("digits").test_images[3], (32, 32, 3)))
@@ -257,7 +266,7 @@ def test_a_face_in_parts_holds_the_models_own_answers(open_app: OpenApp) -> None
         before, now = (percent(float(share)) for share in wanted[:, header["watched"]])
         assert f" {before} → {now}" in read_captions(app)
     assert header["watched"] == header["truth"] == int(shared_cache.load_dataset("digits").test_labels[3])
-    assert said(app, "on_picture.apart") == encode_parts(put)
+    assert query_value(app, "on_picture.apart") == encode_parts(put)
 
 
 def test_parts_begin_on_the_cat_and_a_guess_is_answered_by_one_click(open_app: OpenApp) -> None:
@@ -268,8 +277,8 @@ def test_parts_begin_on_the_cat_and_a_guess_is_answered_by_one_click(open_app: O
     assert list(header["named"]) == ["left eye", "right eye", "nose", "ear"]
     assert [part[:4] for part in header["parts"]] == list(header["named"].values())
     assert all(part[:2] == part[4:] for part in header["parts"]) and "in place" in read_captions(app)
-    told = open_app(PAGE, on_picture__view="parts", on_picture__guess="preset:vit_cifar10", **chosen)
-    (text,) = [line.value for line in told.main.markdown if "misplaced parts" in line.value]
+    reported = open_app(PAGE, on_picture__view="parts", on_picture__guess="preset:vit_cifar10", **chosen)
+    (text,) = [line.value for line in reported.main.markdown if "misplaced parts" in line.value]
     named = {name: cut_part(*at) for name, at in header["named"].items()}
     wrong = open_app(
         PAGE,
@@ -294,17 +303,17 @@ def test_parts_begin_on_the_cat_and_a_guess_is_answered_by_one_click(open_app: O
         ((3, 3, 6, 6), "cannot test it: for the whole image, the ViT predicts frog."),
     ],
 )
-def test_the_lectures_claim_is_tested_of_who_knows_the_picture(answers: tuple[int, ...], words: str) -> None:
+def test_the_lectures_claim_is_tested_of_who_knows_the_image(answers: tuple[int, ...], words: str) -> None:
     chances, views = np.eye(10)[list(answers)], np.zeros((1, 2, 2))
     sweeps = [Sweep(one[None], views, "gradient") for one in chances]
-    told = [
+    reported = [
         parts.PartPredictions(family, family, whole, wrong, wrong)
         for family, whole, wrong in (("CNN", *sweeps[:2]), ("ViT", *sweeps[2:]))
     ]
     classes = [f"c{i}" for i in range(10)]
     classes[6] = "frog"
-    assert words in parts.check_claim(told, 3, classes)
-    assert parts.check_claim(told[:1], 3, classes) == ""
+    assert words in parts.check_claim(reported, 3, classes)
+    assert parts.check_claim(reported[:1], 3, classes) == ""
 
 
 @pytest.mark.parametrize("apart", ["", "zzz", "001100" * 9, "__" * 3])
@@ -324,7 +333,7 @@ def test_what_a_browser_says_of_parts_is_checked() -> None:
     before = PartControls(encode_parts((cut_part(0, 0, 4, 4),)), False)
     for hostile in ({"apart": 3, "apart_seen": 1}, {"apart": ["0"], "apart_seen": []}, {}):
         assert parts.parse_state(hostile, before, 32) == before
-    moved = encode_parts((Part(0, 0, 4, 4, 9, 9),))
+    moved = encode_parts((ImagePart(0, 0, 4, 4, 9, 9),))
     assert parts.parse_state({"apart": moved, "apart_seen": True}, before, 32) == PartControls(moved, True)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pages.lenses.on_your_image import parts
-from vitviz.analysis.image_parts import Part
+from vitviz.analysis.image_parts import ImagePart
 from vitviz.probe.robustness import Sweep
 
 
@@ -19,13 +19,13 @@ def test_models_that_lose_alike_are_named_together_and_one_is_not_many() -> None
     class Of:
         truth, classes = 1, ("dog", "cat")
 
-    moved = (Part(0, 0, 4, 4, 9, 9),)
+    moved = (ImagePart(0, 0, 4, 4, 9, 9),)
     found = [told("A", 0.75, 0.25), told("B", 1.0, 0.5), told("C", 0.75, 0.5)]
     for guessed, verdict in ((0, "correct"), (1, "correct"), (2, "wrong")):
-        said = parts.describe_outcome(Of, found, guessed, 1)  # type: ignore[arg-type]
-        assert verdict in said and "**A and B** lose most confidence in cat, 50.0 points" in said
-    said = parts.describe_outcome(Of, [told("A", 0.5, 0.5), told("B", 0.5, 0.75)], 0, 1)  # type: ignore[arg-type]
-    assert "Your prediction, A, is wrong" in said and "no model loses confidence" in said
+        returned = parts.describe_outcome(Of, found, guessed, 1)  # type: ignore[arg-type]
+        assert verdict in returned and "**A and B** lose most confidence in cat, 50.0 points" in returned
+    returned = parts.describe_outcome(Of, [told("A", 0.5, 0.5), told("B", 0.5, 0.75)], 0, 1)  # type: ignore[arg-type]
+    assert "Your prediction, A, is wrong" in returned and "no model loses confidence" in returned
     alone = parts.describe_parts([told("A", 0.9, 0.8)], moved, 1, Of.classes).replace(
         "\N{NO-BREAK SPACE}", " "
     )

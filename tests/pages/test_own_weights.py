@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
@@ -14,19 +13,13 @@ from streamlit.testing.v1 import AppTest
 from pages.controls import session_keys
 from pages.selection import own_weights_form, sidebar
 from pages.stores import own_weights
+from tests.pages.conftest import OpenApp
 from vitviz.config import ViTConfig
 from vitviz.models.pretrained_list import find
 from vitviz.models.zoo import create_model
 
-OpenApp = Callable[..., AppTest]
 PAGE = "pages/lenses/attention/page.py"
 TINY = "deit_tiny_patch16_224.fb_in1k"
-
-
-@pytest.fixture(autouse=True)
-def store() -> Iterator[None]:
-    yield
-    own_weights.STORE.entries.clear()
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +104,7 @@ def test_an_assumption_stays_at_the_model_until_it_is_confirmed_or_changed(
     assert not chips(app) and any("name no classes" in note for note in own_weights.get_model(key).notes)
 
 
-def test_own_weights_are_a_model_of_this_visit(open_app: OpenApp, good: bytes) -> None:
+def test_own_weights_are_a_model_of_this_session(open_app: OpenApp, good: bytes) -> None:
     app = send(open_app(PAGE, image="sample:cat"), good)
     assert not app.exception
     key = app.sidebar.selectbox(key="model").value

@@ -2,52 +2,32 @@
 
 from __future__ import annotations
 
-import json
 import re
-import struct
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.frame import registry
-from tests.messages import body
+from pages.stores import registry
+from tests.messages import body, unpack
+from tests.pages.conftest import OpenApp, captions
 from vitviz.models.abilities import abilities
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
 from vitviz.probe.capture import capture
 
 PAGE = "pages/lenses/patches/page.py"
-OpenApp = Callable[..., AppTest]
-
-
-def captions(app: AppTest) -> str:
-    return "\n".join(caption.value for caption in app.main.caption)
 
 
 def text(app: AppTest) -> str:
     return "\n".join(part.value for part in (*app.main.markdown, *app.main.info))
 
 
-def payloads(app: AppTest) -> list[tuple[dict[str, Any], bytes]]:
-    """Return (header, message) of every client view, in the page's order."""
-    views = []
-    for view in app.main.get("bidi_component"):
-        if not view.proto.bytes:  # a script without data
-            continue
-        message = body(view.proto.bytes)
-        (length,) = struct.unpack_from("<I", message)
-        views.append((json.loads(message[4 : 4 + length]), message[4 + length :]))
-    return views
-
-
-def array(payload: tuple[dict[str, Any], bytes], name: str) -> np.ndarray:
-    header, buffers = payload
-    entry = header["arrays"][name]
-    count = int(np.prod(entry["shape"]))
-    return np.frombuffer(buffers, entry["dtype"], count, entry["offset"]).reshape(entry["shape"])
+def payloads(app: AppTest) -> list[tuple[dict[str, Any], dict[str, np.ndarray]]]:
+    """Return (header, arrays) of every client view with data, in the page's order."""
+    views = app.main.get("bidi_component")
+    return [unpack(body(view.proto.bytes)) for view in views if view.proto.bytes]
 
 
 def choose_view(app: AppTest, view: str) -> None:
@@ -67,7 +47,7 @@ def test_the_counts_are_computed_from_the_sizes(open_app: OpenApp) -> None:
     sizes.set_value(8).run()
     assert not app.exception
     assert "N = HW/P² = 32²/8² = 16 patches; E maps each patch's P²C = 8² · 1 = 64 values" in captions(app)
-    assert "random E, seed 0" in text(app)
+    assert "random E, seed 0" in text(app) and "the random token [CLS]" in captions(app)
 
 
 def test_the_stage_holds_the_models_own_tokens(open_app: OpenApp) -> None:
@@ -76,10 +56,10 @@ def test_the_stage_holds_the_models_own_tokens(open_app: OpenApp) -> None:
     header = stage[0]
     assert (header["rows"], header["cols"], header["dim"], header["column"]) == (8, 8, 64, 6)
     assert header["prefix"] == ["cls"] and header["pin"] == 1 + 4 * 8 + 4
-    values, weight = array(stage, "values"), array(stage, "weight")
+    values, weight = stage[1]["values"], stage[1]["weight"]
     patch = values[:, 16:20, 16:20].reshape(-1)
-    token = patch @ weight.T + array(stage, "bias")
-    assert np.abs(token - array(stage, "tokens")[36]).max() < 1e-5
+    token = patch @ weight.T + stage[1]["bias"]
+    assert np.abs(token - stage[1]["tokens"][36]).max() < 1e-5
 
 
 def test_both_implementations_agree_and_the_reshape_does_not(open_app: OpenApp) -> None:
@@ -101,7 +81,7 @@ def test_the_puzzle_moves_only_the_model_with_positions(open_app: OpenApp) -> No
     assert all(before == after for bars in payloads(app)[0][0]["bars"] for _, before, after in bars["rows"])
 
 
-def test_a_model_runs_once_for_a_picture_and_an_order(
+def test_a_model_runs_once_for_an_image_and_an_order(
     open_app: OpenApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from vitviz.probe import embedding

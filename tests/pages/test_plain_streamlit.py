@@ -7,14 +7,17 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pages.frame import registry
+import pytest
+
+from pages.stores import registry
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = """
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.testing.v1 import AppTest
-from pages.frame import registry, upload_guard
+from pages.streamlit_fixes.required import upload_guard
+from pages.stores import registry
 
 plain = AppSession.request_rerun
 for entry in registry.PAGES:
@@ -28,6 +31,7 @@ print(len(registry.PAGES), "pages")
 """
 
 
+@pytest.mark.slow  # a process of its own opens every page
 def test_every_page_opens_without_the_fixes() -> None:
     environment = os.environ | {"VITVIZ_PLAIN_STREAMLIT": "1"}
     finished = subprocess.run(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.pages.conftest import OpenApp, said
+from tests.pages.conftest import OpenApp, query_value
 
 LAB, BLOCKS = "pages/train/lab/page.py", "live_lab.depth"
 FILTERS = "pages/lenses/filters/page.py"
@@ -12,18 +12,18 @@ def test_a_closed_form_counts_as_its_link_says_and_opens_with_it(open_app: OpenA
     app = open_app(LAB, live_lab__depth="3", live_lab__learning_rate="0.002")
     assert not app.main.get("popover")[0].proto.popover.open
     assert not [field for field in app.number_input if field.key == BLOCKS]
-    assert said(app, BLOCKS) == "3" and said(app, "live_lab.learning_rate") == "0.002"
+    assert query_value(app, BLOCKS) == "3" and query_value(app, "live_lab.learning_rate") == "0.002"
 
     app.session_state["live_lab.setup"] = True
     app.run()
     app.number_input(key=BLOCKS).set_value(5).run()
-    assert said(app, BLOCKS) == "5"
+    assert query_value(app, BLOCKS) == "5"
 
     app.session_state["live_lab.setup"] = False  # as a click beside it does
     app.run()
     app.run()
     assert not [field for field in app.number_input if field.key == BLOCKS]
-    assert said(app, BLOCKS) == "5" and said(app, "live_lab.learning_rate") == "0.002"
+    assert query_value(app, BLOCKS) == "5" and query_value(app, "live_lab.learning_rate") == "0.002"
 
     app.session_state["live_lab.setup"] = True
     app.run()
@@ -43,9 +43,9 @@ def test_a_form_says_the_same_open_and_closed(open_app: OpenApp) -> None:
 
 def test_a_value_that_is_no_option_falls_back_behind_a_closed_button_too(open_app: OpenApp) -> None:
     app = open_app(FILTERS, filters__count="29")
-    assert said(app, "filters.count") == "28"
+    assert query_value(app, "filters.count") == "28"
     app = open_app(FILTERS, filters__count="56")
-    assert said(app, "filters.count") == "56"
+    assert query_value(app, "filters.count") == "56"
     assert not [box for box in app.selectbox if box.key == "filters.count"]
     app.session_state["filters.options"] = True
     app.run()

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import struct
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,8 @@ from streamlit.testing.v1 import AppTest
 
 from pages.stores import catalogue, shared_cache
 from pages.stores.session import UserSession
-from tests.messages import charts, first_view, message
+from tests.messages import charts, message, read_first_view
+from tests.pages.conftest import OpenApp
 from vitviz.analysis import position_similarity
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig, from_dict
@@ -27,7 +26,6 @@ from vitviz.training.position_race import RACES
 
 PAGE = "pages/lenses/positions/page.py"
 ROOT = Path(__file__).parents[2]
-OpenApp = Callable[..., AppTest]
 
 
 def captions(app: AppTest) -> str:
@@ -39,23 +37,11 @@ def text(app: AppTest) -> str:
     return "\n".join(part.value for part in (*app.main.markdown, *app.main.info))
 
 
-def payload(app: AppTest) -> tuple[dict[str, Any], bytes]:
-    """(header, buffers) of the page's client view."""
-    message = first_view(app)
-    (length,) = struct.unpack_from("<I", message)
-    return json.loads(message[4 : 4 + length]), message[4 + length :]
-
-
-def array(found: tuple[dict[str, Any], bytes], name: str) -> np.ndarray:
-    header, buffers = found
-    entry = header["arrays"][name]
-    count = int(np.prod(entry["shape"]))
-    return np.frombuffer(buffers, entry["dtype"], count, entry["offset"]).reshape(entry["shape"])
-
-
-def cosines(found: tuple[dict[str, Any], bytes], panel: int) -> np.ndarray:
+def cosines(found: tuple[dict[str, Any], dict[str, np.ndarray]], panel: int) -> np.ndarray:
     described = found[0]["panels"][panel]
-    return array(found, f"similarity{panel}") * described["gain"] + described["start"]
+    lower = found[1][f"similarity{panel}"]  # what lies above the diagonal is not sent
+    codes = lower + np.tril(lower, -1).swapaxes(1, 2)
+    return codes * described["gain"] + described["start"]
 
 
 @pytest.fixture
@@ -84,7 +70,7 @@ def test_the_mosaic_holds_the_cosines_of_both_encodings(open_app: OpenApp) -> No
     app = open_app(
         PAGE, model="preset:vit_digits", positions__left="sincos_1d", positions__right="sincos_2d_sum"
     )
-    found = payload(app)
+    found = read_first_view(app)
     assert [panel["grid"] for panel in found[0]["panels"]] == [[8, 8], [8, 8]]
     for panel, kind in enumerate(("sincos_1d", "sincos_2d_sum")):
         expected = position_similarity.cosine_similarity(position_similarity.encode(kind, (8, 8), 64))
@@ -101,21 +87,23 @@ def test_the_caption_is_computed(open_app: OpenApp) -> None:
         position_similarity.cosine_similarity(position_similarity.encode("sincos_2d_concat", (8, 8), 64)),
         (8, 8),
     ).either_step
-    assert f"adjacent patches {step:.2f}" in captions(app)
+    assert f"adjacent patches have a mean cosine of {step:.2f}" in captions(app)
     assert "**No encoding**: nothing is added" in captions(app)
 
 
-def test_a_base_and_a_grid_change_the_picture(open_app: OpenApp) -> None:
+def test_a_base_and_a_grid_change_the_image(open_app: OpenApp) -> None:
     link = {"positions__right": "nothing", "positions__left": "sincos_1d"}
     app = open_app(PAGE, model="preset:vit_digits", positions__grid="14,14", positions__base="10", **link)
-    found = payload(app)
+    found = read_first_view(app)
     expected = position_similarity.cosine_similarity(
         position_similarity.encode("sincos_1d", (14, 14), 64, base=10.0)
     )
     np.testing.assert_allclose(cosines(found, 0)[0], expected, atol=2e-5)
     (toggle,) = (switch for switch in app.main.toggle if switch.key == "positions.raw")
     toggle.set_value(True).run()
-    assert payload(app)[0]["unit"] == "dot product" and payload(app)[0]["panels"][0]["hi"] < 32
+    assert (
+        read_first_view(app)[0]["unit"] == "dot product" and read_first_view(app)[0]["panels"][0]["hi"] < 32
+    )
 
 
 def test_random_weights_are_called_so(open_app: OpenApp) -> None:
@@ -124,25 +112,25 @@ def test_random_weights_are_called_so(open_app: OpenApp) -> None:
 
 def test_training_is_a_timeline_and_the_caption_follows_the_step(open_app: OpenApp, trained: str) -> None:
     last = open_app(PAGE, model=trained, step="100")
-    film = array(payload(last), "similarity1")
+    film = read_first_view(last)[1]["similarity1"]
     assert film.shape == (3, 64, 64) and film.dtype == np.uint16
-    panel = payload(last)[0]["panels"][1]
+    panel = read_first_view(last)[0]["panels"][1]
     assert panel["moments"] == ["step 0 · epoch 0", "step 10 · epoch 0.2", "step 100 · epoch 2"]
     assert len(panel["told"]) == 3 and "adjacent patches" in panel["told"][0]
-    assert payload(last)[0]["frame"] == 2
+    assert read_first_view(last)[0]["frame"] == 2
     assert "clearly higher for neighbours" in captions(last)
     first = open_app(PAGE, model=trained, step="0")
-    assert payload(first)[0]["frame"] == 0
+    assert read_first_view(first)[0]["frame"] == 0
     assert "no structure (at step 0 · epoch 0)" in captions(first)
 
 
 def test_two_models_can_stand_side_by_side(open_app: OpenApp, trained: str) -> None:
     app = open_app(PAGE, model="preset:vit_mnist", positions__left=trained, positions__right="model")
-    panels = payload(app)[0]["panels"]
+    panels = read_first_view(app)[0]["panels"]
     assert [panel["grid"] for panel in panels] == [[8, 8], [7, 7]]
     assert len(panels[0]["moments"]) == 3
     assert (
-        payload(app)[0]["frame"] == 2
+        read_first_view(app)[0]["frame"] == 2
     )  # the other model's last step: the selected one has a single snapshot
 
 
@@ -165,7 +153,7 @@ def test_timelines_of_different_length_share_one_slider() -> None:
         ("preset:recipe_f_poor", "nothing is added", "No encoding"),
     ],
 )
-def test_every_kind_of_model_has_its_picture_or_a_reason(
+def test_every_kind_of_model_has_its_image_or_a_reason(
     open_app: OpenApp, model: str, word: str, right: str
 ) -> None:
     app = open_app(PAGE, model=model)
@@ -177,8 +165,8 @@ def test_every_kind_of_model_has_its_picture_or_a_reason(
 @pytest.mark.parametrize("encoding", ["sincos_1d", "sincos_2d_concat", "slip", "random", "none", "model"])
 def test_the_table_holds_the_encodings_numbers(open_app: OpenApp, encoding: str) -> None:
     app = open_app(PAGE, model="preset:vit_digits", positions__view="table", positions__encoding=encoding)
-    found = payload(app)
-    values = array(found, "values")
+    found = read_first_view(app)
+    values = found[1]["values"]
     assert values.shape == (64, 64)
     if encoding == "model":
         assert found[0]["kind"] == "learned" and "not trained" in captions(app)
@@ -190,7 +178,7 @@ def test_the_table_holds_the_encodings_numbers(open_app: OpenApp, encoding: str)
         again = open_app(
             PAGE, model="preset:vit_digits", positions__view="table", positions__encoding=encoding
         )
-        np.testing.assert_array_equal(values, array(payload(again), "values"))
+        np.testing.assert_array_equal(values, read_first_view(again)[1]["values"])
         assert abs(values.mean()) < 0.05 and values.std() == pytest.approx(1, abs=0.05)
         assert np.abs(np.corrcoef(values) - np.eye(64)).max() < 0.7  # no two places alike
     else:
@@ -216,7 +204,7 @@ def test_the_lecture_examples_have_its_numbers(open_app: OpenApp) -> None:
 
 def test_resizing_stretches_the_models_own_table(open_app: OpenApp, trained: str) -> None:
     app = open_app(PAGE, model=trained, positions__view="resize", positions__side="12")
-    assert [panel["grid"] for panel in payload(app)[0]["panels"]] == [[8, 8], [12, 12]]
+    assert [panel["grid"] for panel in read_first_view(app)[0]["panels"]] == [[8, 8], [12, 12]]
     before, after = map(float, re.findall(r"adjacent patches changes from (\S+) to (\S+),", captions(app))[0])
     assert after > before
     assert "only for the included checkpoints" in text(app)
@@ -235,7 +223,7 @@ def test_the_stored_race_is_shown(open_app: OpenApp, no_shipped_checkpoints: Pat
     assert "PE(row) + PE(column)" in captions(app)
     stored = json.loads((ROOT / "checkpoints" / "positions_race.json").read_text())["races"]["shapes"]
     measured = [run["measured"] for run in stored["runs"]]
-    shown = [racer["measured"] for racer in payload(app)[0]["racers"]]
+    shown = [racer["measured"] for racer in read_first_view(app)[0]["racers"]]
     assert shown == [[entry["accuracy"], entry["shuffled"]] for entry in measured]
     (link,) = [link for link in app.main.get("page_link") if link.proto.label == "Train these models live"]
     assert "live_lab.train=experiment" in link.proto.query_string
@@ -292,18 +280,18 @@ def test_rotary_pairs_turn_with_the_offset(open_app: OpenApp) -> None:
     (chart,) = charts(app)
     scores = np.array(chart["data"][0]["z"])
     assert scores.shape == (15, 15) and scores[7, 7] == 1.0
-    assert f"q·k is {scores[8, 9]:.2f} times its value at offset 0" in captions(app)
+    assert f"the score of query and key is {scores[8, 9]:.2f} times its value at offset 0" in captions(app)
     compared = open_app(PAGE, positions__left="rotary", positions__right="none")
-    assert cosines(payload(compared), 0).shape[-2:] == (64, 64)
+    assert cosines(read_first_view(compared), 0).shape[-2:] == (64, 64)
     assert "2-D rotary, q·k" in captions(compared)
 
 
 def test_a_computed_grid_follows_the_model_until_another_is_chosen(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:vit_mnist")
-    grids = [payload(app)[0]["panels"][0]["grid"]]
+    grids = [read_first_view(app)[0]["panels"][0]["grid"]]
     for model in ("preset:vit_digits", "preset:vit_mnist"):
         app.selectbox(key="model").set_value(model).run()
-        grids.append(payload(app)[0]["panels"][0]["grid"])
+        grids.append(read_first_view(app)[0]["panels"][0]["grid"])
     assert grids == [[7, 7], [8, 8], [7, 7]]
     assert (
         open_app(PAGE, model="preset:vit_digits", **{"positions.grid": "4,4"}).query_params["positions.grid"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from safetensors.torch import save_file
 from streamlit.testing.v1 import AppTest
 
 from tests.messages import first_view, message, unpack
+from tests.pages.conftest import OpenApp
 from vitviz.analysis.attention import restore_rows
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig
@@ -23,7 +23,6 @@ from vitviz.models.pretrained_list import find
 from vitviz.models.zoo import create_model
 from vitviz.torchvision_fix import import_torchvision
 
-OpenApp = Callable[..., AppTest]
 DEIT = find("deit_tiny_patch16_224")
 OURS = "checkpoint:test_vit"
 
@@ -59,7 +58,7 @@ def header(app: AppTest) -> dict[str, Any]:
     return unpack(first_view(app))[0]
 
 
-def said(app: AppTest) -> str:
+def page_text(app: AppTest) -> str:
     return "\n".join(caption.value for caption in app.main.caption)
 
 
@@ -70,7 +69,8 @@ def test_filters_show_random_trained_and_published_side_by_side(open_app: OpenAp
     assert [sheet["title"] for sheet in found["sheets"]] == ["Ours", "Random weights", DEIT.title]
     assert found["arrays"]["tiles2"]["shape"] == [1, 28, 16, 16, 3]
     assert re.search(
-        rf"\*\*{re.escape(DEIT.title)}\*\*: 28 components explain \d+\s%", said(app).replace("\\", "")
+        rf"\*\*{re.escape(DEIT.title)}\*\*: the first 28 components explain \d+\s%",
+        page_text(app).replace("\\", ""),
     )
 
 

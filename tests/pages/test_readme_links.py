@@ -9,9 +9,8 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from pages.frame import registry
-from pages.stores import catalogue
-from tests.pages.conftest import OpenApp, said
+from pages.stores import catalogue, registry
+from tests.pages.conftest import OpenApp, query_value
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -32,4 +31,4 @@ def test_a_permalink_of_readme_opens_what_it_names(
     entry, values = registry.BY_SLUG[slug], dict(parse_qsl(query))
     app = open_app(entry.path, **values)
     assert app.title[0].value == entry.title
-    assert {key: said(app, key) for key in values} == values
+    assert {key: query_value(app, key) for key in values} == values

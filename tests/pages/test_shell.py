@@ -20,9 +20,8 @@ from streamlit.runtime.state.session_state import STREAMLIT_INTERNAL_KEY_PREFIX
 from streamlit.testing.v1 import AppTest, local_script_runner
 
 from pages.controls import query_params, widgets
-from pages.frame import registry
 from pages.selection import selection, sidebar, thumbnails
-from pages.stores import catalogue, uploads
+from pages.stores import catalogue, registry, uploads
 from pages.stores.session import UserSession
 from pages.streamlit_fixes import installation
 from tests.pages.conftest import OpenApp
@@ -54,10 +53,10 @@ def upload(app: AppTest, name: str, data: bytes) -> AppTest:
     return next(u for u in app.file_uploader if u.label == "Your image").upload(name, data, "image/png").run()
 
 
-def test_first_visit_shows_every_noun_and_writes_the_link_in_full(open_app):
+def test_first_session_shows_every_noun_and_writes_the_link_in_full(open_app):
     app = open_app()
-    said = query(app)
-    assert [said.get(key) for key in NOUNS] == ["preset:vit_digits", "0", "digits:0", None, "0.5"]
+    returned = query(app)
+    assert [returned.get(key) for key in NOUNS] == ["preset:vit_digits", "0", "digits:0", None, "0.5"]
     assert len(app.sidebar.get("image")) >= 2
     assert any("random weights" in text.value for text in app.sidebar.markdown)
 
@@ -99,14 +98,14 @@ def test_unknown_parameters_are_dropped(open_app):
     assert set(query(open_app(nonsense="1"))) == set(NOUNS) - {"pin"}
 
 
-def test_changing_the_model_changes_the_link_and_the_default_picture(open_app):
+def test_changing_the_model_changes_the_link_and_the_default_image(open_app):
     app = open_app()
     app.sidebar.selectbox(key="model").set_value("preset:vit_tiny_16").run()
     assert query(app)["model"] == "preset:vit_tiny_16"
     assert query(app)["image"] == "sample:cat"
 
 
-def test_a_chosen_picture_stays_when_the_model_changes(open_app):
+def test_a_chosen_image_stays_when_the_model_changes(open_app):
     app = open_app()
     app.sidebar.number_input(key="nouns.index").set_value(7).run()
     assert query(app)["image"] == "digits:7"
@@ -123,7 +122,7 @@ def test_an_address_that_was_under_way_does_not_undo_a_choice(open_app):
     assert query(app)["image"] == "digits:5"
 
 
-def test_going_back_shows_the_picture_before(open_app, monkeypatch):
+def test_going_back_shows_the_image_before(open_app, monkeypatch):
     app = open_app(image="digits:3")
     before = query(app)
     app.sidebar.number_input(key="nouns.index").set_value(5).run()
@@ -134,7 +133,7 @@ def test_going_back_shows_the_picture_before(open_app, monkeypatch):
     assert app.sidebar.number_input(key="nouns.index").value == 3
 
 
-def test_another_data_set_starts_at_its_first_picture(open_app):
+def test_another_data_set_starts_at_its_first_image(open_app):
     app = open_app()
     app.sidebar.selectbox(key="nouns.dataset").set_value("shapes").run()
     assert query(app)["image"] == "shapes:0"
@@ -144,8 +143,8 @@ def test_nouns_are_kept_from_page_to_page(open_app):
     other = next(entry for entry in registry.PAGES if entry.slug != "home")
     app = open_app(pin="0.100,0.900", image="digits:5")
     app.switch_page(other.path).run()
-    said = query(app)
-    assert (said["pin"], said["image"]) == ("0.100,0.900", "digits:5")
+    returned = query(app)
+    assert (returned["pin"], returned["image"]) == ("0.100,0.900", "digits:5")
 
 
 def test_an_upload_is_shown_and_removed(open_app):
@@ -200,7 +199,7 @@ def test_an_upload_is_never_written_to_disk(open_app):
     assert not on_disk, "the photo went through a temporary file"
 
 
-def test_a_bad_file_says_why_and_the_previous_picture_stays(open_app):
+def test_a_bad_file_says_why_and_the_previous_image_stays(open_app):
     app = open_app(image="digits:3")
     upload(app, "not-a-picture.png", b"hello")
     assert query(app)["image"] == "digits:3"
@@ -214,23 +213,10 @@ def test_a_link_to_a_vanished_upload_says_so(open_app):
     assert query(app)["image"] == "digits:0"
 
 
-def test_the_store_is_bounded_per_visit():
-    store = uploads.Store()
-    keys = [store.add(np.zeros((4, 4, 3), np.uint8), "visit") for _ in range(6)]
-    assert [store.get(key) is not None for key in keys] == [False, False, True, True, True, True]
-    assert len(set(keys)) == 6
-
-
-def test_the_store_is_bounded_altogether():
-    store = uploads.Store(total_bytes=200)
-    keys = [store.add(np.zeros((6, 4, 3), np.uint8), str(visit)) for visit in range(4)]
-    assert [store.get(key) is not None for key in keys] == [False, False, True, True]
-
-
-def test_a_visit_that_ended_leaves_nothing(monkeypatch):
+def test_a_session_that_ended_leaves_nothing(monkeypatch):
     monkeypatch.setattr(uploads, "_GRACE_S", -1.0)
     store = uploads.Store()
-    gone, here = (store.add(np.zeros((4, 4, 3), np.uint8), visit) for visit in ("gone", "here"))
+    gone, here = (store.add(np.zeros((4, 4, 3), np.uint8), session) for session in ("gone", "here"))
     store.release("gone")
     store.release("here")
     store.touch("here")
@@ -316,7 +302,7 @@ def test_a_pin_in_a_view_that_reruns_alone_moves_the_thumbnail_s_circle(
     )
     alone = app._fragment_storage.resolve_target(selection.VIEW)
     monkeypatch.setattr(
-        local_script_runner, "RerunData", lambda **said: RerunData(**said, fragment_id_queue=alone)
+        local_script_runner, "RerunData", lambda **returned: RerunData(**returned, fragment_id_queue=alone)
     )
     app._run(states)
     assert query(app)["pin"] == "0.062,0.188"
@@ -335,21 +321,21 @@ def test_every_listed_page_has_its_script_and_its_group():
     for entry in registry.PAGES:
         assert (ROOT / entry.path).is_file()
         assert entry.group in registry.GROUPS
-        assert entry.question.endswith("?") or entry.slug == "lessons"
+        assert entry.question.endswith("?") or entry.slug in ("lessons", "studies")
 
 
 def test_what_the_model_does_not_see_is_dimmed():
-    picture = np.full((40, 80, 3), 255, np.uint8)
-    shown = thumbnails.draw_crop(picture, (0.0, 20.0, 40.0, 40.0), None, "dark", side_px=80)
+    image = np.full((40, 80, 3), 255, np.uint8)
+    shown = thumbnails.draw_crop(image, (0.0, 20.0, 40.0, 40.0), None, "dark", side_px=80)
     assert shown.shape == (80, 160, 3)
     assert (shown[40, 80] == 255).all()
     assert (shown[40, 10] < 200).all()
 
 
 def test_few_pixels_stay_squares():
-    picture = np.random.default_rng(0).integers(0, 256, (8, 8, 3), dtype=np.uint8)
-    shown = thumbnails.draw_crop(picture, (0.0, 0.0, 8.0, 8.0), None, "light", side_px=80)
-    np.testing.assert_array_equal(shown[10::20, 10::20], picture)
+    image = np.random.default_rng(0).integers(0, 256, (8, 8, 3), dtype=np.uint8)
+    shown = thumbnails.draw_crop(image, (0.0, 0.0, 8.0, 8.0), None, "light", side_px=80)
+    np.testing.assert_array_equal(shown[10::20, 10::20], image)
 
 
 def test_filters_are_tiles_with_grey_at_zero():
@@ -362,7 +348,7 @@ def test_filters_are_tiles_with_grey_at_zero():
     assert sheet[10, 70, 3] == 0  # there is no fourth filter
 
 
-def test_every_preset_has_a_picture():
+def test_every_preset_has_an_image():
     for choice in catalogue.list_models(UserSession("a visit")).values():
         assert thumbnails.draw_architecture(choice.config, "light").shape == (144, 144, 4)
     big = replace(
@@ -406,8 +392,8 @@ def test_the_first_paint_imports_nothing_heavy():
     assert run.stdout.strip() == "[]"
 
 
-def test_a_browser_that_says_no_source_of_pictures_breaks_nothing(open_app) -> None:
-    """Seen once in many visits: a segmented control that is mounted anew says None, required or not."""
+def test_a_browser_that_says_no_source_of_images_breaks_nothing(open_app) -> None:
+    """Seen once in many sessions: a segmented control that is mounted anew says None, required or not."""
     app = open_app()
     app.session_state["nouns.source"] = None
     app.run()

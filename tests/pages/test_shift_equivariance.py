@@ -34,7 +34,7 @@ def measure_difference(a: np.ndarray, b: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("shift_px", [4, 8])
-def test_equivariance_is_said_of_what_is_drawn(open_app: OpenApp, shift_px: int) -> None:
+def test_equivariance_is_reported_of_what_is_drawn(open_app: OpenApp, shift_px: int) -> None:
     app = open_app(
         PAGE,
         on_picture__view="shift",

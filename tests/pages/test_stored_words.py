@@ -1,7 +1,4 @@
-"""Every number that a caption says of an experiment is computed anew here from the rows of its file.
-
-The grids of data sizes see `test_stored_grids`; what is drawn `test_stored_numbers` and `test_stored_changes`.
-"""
+"""The shares of predictions that a shift changes are those of the stored experiment."""
 
 from __future__ import annotations
 
@@ -11,25 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.pages.conftest import OpenApp
-from tests.pages.told import shares, words, written
-from vitviz.data.datasets import DATASETS
+from tests.pages.stated_numbers import shares, words, written
 from vitviz.experiments.result_file import RESULTS, read_result
-from vitviz.experiments.transfer_plan import PLAN_OF
 
 CHECKPOINTS = RESULTS.parent
-STUDIES = "pages/studies/page.py"
-DEIT, TUNING, PICTURE, HYBRIDS = (
-    f"pages/{name}/page.py"
-    for name in (
-        "lenses/distillation",
-        "train/fine_tuning",
-        "lenses/on_your_image",
-        "lenses/hybrids",
-    )
-)
-FINE_TUNED = [source for source, plan in PLAN_OF.items() if (RESULTS / f"{plan.name}.json").is_file()]
-TAUGHT = [name for name in DATASETS if (RESULTS / f"teaching_{name}.json").is_file()]
-VIT = {"model": "preset:vit_digits", "image": "digits:3"}
+PICTURE = "pages/lenses/on_your_image/page.py"
 
 
 @pytest.mark.parametrize(("px", "counted"), [(6, True), (5, False)])
@@ -50,10 +33,13 @@ def test_how_many_answers_a_shift_changes(
     changed = [1 - row["same"] for n in names for row in found.where(change="shift", value=px, model=n)]
     assert bool(changed) == ("test images shifted by" in text) == counted
     if counted:
-        told = text.partition("Of 1,000 test images shifted by 6 px")[2].partition("Two standard errors")
-        assert shares(told[0]) == written(100 * share for share in changed)
-        widest = 200 * max((share * (1 - share) / 1000) ** 0.5 for share in changed)
-        assert f"at most {widest:.1f} points" in told[2] and "python -m vitviz.experiment robustness" in text
+        reported = text.partition("Of 1,000 test images shifted by 6 px")[2].partition("95 % intervals")
+        assert shares(reported[0]) == written(100 * share for share in changed)
+        widest = 196 * max((share * (1 - share) / 1000) ** 0.5 for share in changed)
+        assert (
+            f"at most ± {widest:.1f} points" in reported[2]
+            and "python -m vitviz.experiment robustness" in text
+        )
         verdict = ": right" if changed[0] >= changed[1] else ". Measured:"
         predicted = f"Your prediction: CNN, wide, {100 * changed[0]:.1f} % of its predictions change"
         assert predicted + verdict in text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -12,17 +13,24 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.frame import menu, registry
-from pages.stores import catalogue
+from pages.stores import catalogue, moved_views, registry
 from pages.studies.renderer import GROUPS, build, build_columns, draw_card_sketch
-from pages.studies.study import Choice, list_studies
+from pages.studies.study import StudyControl, list_studies
 from tests.messages import message
 from tests.pages.conftest import OpenApp
 from vitviz.experiments.result_file import RESULTS
 from vitviz.papers import cite, find_findings, list_links
 from vitviz.plots.chart import Chart
-from vitviz.plots.hidden_curves import LINE_PX, conceal, draw_card, find_range, read_card, spread_labels
-from vitviz.plots.study_charts import Race
+from vitviz.plots.hidden_curves import (
+    LINE_PX,
+    conceal,
+    draw_card,
+    find_range,
+    list_ticks,
+    read_card,
+    spread_labels,
+)
+from vitviz.plots.study_charts import RaceChart
 from vitviz.text import split_sentence
 
 PAGE = "pages/studies/page.py"
@@ -84,11 +92,11 @@ def test_an_example_builds_in_both_themes_without_a_page(name: str, shipped: Non
 
 @pytest.mark.parametrize(
     ("slug", "view", "study"),
-    [(slug, view, study) for slug, views in menu.STUDIES.items() for view, study in views.items()],
+    [(slug, view, study) for slug, views in moved_views.STUDIES.items() for view, study in views.items()],
 )
 def test_every_old_address_opens_its_study(slug: str, view: str, study: str) -> None:
     query = {"model": "checkpoint:digits_vit", f"{slug}.view": view, f"{slug}.dataset": "digits"}
-    target, translated = menu.translate(slug, query)
+    target, translated = moved_views.translate(slug, query)
     assert target == "studies" and study in STUDIES
     assert translated == {
         "studies.study": study,
@@ -98,11 +106,11 @@ def test_every_old_address_opens_its_study(slug: str, view: str, study: str) -> 
 
 
 def test_moved_pages_open_their_first_view_and_others_stay() -> None:
-    assert menu.translate("data", {}) == ("studies", {"studies.study": "data_size"})
-    assert menu.translate("data", {"data.view": "nonsense"})[1]["studies.study"] == "data_size"
-    assert menu.translate("hybrids", {"hybrids.view": "stem"}) == ("hybrids", {"hybrids.view": "stem"})
-    assert menu.translate("attention", {}) == ("attention", {})
-    assert not set(menu.MOVED_PAGES) & set(registry.BY_SLUG)
+    assert moved_views.translate("data", {}) == ("studies", {"studies.study": "data_size"})
+    assert moved_views.translate("data", {"data.view": "nonsense"})[1]["studies.study"] == "data_size"
+    assert moved_views.translate("hybrids", {"hybrids.view": "stem"}) == ("hybrids", {"hybrids.view": "stem"})
+    assert moved_views.translate("attention", {}) == ("attention", {})
+    assert not set(moved_views.MOVED_PAGES) & set(registry.BY_SLUG)
 
 
 @pytest.mark.parametrize("name", list(STUDIES))
@@ -143,6 +151,12 @@ def test_every_concealed_row_shows_the_values_of_all_rows() -> None:
     assert (dots["x"], dots["y"]) == ([90, 91, 95, 90, 91, 95], [0, 0, 0, 1, 1, 1])
 
 
+def test_the_range_covers_the_positions_that_all_curves_share() -> None:
+    short = {"type": "scatter", "x": [2, 4], "y": [5.0, 7.0]}
+    positions, low, high = find_range([{"type": "scatter", "x": [1, 3, 8], "y": [0.0, 2.0, 9.0]}, short])
+    assert (positions, low.tolist(), high.tolist()) == ([2, 3, 4], [1, 2, 3.4], [5, 6, 7])
+
+
 def test_bars_are_concealed_over_the_whole_range() -> None:
     names, low, high = find_range([{"type": "bar", "x": ["a", "b"], "y": [1.0, 3.0]}])
     assert (names, low.tolist(), high.tolist()) == (["a", "b"], [1, 1], [3, 3])
@@ -154,7 +168,9 @@ def test_a_card_shows_one_range_until_its_question_is_answered(name: str, shippe
         assert "<polyline" in draw_card_sketch(STUDIES[name])
         return
     hidden, shown = (draw_card_sketch(STUDIES[name], "light", is_open) for is_open in (True, False))
-    assert hidden.count("<polygon") == 1 and "<polyline" not in hidden and ">?</text>" in hidden
+    assert ("<polygon" in hidden) != ("<rect" in hidden)  # one range of all, or the whole range in every row
+    assert hidden.count("<polygon") < 2 and "<polyline" not in hidden and ">?</span>" in hidden
+    assert len(set(re.findall(r"<rect x=%22(\d+)%22 y=%22\d+%22 (width=%22\d+%22)", hidden))) < 2
     assert shown.count("<polyline") >= 2 and "<polygon" not in shown
 
 
@@ -168,7 +184,7 @@ def test_the_card_of_an_answered_study_marks_the_prediction(open_app: OpenApp) -
     assert mark == ":material/close: Your prediction: ViT"
 
 
-def test_an_open_card_names_axes_and_nothing_else() -> None:
+def test_an_open_card_names_axes_and_series_but_not_which_is_whose() -> None:
     figure = Chart("light")
     for name, top in (("secret", 2.0), ("hidden", 1.0)):
         figure.add("scatter", name=name, x=[1, 10, 100], y=[0.0, top / 2, top], mode="lines")
@@ -176,8 +192,17 @@ def test_an_open_card_names_axes_and_nothing_else() -> None:
     card = read_card(figure)
     assert np.allclose(np.diff(card.lines[0].x), np.log(10))  # evenly spaced on a logarithmic axis
     hidden, shown = (draw_card(card, "light", is_open) for is_open in (True, False))
-    assert "secret" not in hidden and "hidden" not in hidden and "images n" in hidden
+    assert (
+        ">images n, log scale<" in hidden and ">1<" in hidden and ">100<" in hidden
+    )  # the axis and its ends
+    assert "secret" in hidden and "hidden" in hidden and "<polyline" not in hidden  # the legend, and no curve
     assert "secret" in shown and "hidden" in shown
+
+
+def test_ticks_of_a_card_are_round_numbers_inside_its_range() -> None:
+    assert list_ticks(27.5, 84.0) == [40.0, 60.0, 80.0]
+    assert list_ticks(-3.0, 14.9) == [0.0, 5.0, 10.0]
+    assert list_ticks(0.5, 0.5) == [0.5]
 
 
 def test_labels_of_a_card_do_not_overlap() -> None:
@@ -191,24 +216,26 @@ def test_no_legend_of_a_concealed_chart_acts() -> None:
     assert conceal(figure).parts["legend"]["itemclick"] is False
 
 
-def test_a_concealed_race_sends_no_seed_and_no_name(open_app: OpenApp) -> None:
+def test_a_concealed_race_sends_no_seed_and_no_curve(open_app: OpenApp) -> None:
     name = next(name for name, study in STUDIES.items() if _is_race(study))
     header, arrays = message(open_study(open_app, name), "race")
-    assert [racer["title"] for racer in header["racers"]] == ["Lowest of all", "Highest of all"]
-    assert not any(racer["dots"] for racer in header["racers"])
-    assert (arrays["curve0"][1] <= arrays["curve1"][1] + 1e-6).all() and np.isfinite(arrays["curve0"]).all()
+    assert not any(racer["dots"] or racer["told"] or racer["interval"] for racer in header["racers"])
+    assert sorted(arrays) == ["band", *(f"curve{i}" for i in range(len(header["racers"])))]
+    assert not any(curve.size for name, curve in arrays.items() if name != "band")
+    _, low, high = arrays["band"]
+    assert (low <= high + 1e-6).all() and np.isfinite(low).all()
 
 
 def _is_race(study: Any) -> bool:
     if study.name == "positions" or study.hook("sketch") or study.name == "hybrid_training":
         return False
-    picture = build(study, study.choose(draw=False)).picture
-    return isinstance(picture, Race) and not picture.known
+    image = build(study, study.choose(draw=False)).figure
+    return isinstance(image, RaceChart) and not image.known
 
 
 def test_a_choice_takes_its_first_option_if_the_default_is_not_offered() -> None:
-    first = Choice("page.a", "A", [1, 2], "a", default=3)
-    last = Choice("page.b", "B", {1: [1, 10], 2: [5]}, "b", by="a", default={1: 10})
+    first = StudyControl("page.a", "A", [1, 2], "a", default=3)
+    last = StudyControl("page.b", "B", {1: [1, 10], 2: [5]}, "b", by="a", default={1: 10})
     study = replace(STUDIES["bug"], choices=(first, last))
     assert study.choose(draw=False) == {"a": 1, "b": 10}
     assert last.find_default({"a": 2}) == 5 and last.list_options({"a": 1}) == {1: "1", 10: "10"}

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pages.frame import registry
-from tests.pages.conftest import OpenApp, said
+from pages.controls import session_keys
+from pages.stores import registry
+from tests.pages.conftest import OpenApp, query_value
 from vitviz.models.published_weights import SHIPPED
 
 SHIPPED_FILES = Path(__file__).resolve().parents[2] / "checkpoints"
@@ -40,10 +41,10 @@ def shipped(no_shipped_checkpoints: Path) -> Path:
 @pytest.mark.parametrize("slug", PHOTO_PAGES)
 def test_pages_open_on_a_photo_with_the_photo_model(open_app: OpenApp, shipped: Path, slug: str) -> None:
     app = open_app(registry.BY_SLUG[slug].path)
-    assert (said(app, "model"), said(app, "image")) == (PHOTO, "sample:cat")
+    assert (query_value(app, "model"), query_value(app, "image")) == (PHOTO, registry.BY_SLUG[slug].photo)
     assert not app.main.error and not app.main.info
     if slug == "attention":
-        assert (said(app, "attention.layer"), said(app, "attention.head")) == ("10", "5")
+        assert (query_value(app, "attention.layer"), query_value(app, "attention.head")) == ("10", "5")
 
 
 @pytest.mark.parametrize("view", registry.BY_SLUG["attention"].class_views)
@@ -51,20 +52,26 @@ def test_a_view_about_classes_opens_on_a_model_with_classes(
     open_app: OpenApp, shipped: Path, view: str
 ) -> None:
     app = open_app(registry.BY_SLUG["attention"].path, **{"attention.view": view})
-    assert (said(app, "model"), said(app, "image")) == ("checkpoint:cifar10_vit", "cifar10-few:134")
+    assert (query_value(app, "model"), query_value(app, "image")) == (
+        "checkpoint:cifar10_vit",
+        "cifar10-few:134",
+    )
     assert not any("no classifier head" in info.value for info in app.main.info)
 
 
 def test_a_chosen_model_without_classes_keeps_its_reason(open_app: OpenApp, shipped: Path) -> None:
     app = open_app(registry.BY_SLUG["attention"].path, model=PHOTO, **{"attention.view": "methods"})
     texts = [*app.main.info, *app.main.caption]
-    assert said(app, "model") == PHOTO and any("no classifier head" in text.value for text in texts)
+    assert query_value(app, "model") == PHOTO and any("no classifier head" in text.value for text in texts)
 
 
 def test_without_the_photo_model_they_open_on_their_other_default(open_app: OpenApp, shipped: Path) -> None:
     (shipped / f"{SHIPPED}.safetensors").unlink()
     app = open_app(registry.BY_SLUG["attention"].path)
-    assert (said(app, "model"), said(app, "image")) == ("checkpoint:cifar10_vit", "cifar10-few:134")
+    assert (query_value(app, "model"), query_value(app, "image")) == (
+        "checkpoint:cifar10_vit",
+        "cifar10-few:134",
+    )
 
 
 @pytest.mark.parametrize(
@@ -79,9 +86,9 @@ def test_a_walk_of_ten_pages_keeps_model_and_image(
     for slug in WALK[1:]:
         app.switch_page(registry.BY_SLUG[slug].path).run()
         assert not app.exception, slug
-        assert (said(app, "model"), said(app, "image")) == (model, image), slug
-        assert app.sidebar.selectbox(key="model").value == SUBSTITUTED.get(slug, model), slug
-        assert not linked or said(app, "pin") == linked["pin"], (slug, said(app, "pin"))
+        assert (query_value(app, "model"), query_value(app, "image")) == (model, image), slug
+        assert app.session_state[session_keys.SELECTION].model == SUBSTITUTED.get(slug, model), slug
+        assert not linked or query_value(app, "pin") == linked["pin"], (slug, query_value(app, "pin"))
 
 
 @pytest.mark.parametrize(
@@ -96,7 +103,7 @@ def test_a_link_that_names_an_image_opens_the_model_that_suits_it(
     open_app: OpenApp, shipped: Path, image: str, model: str
 ) -> None:
     app = open_app(registry.BY_SLUG["attention"].path, image=image)
-    assert (said(app, "model"), said(app, "image")) == (model, image)
+    assert (query_value(app, "model"), query_value(app, "image")) == (model, image)
 
 
 @pytest.mark.parametrize(("linked", "nearest"), [("1", "0"), ("1000", "1179"), ("40000", "40500")])
@@ -104,7 +111,7 @@ def test_a_link_to_a_dropped_step_opens_the_nearest_and_says_so(
     open_app: OpenApp, shipped: Path, linked: str, nearest: str
 ) -> None:
     app = open_app(registry.BY_SLUG["attention"].path, model="checkpoint:cifar10_vit", step=linked)
-    assert said(app, "step") == nearest
+    assert query_value(app, "step") == nearest
     notes = [caption.value for caption in app.sidebar.caption]
     assert (
         f"Step {int(linked):,} of this model is not stored. The nearest one, {int(nearest):,}, is shown."
@@ -116,5 +123,11 @@ def test_a_link_to_a_dropped_step_opens_the_nearest_and_says_so(
 
 def test_a_link_to_a_dropped_step_of_a_cnn_opens_its_last(open_app: OpenApp, shipped: Path) -> None:
     app = open_app(registry.BY_SLUG["on_your_picture"].path, model="checkpoint:cifar10_cnn", step="32")
-    assert said(app, "step") == "33750"
+    assert query_value(app, "step") == "33750"
     assert any("Step 32 of this model is not stored" in caption.value for caption in app.sidebar.caption)
+
+
+@pytest.mark.parametrize("pin", ["28", "4,4"])
+def test_an_address_names_a_patch_by_number_or_row_and_column(open_app: OpenApp, pin: str) -> None:
+    app = open_app(registry.BY_SLUG["attention"].path, model="preset:vit_digits", image="digits:3", pin=pin)
+    assert query_value(app, "pin") == "0.438,0.438"

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.frame import registry
+from pages.controls import session_keys
 from pages.selection import image_picker, selection, substitutes
-from pages.stores import shared_cache
+from pages.stores import catalogue, registry, shared_cache
 from pages.stores.catalogue import ModelChoice
-from tests.pages.conftest import ROOT, OpenApp, said
+from pages.stores.session import UserSession
+from tests.pages.conftest import ROOT, OpenApp, query_value
 from vitviz.checkpoint_header import read_header
 from vitviz.config import ViTConfig
 from vitviz.data import cifar10_few
@@ -49,19 +50,27 @@ def test_the_sidebar_shows_the_substitute_with_the_reason_and_a_click_selects_it
     open_app: OpenApp, page: str, model: str, controls: dict[str, str], reason: str, expected: str
 ) -> None:
     app = open_app(f"pages/lenses/{page}/page.py", model=f"preset:{model}", **controls)
-    assert app.sidebar.selectbox(key="model").value == f"preset:{expected}"
+    shown = app.sidebar.selectbox(key="model")
+    assert (shown.value, shown.placeholder) == (
+        None,
+        catalogue.label_model(catalogue.list_models(UserSession("a visit"))[f"preset:{expected}"]),
+    )
     assert any(reason in note.value for note in app.sidebar.caption)
-    assert said(app, "model") == f"preset:{model}", "the link keeps the user's selection"
+    assert query_value(app, "model") == f"preset:{model}", "the link keeps the user's selection"
     assert selected(app).model == f"preset:{expected}"
-    app.sidebar.button(key="nouns.select_shown").click().run()
-    assert not app.exception
-    assert not any(reason in note.value for note in app.sidebar.caption)
-    assert said(app, "model") == f"preset:{expected}"
+    by_button = open_app(f"pages/lenses/{page}/page.py", model=f"preset:{model}", **controls)
+    by_button.sidebar.button(key="nouns.select_shown").click().run()
+    shown.set_value(f"preset:{expected}").run()
+    for chosen in (app, by_button):
+        assert not chosen.exception
+        assert not any(reason in note.value for note in chosen.sidebar.caption)
+        assert query_value(chosen, "model") == f"preset:{expected}"
+        assert chosen.sidebar.selectbox(key="model").value == f"preset:{expected}"
 
 
 def selected(app: AppTest) -> selection.Selection:
     """Return the selection in force."""
-    value: selection.Selection = app.session_state["_nouns"]
+    value: selection.Selection = app.session_state[session_keys.SELECTION]
     return value
 
 
@@ -70,10 +79,10 @@ def test_an_image_that_the_substitute_did_not_learn_is_replaced_until_the_user_a
 ) -> None:
     app = open_app("pages/lenses/hybrids/page.py", model="preset:vit_digits", image="digits:3")
     assert selected(app).model == "preset:hybrid_cifar10"
-    assert selected(app).image == "photos:3" and said(app, "image") == "digits:3"
+    assert selected(app).image == "photos:3" and query_value(app, "image") == "digits:3"
     app.sidebar.button(key="nouns.own_image").click().run()
     assert not app.exception
-    assert selected(app).image == "digits:3" and said(app, "own") == "1"
+    assert selected(app).image == "digits:3" and query_value(app, "own") == "1"
     again = open_app("pages/lenses/hybrids/page.py", model="preset:vit_digits", image="digits:3", own="1")
     assert selected(again).image == "digits:3"
 
@@ -93,11 +102,11 @@ def test_a_page_opens_on_its_own_model_until_something_is_selected(
         )
     distance = "pages/lenses/attention_distance/page.py"
     app = open_app(distance)
-    assert selected(app).model == said(app, "model") == "checkpoint:cifar10_vit"
+    assert selected(app).model == query_value(app, "model") == "checkpoint:cifar10_vit"
     assert selected(open_app(distance, image="digits:3")).model == "checkpoint:digits_vit"
     assert selected(open_app("pages/lenses/block/page.py")).model == "checkpoint:digits_vit"
     app.sidebar.selectbox(key="model").set_value("checkpoint:digits_vit").run()
-    assert selected(app).model == said(app, "model") == "checkpoint:digits_vit"
+    assert selected(app).model == query_value(app, "model") == "checkpoint:digits_vit"
 
 
 def test_every_default_of_a_page_is_shipped_and_can_be_shown() -> None:
@@ -117,10 +126,10 @@ def test_a_page_without_a_selection_draws_no_sidebar_and_keeps_the_selection(
 ) -> None:
     app = open_app(registry.BY_SLUG[slug].path, model="preset:swin_digits", image="digits:3")
     assert not app.sidebar.selectbox and not app.sidebar.button
-    assert said(app, "model") == "preset:swin_digits" and said(app, "image") == "digits:3"
+    assert query_value(app, "model") == "preset:swin_digits" and query_value(app, "image") == "digits:3"
 
 
-def test_the_first_picture_stands_for_the_first_and_any_other_for_its_number() -> None:
+def test_the_first_image_stands_for_the_first_and_any_other_for_its_number() -> None:
     colour = ModelChoice("colour", "", "", ViTConfig(), RGB_32, "cifar10", (0,))
     own = default_picture("cifar10", 3)
     assert substitutes.find_matching_image(colour, "digits:0") == own
@@ -140,7 +149,7 @@ def test_a_file_with_few_images_has_a_first_one(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_few_of_a_set_are_of_that_set_where_the_whole_one_is_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With CIFAR-10 on the machine its 200 pictures were 'not like those that it learned from'."""
+    """With CIFAR-10 on the machine its 200 images were 'not like those that it learned from'."""
     monkeypatch.setattr(substitutes, "default_pictures", lambda trained_on, in_chans: "cifar10")
     colour = ModelChoice("colour", "", "", ViTConfig(), RGB_32, "cifar10", (0,))
     assert substitutes.find_matching_image(colour, f"{cifar10_few.NAME}:65") == f"{cifar10_few.NAME}:65"
@@ -165,5 +174,6 @@ def test_the_nearest_is_trained_then_of_the_same_data_then_the_best(monkeypatch:
     assert nearest_to(replace(worse, key="cnn")) == "better"
     assert nearest_to(replace(shapes, key="cnn")) == "shapes"
     assert nearest_to(replace(grey, key="cnn", trained_on=None)) == "grey"
+    assert nearest_to(replace(large, trained_on="LVD-142M", config=ViTConfig(num_classes=0))) == "better"
     there[:] = [colour, grey]
     assert nearest_to(colour) == "grey"

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-import struct
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +11,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.lenses.swin import stepper
-from tests.messages import body
-from tests.pages.conftest import ROOT
+from tests.messages import body, unpack
+from tests.pages.conftest import ROOT, OpenApp, captions, query_value
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import SwinConfig, TrainConfig
 from vitviz.models.presets import GREY_32
@@ -26,13 +23,8 @@ from vitviz.training.run_directory import Run
 from vitviz.training.run_trainer import Session
 
 PAGE = "pages/lenses/swin/page.py"
-OpenApp = Callable[..., AppTest]
-Payload = tuple[dict[str, Any], bytes]
+Payload = tuple[dict[str, Any], dict[str, np.ndarray]]
 STEPPER, REACH, GRADIENT, BIAS, PYRAMID = "ids", "hops", "gradient", "index", "normed"
-
-
-def captions(app: AppTest) -> str:
-    return "\n".join(caption.value for caption in app.main.caption)
 
 
 def text(app: AppTest) -> str:
@@ -42,27 +34,11 @@ def text(app: AppTest) -> str:
 def payload(app: AppTest, holds: str, without: str = "\0") -> Payload:
     """Return (header, buffers) of the client view that carries an array of this name."""
     for view in app.main.get("bidi_component"):
-        if not view.proto.bytes:  # a script without data
-            continue
-        message = body(view.proto.bytes)
-        (length,) = struct.unpack_from("<I", message)
-        header = json.loads(message[4 : 4 + length])
-        if holds in header["arrays"] and without not in header["arrays"]:
-            return header, message[4 + length :]
+        if view.proto.bytes:  # not a script without data
+            header, arrays = unpack(body(view.proto.bytes))
+            if holds in arrays and without not in arrays:
+                return header, arrays
     raise AssertionError(f"no view carries {holds}")
-
-
-def array(found: Payload, name: str) -> np.ndarray:
-    header, buffers = found
-    entry = header["arrays"][name]
-    count = int(np.prod(entry["shape"]))
-    return np.frombuffer(buffers, entry["dtype"], count, entry["offset"]).reshape(entry["shape"])
-
-
-def said(app: AppTest, key: str) -> str:
-    """Return the query parameter of a control."""
-    value = app.query_params[key]
-    return value[0] if isinstance(value, list) else value
 
 
 def choose(app: AppTest, key: str, value: Any) -> None:
@@ -77,25 +53,26 @@ def test_the_stepper_follows_grid_window_and_shift(open_app: OpenApp) -> None:
     assert app.title[0].value.startswith("Swin")
     choose(app, "swin.grid", 14)
     choose(app, "swin.window", 7)
-    assert "in 3 windows: 4,128 of 9,604 query–key pairs" in captions(app)
+    assert "removes 4,128 of 9,604 query–key pairs" in payload(app, STEPPER)[0]["captions"][5]
     choose(app, "swin.grid", 4)
     choose(app, "swin.window", 2)
     found = payload(app, STEPPER)
-    assert array(found, "ids").tolist() == [[0, 0, 1, 2], [0, 0, 1, 2], [3, 3, 4, 5], [6, 6, 7, 8]]
-    assert int((array(found, "allowed") == 0).sum()) == 28
+    assert found[1]["ids"].tolist() == [[0, 0, 1, 2], [0, 0, 1, 2], [3, 3, 4, 5], [6, 6, 7, 8]]
+    assert int((found[1]["allowed"] == 0).sum()) == 28
     choose(app, "swin.shift", 0)
-    assert int((array(payload(app, STEPPER), "allowed") == 0).sum()) == 0
-    assert "4 windows of 4" in captions(app) and "masked" not in captions(app)
+    assert int((payload(app, STEPPER)[1]["allowed"] == 0).sum()) == 0
+    findings = payload(app, STEPPER)[0]["captions"]
+    assert "4 windows of 4" in findings[0] and not any("mask" in finding for finding in findings)
 
 
 def test_gradients_agree_with_the_masks(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:swin_digits", image="digits:3", pin="0.100,0.100", swin__view="travel")
-    hops = array(payload(app, REACH), "hops")
+    hops = payload(app, REACH)[1]["hops"]
     assert hops.shape == (4, 64, 64)
     assert (hops[2] <= 1).all()  # a ViT: everywhere at once
     assert (hops[1] == 255).any() and not (hops[0] == 255).any()  # never shifted; shifted
     found = payload(app, GRADIENT)
-    gradient, reach = array(found, "gradient"), array(found, "reach")
+    gradient, reach = found[1]["gradient"], found[1]["reach"]
     assert np.array_equal(gradient > 1e-20, reach == 1)
     assert "In 4 of 4 blocks" in captions(app)
 
@@ -105,7 +82,7 @@ def test_the_bias_and_the_merging_are_the_models_own(open_app: OpenApp) -> None:
         PAGE, model="preset:swin_digits", image="digits:3", swin__view="bias", swin__bias_block="2.1"
     )
     found = payload(app, "table")
-    assert array(found, "table").shape == (1, 4, 49) and array(found, "index").shape == (16, 16)
+    assert found[1]["table"].shape == (1, 4, 49) and found[1]["index"].shape == (16, 16)
     assert "(2·4 − 1)(2·4 − 1) = 49" in captions(app) and "all 256 query–key pairs" in captions(app)
     choose(app, "swin.view", "merge")
     pyramid = payload(app, PYRAMID)
@@ -113,7 +90,7 @@ def test_the_bias_and_the_merging_are_the_models_own(open_app: OpenApp) -> None:
         SwinConfig(in_chans=1, embed_dim=32, depths=(2, 2), num_heads=(2, 4), mlp_ratio=2.0), 0
     )
     weight = model.layers[1].downsample.reduction.weight.detach().numpy()  # type: ignore[union-attr]
-    assert np.allclose(weight @ array(pyramid, "normed"), array(pyramid, "merged"), atol=1e-5)
+    assert np.allclose(weight @ pyramid[1]["normed"], pyramid[1]["merged"], atol=1e-5)
     assert [stage["rows"] for stage in pyramid[0]["stages"]] == [16, 8]
 
 
@@ -131,7 +108,7 @@ def test_the_bias_is_shown_over_a_training(open_app: OpenApp, no_shipped_checkpo
     )
     save_checkpoint(no_shipped_checkpoints / "tiny_swin.safetensors", checkpoint)
     app = open_app(PAGE, model="checkpoint:tiny_swin", image="digits:3", swin__view="bias")
-    tables = array(payload(app, "table"), "table")
+    tables = payload(app, "table")[1]["table"]
     assert tables.shape[0] == 2
     assert np.allclose(tables[1] - tables[0], 1, atol=2e-3)
     assert payload(app, "table")[0]["steps"] == [0, 40]
@@ -184,19 +161,19 @@ def test_a_hostile_link_falls_back(open_app: OpenApp) -> None:
         swin__layer="99",
         swin__bias_block="9.9",
     )
-    assert array(payload(app, STEPPER), "ids").shape == (8, 8)
+    assert payload(app, STEPPER)[1]["ids"].shape == (8, 8)
     for view in ("travel", "attention", "bias", "merge", "cost"):
         choose(app, "swin.view", view)
-    assert said(app, "swin.cost_window") == "7"
+    assert query_value(app, "swin.cost_window") == "7"
 
 
 def test_controls_of_other_sections_keep_their_permalink(open_app: OpenApp) -> None:
     """Old permalinks name controls but no section."""
     app = open_app(PAGE, model="preset:swin_digits", image="digits:3", swin__layer="3", swin__head="2")
     assert payload(app, STEPPER)
-    assert said(app, "swin.layer") == "3" and said(app, "swin.head") == "2"
+    assert query_value(app, "swin.layer") == "3" and query_value(app, "swin.head") == "2"
     app.run()
-    assert said(app, "swin.layer") == "3"
+    assert query_value(app, "swin.layer") == "3"
     choose(app, "swin.view", "attention")
     assert app.selectbox(key="swin.layer").value == 3 and app.selectbox(key="swin.head").value == 2
     app.selectbox(key="swin.layer").set_value(1).run()
@@ -210,11 +187,11 @@ def test_grid_and_window_are_one_choice_for_both_sections(open_app: OpenApp) -> 
     choose(app, "swin.view", "travel")
     colors = payload(app, REACH)[0]["colors"]
     assert colors == family_colors(["swin", "swin", "vit", "cnn"]), "as on every other page"
-    assert array(payload(app, REACH), "hops").shape == (4, 36, 36)
+    assert payload(app, REACH)[1]["hops"].shape == (4, 36, 36)
     assert "shift 1" in str(payload(app, REACH)[0]["panels"])
     choose(app, "swin.window", 2)
     choose(app, "swin.view", "steps")
-    assert "6 × 6 patches form 9 windows of 4" in captions(app)
+    assert "9 windows of 4 " in payload(app, STEPPER)[0]["captions"][0]
 
 
 @pytest.mark.parametrize(
@@ -233,7 +210,7 @@ def test_the_bias_caption_describes_its_table(table: list[float], words: str) ->
 
 
 def test_the_corner_s_question_is_answered_by_the_view(open_app: OpenApp) -> None:
-    """'Grid 16, windows of 4: after how many blocks has a corner reached the whole picture?'"""
+    """'Grid 16, windows of 4: after how many blocks has a corner reached the whole image?'"""
     app = open_app(
         PAGE,
         model="preset:swin_digits",
@@ -243,7 +220,7 @@ def test_the_corner_s_question_is_answered_by_the_view(open_app: OpenApp) -> Non
         swin__window="4",
     )
     found = payload(app, REACH)
-    from_corner = array(found, "hops")[0][:, 0]
+    from_corner = found[1]["hops"][0][:, 0]
     assert from_corner.max() == 7 and found[0]["blocks"] >= 7
 
 
@@ -258,13 +235,16 @@ def test_the_cost_s_slopes_are_over_tokens(open_app: OpenApp) -> None:
 
 def test_a_permalink_sets_the_first_stage_and_block(open_app: OpenApp) -> None:
     link = {"model": "preset:swin_digits", "image": "digits:3"}
-    assert payload(open_app(PAGE, **link), STEPPER)[0]["begin"] == 0
+    assert stepper.STAGES[payload(open_app(PAGE, **link), STEPPER)[0]["begin"]] == "partition"
     app = open_app(PAGE, **link, swin__stage="mask")
-    assert stepper.STAGES[payload(app, STEPPER)[0]["begin"]] == "mask" and said(app, "swin.stage") == "mask"
+    assert (
+        stepper.STAGES[payload(app, STEPPER)[0]["begin"]] == "mask"
+        and query_value(app, "swin.stage") == "mask"
+    )
     app = open_app(PAGE, **link, swin__view="travel", swin__blocks="7")
     assert payload(app, REACH)[0]["begin"] == 7
     app = open_app(PAGE, **link, swin__stage="nowhere")
-    assert payload(app, STEPPER)[0]["begin"] == 0
+    assert stepper.STAGES[payload(app, STEPPER)[0]["begin"]] == "partition"
 
 
 def test_the_stages_of_a_link_are_those_of_the_view() -> None:

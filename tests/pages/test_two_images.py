@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,12 +13,13 @@ from streamlit.testing.v1 import AppTest
 
 from pages.lenses.two_images import activation_patching, pair_controls
 from tests.messages import message
-from tests.pages.conftest import OpenApp, said
+from tests.pages.conftest import OpenApp, query_value
 from tests.pages.test_shell import png
 from vitviz.analysis.image_changes import COPIES, locate_cells
 from vitviz.data.datasets import load_dataset
 from vitviz.data.drawings import FIRST
 from vitviz.data.image_preprocessing import prepare_batch
+from vitviz.experiments.result_file import CHECKPOINTS
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
@@ -41,10 +43,10 @@ def tokens_of(numbers: tuple[int, ...], layer: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize("centred", ["0", "1"])
-def test_cosines_pairs_and_the_pinned_patch_equal_numpy(open_app: OpenApp, centred: str) -> None:
+def test_cosines_and_pairs_equal_numpy(open_app: OpenApp, centred: str) -> None:
     app = open_app(PAGE, **DIGITS, pin="0.3,0.7", two_images__layer="3", two_images__centred=centred)
     header, arrays = message(app, "two_images.match")
-    assert header["chosen"] == 3 and header["layers"][3]["title"] == "layer 3"
+    assert header["layer"] == 3
     first, second = tokens_of((3, 7), "blocks.2")
     mean = np.concatenate([first, second]).mean(axis=0) if centred == "1" else 0
     first, second = ((x - mean) / np.linalg.norm(x - mean, axis=1, keepdims=True) for x in (first, second))
@@ -55,11 +57,8 @@ def test_cosines_pairs_and_the_pinned_patch_equal_numpy(open_app: OpenApp, centr
         for i, j in product(range(64), repeat=2)
         if expected[i].argmax() == j and expected[:, j].argmax() == i
     ]
-    assert arrays["pairs"].tolist() == [
-        list(pair) for pair in sorted(pairs, key=lambda pair: -expected[pair])
-    ]
-    pinned = int(0.7 * 8) * 8 + int(0.3 * 8)
-    np.testing.assert_allclose(arrays["layer3"] / 32767, expected[pinned], atol=2e-5)
+    shown = [tuple(pair) for pair in arrays["pairs"].tolist()]
+    assert sorted(shown) == pairs and shown[0] == max(pairs, key=lambda pair: expected[pair])
     assert f"{len(pairs)} of 64 patches have a mutual nearest neighbour in layer 3" in read_captions(app)
 
 
@@ -186,9 +185,43 @@ def test_the_map_of_tokens_covers_the_second_image_and_the_prefix(open_app: Open
         untrained, PRESET.config, PRESET.preparation, classes, "untrained", None, 0, "untrained"
     )
     alone = model.probabilities(capture(model.model, images[1:], record=False).logits)[0]
-    moved = 100 * (patch_tokens(model, *images, 2)[:, alone.argmax()] - alone.max())
+    patched = model.probabilities(patch_tokens(model, *images, 2))
+    moved = 100 * (patched[:, alone.argmax()] - alone.max())
     np.testing.assert_allclose(arrays["values1"][0], moved[:1], atol=1e-3)
     np.testing.assert_allclose(arrays["values2"][0], moved[1:], atol=1e-3)
+
+
+@pytest.mark.parametrize("direction", ["first", "second"])
+def test_the_logit_difference_starts_at_the_image_that_receives_parts(
+    open_app: OpenApp, no_shipped_checkpoints: Path, direction: str
+) -> None:
+    asked = {"two_images__view": "patching", "two_images__target": "difference"}
+    name = "digits_vit.safetensors"  # untrained models predict one class
+    (no_shipped_checkpoints / name).write_bytes((CHECKPOINTS / name).read_bytes())
+    link = asked | {"model": "checkpoint:digits_vit", "image": "digits:3", "two_images__direction": direction}
+    app = open_app(PAGE, **link)
+    header, arrays = message(app, "two_images.patching")
+    changes, values = arrays["values2"]
+    start = 0 if direction == "first" else 1
+    np.testing.assert_allclose(values - changes, start, atol=1e-6)
+    best = float(values[abs(changes).argmax()])
+    assert f"becomes {best:.2f}".replace("-", "−") in read_captions(app)
+    assert [fact[0] for fact in header["frames"][2]["facts"]] == ["change", "logit difference"]
+    app = open_app(PAGE, **link, two_images__part="token")
+    donor, prefix, receiver = message(app, "two_images.patching")[0]["frames"]
+    assert (prefix["title"], receiver["grid"]) == ("Prefix", [8, 8])
+    assert ("Digits no. 3" in receiver["title"]) == (direction == "second")
+    assert ("Digits no. 3" in donor["title"]) == (direction == "first")
+
+
+def test_two_images_of_one_class_have_no_logit_difference(open_app: OpenApp) -> None:
+    app = open_app(
+        PAGE,
+        **DIGITS | {"two_images__number": "3"},
+        two_images__view="patching",
+        two_images__target="difference",
+    )
+    assert "their logits do not differ" in read_captions(app) and "points" in read_captions(app)
 
 
 def test_segments_of_the_second_image_are_those_of_the_first(open_app: OpenApp) -> None:
@@ -233,7 +266,7 @@ def test_the_second_image_starts_in_the_same_class_and_for_patching_in_another(o
     assert labels is not None
     for view, same in (("match", True), ("patching", False)):
         app = open_app(PAGE, model="preset:vit_digits", image="digits:3", two_images__view=view)
-        number = int(said(app, "two_images.number"))
+        number = int(query_value(app, "two_images.number"))
         assert number != 3 and (labels[number] == labels[3]) is np.bool_(same)
     assert pair_controls.find_partner(np.array([1, 2, 1, 1]), 3, True) == 0
     assert pair_controls.find_partner(np.array([1, 1]), 0, False) == 1
@@ -243,28 +276,28 @@ def test_the_second_image_starts_in_the_same_class_and_for_patching_in_another(o
 def test_a_drawing_is_the_second_image_and_stays_on_offer(open_app: OpenApp) -> None:
     drawing = f"drawing:{FIRST}"
     app = open_app(PAGE, **DIGITS, two_images__second=drawing)
-    assert said(app, "two_images.second") == drawing
+    assert query_value(app, "two_images.second") == drawing
     header, arrays = message(app, "two_images.match")
     assert header["frames"][1]["title"] == "A drawing" and arrays["cosines"].shape == (64, 64)
     assert message(app, "two_images.pad")[0]["strokes"] == FIRST
     app.main.selectbox(key="two_images.second").set_value("flip").run()
     assert "Your drawing" in app.main.selectbox(key="two_images.second").options
     app = open_app(PAGE, **DIGITS, two_images__second="drawing:not a drawing!")
-    assert said(app, "two_images.second") == "test"
+    assert query_value(app, "two_images.second") == "test"
 
 
 def test_an_uploaded_second_image_is_shown_and_removed_with_its_session(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:vit_tiny_16", image="sample:cat")
-    assert said(app, "two_images.second") == "flip"
+    assert query_value(app, "two_images.second") == "crop"
     app.main.file_uploader[0].upload("red.png", png(), "image/png").run()
     assert not app.exception, app.exception
-    second = said(app, "two_images.second")
+    second = query_value(app, "two_images.second")
     assert second.startswith("upload:")
     assert message(app, "two_images.match")[0]["frames"][1]["title"] == "Your image"
     guest = open_app(
         PAGE, model="preset:vit_tiny_16", image="sample:cat", two_images__second="upload:" + "x" * 22
     )
-    assert said(guest, "two_images.second") == "flip"
+    assert query_value(guest, "two_images.second") == "crop"
 
 
 def test_a_model_without_maps_is_replaced_by_one_that_has_them(open_app: OpenApp) -> None:

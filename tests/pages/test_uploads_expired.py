@@ -26,7 +26,7 @@ def test_every_uploader_takes_a_file_that_has_gone_for_none(
     open_app: Callable[..., AppTest], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = open_app(PAGE)
-    app.session_state["nouns.source"] = "own"  # the sidebar's uploader of pictures
+    app.session_state["nouns.source"] = "own"  # the sidebar's uploader of images
     app.session_state[session_keys.MODEL_DIALOG] = "own"  # the dialog's of weights
     app.run()
     uploaders = {uploader.label: uploader for uploader in app.get("file_uploader")}

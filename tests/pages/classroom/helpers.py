@@ -7,7 +7,7 @@ from streamlit.util import calc_hash
 
 from pages.classroom import membership
 from pages.classroom.membership import Membership
-from pages.frame import registry
+from pages.stores import registry
 from tests.pages.conftest import OpenApp
 
 ROOM = registry.BY_SLUG[membership.SLUG].path

@@ -13,13 +13,12 @@ from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
 from pages.classroom import class_question
-from pages.frame import registry
 from pages.questions import question_form
 from pages.stores import classes as stored
-from pages.stores import lessons
+from pages.stores import lessons, registry
 from tests.messages import message
 from tests.pages.classroom.helpers import LAB, code_of, learns, place, press, there, words
-from tests.pages.conftest import OpenApp, opened_again, said
+from tests.pages.conftest import OpenApp, opened_again, query_value
 from vitviz.classes import question_store
 from vitviz.classes.class_question import ClassQuestion, HistogramBar
 from vitviz.lessons.lesson import Link
@@ -43,19 +42,19 @@ def at_stop(teacher: AppTest, number: int) -> AppTest:
 
 
 def notice(app: AppTest) -> str:
-    """Return the notice at the foot of the screen."""
+    """Return the notice for screen readers."""
     return "".join(each.proto.body for each in app.get("html") if 'class="class-new' in each.proto.body)
 
 
 def test_a_class_answers_and_sees_what_is_measured(teacher: AppTest, open_app: OpenApp) -> None:
     first, second = learns(open_app, teacher), learns(open_app, teacher)
     teacher = press(at_stop(teacher, BRANCH), "Ask the class")
-    for app, told in (
+    for app, reported in (
         (teacher, "Question sent"),
         (first, "New question"),
         (second, "New question"),
     ):
-        assert told in notice(app if app is teacher else there(app.run()))
+        assert reported in notice(app if app is teacher else there(app.run()))
     number = question_store.load_question(stored.get_classes(), code_of(teacher)).number  # type: ignore[union-attr]
     for app, option in ((first, "0"), (second, "1")):
         assert "Ask the class" not in {button.label for button in app.button}
@@ -228,7 +227,7 @@ def fill_own(app: AppTest, name: str, **values: Any) -> AppTest:
 def test_a_teacher_asks_questions_of_ones_own(teacher: AppTest, open_app: OpenApp) -> None:
     learner = learns(open_app, teacher)
     teacher = at_stop(teacher, BRANCH)
-    for name, values, answer, told in (
+    for name, values, answer, reported in (
         ("choice", {"options": "a cat\na dog", "right": 2}, "1", "a dog"),
         ("number", {"value": 12.0, "unit": "heads"}, 12, "12 heads"),
         ("order", {"items": "one\ntwo"}, ["one", "two"], "one → two"),
@@ -252,7 +251,7 @@ def test_a_teacher_asks_questions_of_ones_own(teacher: AppTest, open_app: OpenAp
             next(node for node in nodes if node.key == key).set_value(answer)
         press(learner.run(), "Submit answer")
         press(teacher.run(), "Show the correct answer")
-        assert told in words(learner.run()) and not learner.exception and not teacher.exception
+        assert reported in words(learner.run()) and not learner.exception and not teacher.exception
         if name == "text":
             assert "No text is shown yet." in words(learner) and "- a" not in words(learner)
             teacher.checkbox(key=f"class.text.{state.number}.{answer}").check().run()
@@ -291,7 +290,7 @@ def test_a_proof_that_is_the_pages_default_stays_hidden(teacher: AppTest, open_a
         for key, text in query.items():
             learner.query_params[key] = text
         learner.run()
-        assert not learner.exception and said(learner, "patches.shuffled") == "0", value
+        assert not learner.exception and query_value(learner, "patches.shuffled") == "0", value
 
 
 def test_who_reloads_answers_no_second_time(teacher: AppTest, open_app: OpenApp) -> None:
@@ -308,7 +307,7 @@ def test_who_reloads_answers_no_second_time(teacher: AppTest, open_app: OpenApp)
     assert question_store.load_question(stored.get_classes(), code_of(teacher)).answers == 1  # type: ignore[union-attr]
 
 
-def test_a_picture_that_the_class_does_not_see_is_not_asked_about(
+def test_an_image_that_the_class_does_not_see_is_not_asked_about(
     teacher: AppTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(class_question, "is_private", lambda value: True)

@@ -79,10 +79,12 @@ def test_a_run_is_handed_in_from_the_lab_and_stands_on_the_board(
     assert "97.5" in " ".join(str(each.proto) for each in challenged.run().get("html"))
 
 
-def test_a_trained_run_is_handed_in_as_it_is_or_the_rule_that_it_breaks_is_said(
+def test_a_trained_run_is_handed_in_as_it_is_or_the_rule_that_it_breaks_is_reported(
     challenged: AppTest, open_app: OpenApp, executor: FakeExecutor
 ) -> None:
     learner = to_the_lab(learns(open_app, challenged))
+    primary = [button.label for button in learner.main.button if button.proto.type == "primary"]
+    assert primary == ["Train and hand in"]
     assert learner.button(key="live_lab._hand_in").disabled and "starts at once" in words(learner)
     learner.button(key="live_lab._start").click().run()
     run = runs.list_runs(learner.session_state["_visit"])[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -29,7 +30,7 @@ from tests.pages.classroom.helpers import (
     there,
     words,
 )
-from tests.pages.conftest import OpenApp, opened_again, said
+from tests.pages.conftest import OpenApp, opened_again, query_value
 from vitviz.classes.class_store import MAX_MEMBERS
 from vitviz.classes.codes import format_code
 from vitviz.classes.database import ClassError
@@ -39,7 +40,7 @@ from vitviz.lessons.task_checks import PageOpen
 
 def test_a_class_is_opened_in_one_click(teacher: AppTest) -> None:
     code = code_of(teacher)
-    assert said(teacher, "class") == code
+    assert query_value(teacher, "class") == code
     page = " ".join(str(each.proto) for each in teacher.get("html"))
     assert f"class_room?class={code}" in page and "data:image/png;base64," in page
     assert "no learners yet" in bar(teacher) and format_code(code) in bar(teacher)
@@ -50,14 +51,14 @@ def test_who_opens_the_link_is_in_and_follows(teacher: AppTest, open_app: OpenAp
     assert not place(learner).leads and at(learner) == "class_room"
     teacher.switch_page(ATTENTION).run()
     there(learner.run())
-    assert at(learner) == "attention" and said(learner, "model") == "preset:vit_digits"
+    assert at(learner) == "attention" and query_value(learner, "model") == "preset:vit_digits"
     teacher.run()
     assert "1 following" in bar(teacher)
     for app in (teacher, learner):
         assert app.main.markdown[0].value == bar(app)  # above the page
 
 
-def test_controls_pin_and_picture_follow(teacher: AppTest, open_app: OpenApp) -> None:
+def test_controls_pin_and_image_follow(teacher: AppTest, open_app: OpenApp) -> None:
     learner = learns(open_app, teacher)
     teacher.switch_page(ATTENTION).run()
     there(learner.run())
@@ -68,8 +69,8 @@ def test_controls_pin_and_picture_follow(teacher: AppTest, open_app: OpenApp) ->
     there(learner.run())
     assert not learner.exception
     for key in ("attention.layer", "image", "pin", "step", "model"):
-        assert said(learner, key) == said(teacher, key), key
-    assert said(learner, "image") == "digits:7" and learner.slider(key="attention.layer").value == 1
+        assert query_value(learner, key) == query_value(teacher, key), key
+    assert query_value(learner, "image") == "digits:7" and learner.slider(key="attention.layer").value == 1
 
 
 def test_both_sides_know_what_the_other_sees_while_the_teacher_is_at_the_class_s_page(
@@ -83,7 +84,9 @@ def test_both_sides_know_what_the_other_sees_while_the_teacher_is_at_the_class_s
     teacher.switch_page(ROOM).run()
     assert "Learners see Attention until you open a page." in words(teacher)
     there(learner.run())
-    assert at(learner) == "attention" and said(learner, "attention.layer") == "1", "the page stays as it was"
+    assert at(learner) == "attention" and query_value(learner, "attention.layer") == "1", (
+        "the page stays as it was"
+    )
     assert "teacher on Classroom page" in bar(learner)
     late = learns(open_app, teacher)
     assert at(late) == "attention" and "teacher on Classroom page" in bar(late)
@@ -109,7 +112,9 @@ def test_looking_around_lets_go_and_back_to_class_returns(teacher: AppTest, open
     learner.query_params["pin"] = "cls"
     teacher.switch_page(ATTENTION).run()
     there(learner.run())
-    assert at(learner) == "patches" and "not following" in bar(learner) and said(learner, "pin") == "cls"
+    assert (
+        at(learner) == "patches" and "not following" in bar(learner) and query_value(learner, "pin") == "cls"
+    )
     teacher.run()
     assert "0 of 1 following" in bar(teacher)
     there(learner.button(key="class.back").click().run())
@@ -188,22 +193,24 @@ def test_a_teachers_upload_is_seen_once_it_is_shown(teacher: AppTest, open_app: 
     here = teacher.session_state["_visit"]
     image = uploads.store_image(here, held.getvalue())
     learner = learns(open_app, teacher)
-    before = said(learner, "image")
+    before = query_value(learner, "image")
     teacher = opened_again(teacher, here, image=image)
     teacher.switch_page(PATCHES).run()
     there(learner.run())
-    assert at(learner) == "patches" and said(learner, "image") == before
+    assert at(learner) == "patches" and query_value(learner, "image") == before
     assert class_bar.STORAGE_NOTICE in teacher.button(key="class.show").help
     secret = image.removeprefix("upload:").encode()
     path = stored.get_classes().database.path
     assert all(secret not in each.read_bytes() for each in path.parent.glob(f"{path.name}*"))
     teacher.button(key="class.show").click().run()
     there(learner.run())
-    copy = said(learner, "image")
-    assert copy.startswith("upload:") and copy != image and said(teacher, "image") == image
+    copy = query_value(learner, "image")
+    assert copy.startswith("upload:") and copy != image and query_value(teacher, "image") == image
     uploads.STORE.entries.clear()  # as in another process, or after the teacher has left
     there(learner.run())
-    assert said(learner, "image") == copy and uploads.STORE.get(copy.removeprefix("upload:")) is not None
+    assert (
+        query_value(learner, "image") == copy and uploads.STORE.get(copy.removeprefix("upload:")) is not None
+    )
     stored.get_classes().close(code_of(teacher), here.owner)
     there(learner.run())
     assert uploads.STORE.get(copy.removeprefix("upload:")) is None
@@ -213,7 +220,7 @@ def warnings_of(app: AppTest) -> list[str]:
     return [each.value.replace("\\", "") for each in app.warning]
 
 
-def test_a_class_that_is_over_is_said_and_the_page_goes_on(teacher: AppTest, open_app: OpenApp) -> None:
+def test_a_class_that_is_over_is_reported_and_the_page_goes_on(teacher: AppTest, open_app: OpenApp) -> None:
     teacher.switch_page(PATCHES).run()
     learner = learns(open_app, teacher)
     teacher.switch_page(ROOM).run()
@@ -224,7 +231,7 @@ def test_a_class_that_is_over_is_said_and_the_page_goes_on(teacher: AppTest, ope
     assert warnings_of(learner.run()) == [membership.CLASS_CLOSED], "until it is dismissed"
 
 
-def test_wrong_codes_are_said_and_too_many_have_to_wait(open_app: OpenApp) -> None:
+def test_wrong_codes_are_reported_and_too_many_have_to_wait(open_app: OpenApp) -> None:
     app = open_app(ROOM)
     for _ in range(10):
         app.text_input(key="class_room._code").set_value("K7QM4T")
@@ -258,6 +265,8 @@ def test_codes_are_guessed_slowly_from_fresh_sessions(
     """Each fresh session had ten guesses, and each address that a header named had ten for the operator's code."""
     delays_s: list[float] = []
     monkeypatch.setattr(stored, "time", SimpleNamespace(sleep=delays_s.append))
+    begun_s = time.monotonic()
+    monkeypatch.setattr("vitviz.classes.codes.time", SimpleNamespace(monotonic=lambda: begun_s))
     monkeypatch.setenv("VITVIZ_CLASS_CODE", "Dürer 1471")
     refused = 0
     for guess in range(100):
@@ -315,7 +324,7 @@ def test_who_is_in_a_class_that_cannot_be_reached_now_follows_again(
         )
         assert asked.pop(class_bar.HEARTBEAT)
         late = open_app(PATCHES, **{"class": code_of(teacher)})
-        assert "busy" in late.warning[0].value and said(late, "class") == code_of(teacher)
+        assert "busy" in late.warning[0].value and query_value(late, "class") == code_of(teacher)
         assert asked.pop(class_bar.HEARTBEAT) == class_bar.RETRY_S  # who stands at the door knocks
     teacher.switch_page(ATTENTION).run()
     there(learner.run())
@@ -341,7 +350,7 @@ def busy(*_: object) -> None:
     raise ClassError("the classes of this server are busy")
 
 
-def test_a_full_class_is_said(teacher: AppTest, open_app: OpenApp) -> None:
+def test_a_full_class_is_reported(teacher: AppTest, open_app: OpenApp) -> None:
     for i in range(MAX_MEMBERS):
         stored.get_classes().record_learner(code_of(teacher), str(i), True)
     learner = open_app(PATCHES, **{"class": code_of(teacher)})

@@ -25,7 +25,7 @@ from tests.pages.classroom.helpers import (
     words,
 )
 from tests.pages.classroom.test_class_asking import BRANCH, FIFTEEN, at_stop
-from tests.pages.conftest import ROOT, OpenApp, said
+from tests.pages.conftest import ROOT, OpenApp, query_value
 from vitviz.classes.codes import format_code
 
 
@@ -48,9 +48,9 @@ def test_a_prepared_link_keeps_the_teacher_leading(teacher: AppTest, open_app: O
     learner = learns(open_app, teacher)
     for user in (teacher.session_state["_visit"], restart(teacher)):
         link = open_link(user, "attention", model="preset:vit_digits", image="digits:4")
-        assert place(link).leads and said(link, "class") == code_of(teacher)
+        assert place(link).leads and query_value(link, "class") == code_of(teacher)
         there(learner.run())
-        assert at(learner) == "attention" and said(learner, "image") == "digits:4"
+        assert at(learner) == "attention" and query_value(learner, "image") == "digits:4"
     assert "_class" not in open_link(UserSession("another"), "attention").session_state
 
 
@@ -62,7 +62,7 @@ def test_a_teacher_outside_of_the_class_can_go_on_with_it_on_every_page(
     user.notes.pop("class")
     app = open_link(user, "patches")
     press(app, f"Go on with class {format_code(code)}")
-    assert place(app).leads and said(app, "class") == code
+    assert place(app).leads and query_value(app, "class") == code
     assert not any(button.label.startswith("Go on") for button in app.run().button)
     assert second != code
 
@@ -83,11 +83,11 @@ def test_a_restart_keeps_the_teachers_shared_image(teacher: AppTest, open_app: O
     teacher.query_params["image"] = image
     teacher.run()
     teacher.button(key="class.show").click().run()
-    copy = said(there(learner.run()), "image")
+    copy = query_value(there(learner.run()), "image")
     link = open_link(restart(teacher), "patches", image=image)
-    assert said(link, "image") == image and place(link).images == {image: copy}
+    assert query_value(link, "image") == image and place(link).images == {image: copy}
     there(learner.run())
-    assert said(learner, "image") == copy
+    assert query_value(learner, "image") == copy
 
 
 def test_a_learner_sees_no_measured_answer_before_the_teacher_shows_it(
@@ -112,7 +112,7 @@ def test_a_learner_sees_no_measured_answer_before_the_teacher_shows_it(
         )
         assert {f"{key}.guess", f"{key}.answer"}.isdisjoint(group.key for group in app.get("button_group"))
         for name, value in question.proof:
-            assert "." not in name or name not in app.query_params or said(app, name) != value
+            assert "." not in name or name not in app.query_params or query_value(app, name) != value
 
     check_hidden(there(learner.run()))
     proof = dict(question.proof)

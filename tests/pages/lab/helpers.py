@@ -49,7 +49,7 @@ class FakeExecutor:
 
 
 def belongs(app: AppTest, run: Run) -> AppTest:
-    """The same page once the run is the visit's own: whoever has a link alone looks on."""
+    """The same page once the run is the session's own: whoever has a link alone looks on."""
     path = run.directory / "config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "owner": app.session_state["_visit"].owner}))
     return app.run()

@@ -1,4 +1,4 @@
-"""What a model in training says of a picture, class by class."""
+"""What a model in training says of an image, class by class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lab's form: every model family, a teacher, and a visitor's own pictures."""
+"""The lab's form: every model family, a teacher, and a visitor's own images."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.stores import session
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, errors, start_button, until, view
-from tests.robustness.test_own_sets import archive
+from tests.robustness.test_uploaded_datasets import archive
 from vitviz.config import ModelConfig, SwinConfig, TrainConfig, ViTConfig
 from vitviz.data import uploaded_datasets
 from vitviz.data.dataset import validation_split
@@ -95,9 +95,12 @@ def test_a_family_is_switched_there_and_back(open_app: OpenApp, executor: FakeEx
         ({"family": "flat_attention", "flat_attention_widths": "64"}, "two hidden widths"),
         ({"validation_fraction": "0.9"}, "Validation fraction must lie in (0, 0.5]"),
         ({"optimizer": "sgd", "momentum": "1.5"}, "Momentum must lie in [0, 1)"),
+        ({"snapshots": "120", "embed_dim": "512", "depth": "4"}, "the limit is 512 MB"),
+        ({"embed_dim": "512", "depth": "16"}, "the limit is 15,000,000"),
+        ({"length": "9999", "batch_size": "1"}, "the limit is 2,000,000"),
     ],
 )
-def test_nonsense_of_every_family_is_refused(
+def test_settings_that_are_impossible_or_too_large_are_refused(
     open_app: OpenApp, executor: FakeExecutor, values: dict[str, str], reason: str
 ) -> None:
     app = open_app(PAGE, **{f"live_lab__{key}": value for key, value in values.items()})
@@ -112,7 +115,7 @@ def test_an_unknown_family_in_a_link_is_the_recipes(open_app: OpenApp, executor:
     assert model == PRESETS["cnn_digits"].config
 
 
-def test_a_deit_is_taught_by_a_model_of_the_same_pictures(
+def test_a_deit_is_taught_by_a_model_of_the_same_images(
     open_app: OpenApp, executor: FakeExecutor, no_shipped_checkpoints: Path
 ) -> None:
     for name in ("digits_cnn", "digits_vit", "shapes_vit"):
@@ -159,7 +162,7 @@ def upload(app: AppTest, data: bytes, name: str = "pets.zip") -> AppTest:
     return app
 
 
-def test_a_zip_of_pictures_becomes_the_data_set(
+def test_a_zip_of_images_becomes_the_data_set(
     open_app: OpenApp, executor: FakeExecutor, folder: Path
 ) -> None:
     app = upload(open_app(PAGE), archive())
@@ -244,36 +247,21 @@ def test_a_reading_that_is_broken_off_keeps_nothing_and_says_so(
     assert not list(folder.glob("sets/*"))
 
 
-@pytest.mark.parametrize(
-    ("asked", "reason"),
-    [
-        ({"snapshots": "120", "embed_dim": "512", "depth": "4"}, "the limit is 512 MB"),
-        ({"embed_dim": "512", "depth": "16"}, "the limit is 15,000,000"),
-        ({"length": "9999", "batch_size": "1"}, "the limit is 2,000,000"),
-    ],
-)
-def test_a_link_to_a_run_that_is_too_large_is_told_so(
-    open_app: OpenApp, executor: FakeExecutor, asked: dict[str, str], reason: str
-) -> None:
-    app = open_app(PAGE, **{f"live_lab__{key}": value for key, value in asked.items()})
-    assert reason in errors(app) and start_button(app).proto.disabled
-
-
-def test_a_visit_keeps_a_few_sets(open_app: OpenApp, executor: FakeExecutor) -> None:
+def test_a_session_keeps_a_few_sets(open_app: OpenApp, executor: FakeExecutor) -> None:
     app = open_app(PAGE)
     for index in range(4):
         upload(app, archive(3), f"set {index}.zip")
     assert "You have 3 datasets already" in errors(app)
 
 
-def test_a_larger_picture_makes_a_larger_model(open_app: OpenApp, executor: FakeExecutor) -> None:
+def test_a_larger_image_makes_a_larger_model(open_app: OpenApp, executor: FakeExecutor) -> None:
     app = open_app(PAGE)
     app.main.button_group(key="live_lab._own_size").set_value(48).run()
     config = started(upload(app, archive()), executor)
     assert (config.model.image_size, config.preparation.image_size) == (48, 48)
 
 
-def test_a_removed_set_leaves_its_runs_and_takes_its_pictures(
+def test_a_removed_set_leaves_its_runs_and_takes_its_images(
     open_app: OpenApp, executor: FakeExecutor, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(session, "secrets", type("Named", (), {"token_urlsafe": lambda count: "r" * 22}))
@@ -298,9 +286,9 @@ def test_a_removed_set_leaves_its_runs_and_takes_its_pictures(
     # The validation split does not follow the run's seed: what is judged was never trained on.
     _, held_out = validation_split(load_dataset(note.name, runs_folder=folder), 0.1, 0)
     assert arrays["worst"].shape[1] * arrays["worst"].shape[2] == len(held_out)
-    pictures = load_dataset(note.name, runs_folder=folder).train_images[held_out]
+    images = load_dataset(note.name, runs_folder=folder).train_images[held_out]
     shown = arrays["worst"][0].reshape(-1, 16, 16, 3)
-    assert all(any(np.array_equal(one, other) for other in pictures) for one in shown)
+    assert all(any(np.array_equal(one, other) for other in images) for one in shown)
 
     assert "from the server" in app.main.button(key="live_lab._own_remove").help
     app.main.button(key="live_lab._own_remove").click().run()
@@ -308,7 +296,7 @@ def test_a_removed_set_leaves_its_runs_and_takes_its_pictures(
     app.run()
     until(app, lambda: view(app, "life")[0]["steps"] == run.snapshots())
     header, arrays = view(app, "life")
-    reasons = {picture["name"]: picture.get("reason", "") for picture in header["pictures"]}
+    reasons = {image["name"]: image.get("reason", "") for image in header["pictures"]}
     assert "worst" not in arrays and "not on this server" in reasons["worst"]
     assert {"attention", "similarity", "filters"} <= set(arrays)
 

@@ -76,7 +76,7 @@ def test_a_full_disk_is_named(open_app: OpenApp, run: Run, monkeypatch: pytest.M
     )
 
 
-def test_what_cannot_be_written_is_said(
+def test_what_cannot_be_written_is_reported(
     open_app: OpenApp, run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = belongs(open_app(PAGE, live_lab__run=run.id), run)
@@ -116,13 +116,13 @@ def test_a_stop_that_did_not_arrive_is_not_said_to_be_under_way(
         app.main.button(key="live_lab._stop").click().run()
         assert tried == [run.id] and not app.exception
     app.run()
-    said = "Stopping after the current step"
-    assert not any(said in caption.value for caption in app.main.caption)
+    returned = "Stopping after the current step"
+    assert not any(returned in caption.value for caption in app.main.caption)
     app.main.button(key="live_lab._stop").click().run()
-    assert any(said in caption.value for caption in app.main.caption)
+    assert any(returned in caption.value for caption in app.main.caption)
 
 
-def test_a_refused_change_is_said_of_its_own_run_alone(open_app: OpenApp, run: Run) -> None:
+def test_a_refused_change_is_reported_of_its_own_run_alone(open_app: OpenApp, run: Run) -> None:
     twin = duplicate(run, name="Twin")
     app = belongs(open_app(PAGE, live_lab__run=under_way(run).id), run)
     belongs(app, under_way(twin))
@@ -135,7 +135,7 @@ def test_a_refused_change_is_said_of_its_own_run_alone(open_app: OpenApp, run: R
     assert app.session_state["live_lab._standing"][0] == twin.id  # what was held of the one before is gone
 
 
-def test_own_pictures_that_cannot_be_stored_or_removed_are_said(
+def test_own_images_that_cannot_be_stored_or_removed_are_reported(
     open_app: OpenApp, executor: FakeExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = open_app(PAGE)
@@ -151,7 +151,9 @@ def test_own_pictures_that_cannot_be_stored_or_removed_are_said(
     assert app.main.selectbox(key="live_lab.dataset").value.startswith("own:")
 
 
-def test_runs_that_go_while_they_are_looked_at_are_said(open_app: OpenApp, run: Run, folder: Path) -> None:
+def test_runs_that_go_while_they_are_looked_at_are_reported(
+    open_app: OpenApp, run: Run, folder: Path
+) -> None:
     app = belongs(open_app(PAGE, live_lab__run=run.id), run)
     lens = open_app("pages/lenses/patches/page.py", model=f"run:{run.id}")
     shutil.rmtree(folder)
@@ -183,18 +185,18 @@ def upload(app: AppTest) -> None:
     with zipfile.ZipFile(buffer, "w") as archive:
         for kind in ("cats", "dogs"):
             for place in range(8):
-                picture = io.BytesIO()
+                image = io.BytesIO()
                 Image.fromarray(np.full((32, 32, 3), 8 * place + 99 * (kind == "cats"), np.uint8)).save(
-                    picture, "PNG"
+                    image, "PNG"
                 )
-                archive.writestr(f"{kind}/{place}.png", picture.getvalue())
+                archive.writestr(f"{kind}/{place}.png", image.getvalue())
     (uploader,) = [one for one in app.get("file_uploader") if one.label.startswith("Zip with one folder")]
     uploader.upload("pets.zip", buffer.getvalue(), "application/zip")
     app.run()
     assert not app.exception, app.exception[0].message
 
 
-def test_a_cluster_that_does_not_answer_is_said_to_who_waits(
+def test_a_cluster_that_does_not_answer_is_reported_to_who_waits(
     open_app: OpenApp, run: Run, executor: FakeExecutor
 ) -> None:
     write_status(run.directory / "status.json", asdict(Status("queued", heartbeat=time.time())))

@@ -11,6 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.stores import runs
+from tests.pages.conftest import captions
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs, errors, start_button, view
 from vitviz.experiments import bugs
 from vitviz.training.position_race import CODES, QUESTIONS, positions_race
@@ -39,10 +40,6 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Run:
 @pytest.fixture
 def run(trained: Run, folder: Path, executor: FakeExecutor) -> Run:
     return Run(shutil.copytree(trained.directory, folder / trained.id))
-
-
-def captions(app: AppTest) -> str:
-    return "\n".join(caption.value for caption in app.main.caption)
 
 
 def segmented(app: AppTest, key: str) -> Any:
@@ -100,12 +97,12 @@ def test_a_link_chooses_the_experiment_and_a_recipes_link_does_not(
     assert app.main.selectbox(key="live_lab.positions").value == "none"
 
 
-def test_the_experiment_says_its_task_and_a_start_takes_a_picture_of_its_set(
+def test_the_experiment_says_its_task_and_a_start_takes_an_image_of_its_set(
     open_app: OpenApp, executor: FakeExecutor
 ) -> None:
     app = open_app(PAGE, **EXPERIMENT, live_lab__race="shapes", image="digits:3")
     assert QUESTIONS["shapes"] in captions(app)
-    under = [picture.caption for part in app.main.get("image") for picture in part.proto.imgs]
+    under = [shown_image.caption for part in app.main.get("image") for shown_image in part.proto.imgs]
     assert [caption for caption in under if caption] == ["left", "right", "above", "below"]
     start_button(app).click().run()
     assert not app.exception, app.exception[0].message

@@ -29,8 +29,8 @@ def test_who_has_a_link_looks_on_until_the_maker_lets_in(
     name = guest.main.text_input(key=f"live_lab._name_{run.id}")
     assert name.disabled is not let_in
     assert "live_lab.edit" not in guest.query_params  # the address that is passed on lets nobody in
-    said = " ".join(part.value for part in [*guest.main.info, *guest.main.warning, *guest.main.markdown])
-    assert ("editing was revoked" in said) is not let_in
+    returned = " ".join(part.value for part in [*guest.main.info, *guest.main.warning, *guest.main.markdown])
+    assert ("editing was revoked" in returned) is not let_in
     guest.main.button(key="live_lab._delete").click().run()
     assert not guest.exception and run.directory.exists() is not let_in
 

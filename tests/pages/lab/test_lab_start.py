@@ -64,8 +64,12 @@ def test_start_hands_over_what_the_controls_say(open_app: OpenApp, executor: Fak
     assert config.owner and config.lease_s
     (progress,) = app.main.get("progress")
     assert "position 2" in progress.proto.text
+    start_button(app).click().run()  # of three quick clicks the second and the third find this run
+    assert len(executor.orders) == 1
+    assert any("being trained with these settings already" in warning.value for warning in app.main.warning)
+    app.main.number_input(key="live_lab.seed").set_value(7).run()
     start_button(app).click().run()
-    assert executor.orders[-1][1].name == "Digits, live 2"
+    assert [order[1].name for order in executor.orders] == ["Digits, live", "Digits, live 2"]
 
 
 def test_a_click_that_is_served_twice_starts_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,8 +84,8 @@ def test_a_click_that_is_served_twice_starts_one_run(monkeypatch: pytest.MonkeyP
 
 def form_of(app: AppTest) -> dict[str, str]:
     """What the link says of the recipe; AppTest gives values as text or as lists of it."""
-    said = {key: value if isinstance(value, str) else value[0] for key, value in app.query_params.items()}
-    return {key: value for key, value in said.items() if key.startswith("live_lab.")}
+    returned = {key: value if isinstance(value, str) else value[0] for key, value in app.query_params.items()}
+    return {key: value for key, value in returned.items() if key.startswith("live_lab.")}
 
 
 def test_the_link_says_what_differs_from_the_recipe(open_app: OpenApp, executor: FakeExecutor) -> None:
@@ -93,6 +97,14 @@ def test_the_link_says_what_differs_from_the_recipe(open_app: OpenApp, executor:
     app.main.number_input(key="live_lab.batch_size").set_value(16).run()
     app.main.number_input(key="live_lab.seed").set_value(0).run()
     assert form_of(app) == {**expected, "live_lab.batch_size": "16"}
+
+
+def test_no_link_asks_for_what_the_forms_family_lacks(open_app: OpenApp, executor: FakeExecutor) -> None:
+    """A new session completes a link by its recipe's values, also those of teachers, which only a DeiT's form draws."""
+    app = open_app(PAGE, live_lab__recipe="digits_live", live_lab__depth="5")
+    assert not any("This link asks for" in warning.value for warning in app.main.warning)
+    linked = open_app(PAGE, live_lab__recipe="digits_live", live_lab__distillation="hard")
+    assert any("asks for distillation 'hard'" in warning.value for warning in linked.main.warning)
 
 
 def test_a_link_that_leaves_a_setting_out_means_the_recipes(

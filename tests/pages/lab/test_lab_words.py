@@ -47,20 +47,20 @@ def test_a_run_that_got_the_free_threads_differs_in_none(
     assert settings.describe_differences(other, run).endswith("differs from the run shown in Threads, Seed.")
 
 
-def test_what_ends_one_of_several_models_early_is_said() -> None:
+def test_what_ends_one_of_several_models_early_is_reported() -> None:
     aimed = TrainConfig(dataset="digits", epochs=6, stop_accuracy=0.9)
     whole = replace(aimed, stop_accuracy=None)
     members = (Member("a", "A", TINY, whole), Member("b", "B", TINY, aimed))
-    said = settings.describe_config(RunConfig(TINY, GREY_32, whole, members=members)).replace(
+    returned = settings.describe_config(RunConfig(TINY, GREY_32, whole, members=members)).replace(
         "\N{NO-BREAK SPACE}", " "
     )
-    assert said.endswith(
+    assert returned.endswith(
         "one recipe each: 6 epochs; 6 epochs, or until the validation accuracy reaches 90.0 %"
     )
 
 
 @pytest.mark.parametrize(
-    ("counts", "said"),
+    ("counts", "returned"),
     [
         ([[3, 0], [0, 3]], ""),
         ([[2, 1], [0, 3]], "; only mistake: a predicted as b"),
@@ -69,9 +69,9 @@ def test_what_ends_one_of_several_models_early_is_said() -> None:
     ],
 )
 def test_no_mistake_is_called_the_most_frequent_that_was_made_once(
-    counts: list[list[int]], said: str
+    counts: list[list[int]], returned: str
 ) -> None:
-    assert flip_book_images._describe_most_common_mistake(np.array(counts), ("a", "b")) == said
+    assert flip_book_images._describe_most_common_mistake(np.array(counts), ("a", "b")) == returned
 
 
 def test_several_models_are_described_as_one_only_where_they_are_alike() -> None:
@@ -119,7 +119,7 @@ def test_a_length_in_words(length: dict[str, float | None], words: str) -> None:
         ("seed", 3, "3"),
     ],
 )
-def test_a_setting_is_said_in_the_words_of_the_form(name: str, value: object, words: str) -> None:
+def test_a_setting_is_reported_in_the_words_of_the_form(name: str, value: object, words: str) -> None:
     assert settings.format_setting(name, value) == words
 
 
@@ -169,5 +169,5 @@ def test_a_table_of_runs_says_settings_as_the_form_does(
     table = app.main.dataframe[0].value
     assert table["dataset"].tolist() == ["Digits", "MNIST"]
     assert table["State"].tolist() == ["new", "new"]
-    said = "\n".join(caption.value for caption in app.main.caption)
-    assert "Width D; MLP ratio; Dataset." in said
+    returned = "\n".join(caption.value for caption in app.main.caption)
+    assert "Width D; MLP ratio; Dataset." in returned

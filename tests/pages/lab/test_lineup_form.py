@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.conftest import said
+from tests.pages.conftest import query_value
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs, errors, start_button, view
 from vitviz.config import CNNConfig, SwinConfig, ViTConfig
 from vitviz.models.presets import GREY_32
@@ -77,7 +77,7 @@ def test_one_click_begins_with_three_families_and_the_link_holds_them(
 ) -> None:
     app = press(open_app(PAGE, **SEVERAL), "_ready")
     assert names(app) == ["ViT", "Swin", "CNN"] and not errors(app)
-    again = open_app(PAGE, **SEVERAL, live_lab__lineup=said(app, "live_lab.lineup"))
+    again = open_app(PAGE, **SEVERAL, live_lab__lineup=query_value(app, "live_lab.lineup"))
     start_button(again).click().run()
     kinds = [type(member.model) for member in executor.orders[-1][1].members]
     assert kinds == [ViTConfig, SwinConfig, CNNConfig]

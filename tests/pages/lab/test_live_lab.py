@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pages.controls import session_keys
 from pages.stores import runs, session
 from pages.stores.record_arrays import Records
 from pages.train.fine_tuning import tuning_race
@@ -55,6 +56,15 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def run(trained: Run, folder: Path, executor: FakeExecutor) -> Run:
     """The trained run in this test's folder."""
     return Run(shutil.copytree(trained.directory, folder / trained.id))
+
+
+@pytest.mark.parametrize("image", ["sample:cat", "shapes:3", "drawing:0404"])
+def test_a_run_is_shown_on_an_image_of_its_dataset(
+    open_app: OpenApp, executor: FakeExecutor, run: Run, image: str
+) -> None:
+    app = open_app(PAGE, model="preset:vit_cifar10", image=image, live_lab__run=run.id)
+    current = app.session_state[session_keys.SELECTION]
+    assert (current.model, current.image.partition(":")[0]) == (f"run:{run.id}", "digits")
 
 
 @pytest.mark.parametrize(
@@ -118,9 +128,11 @@ def test_a_run_in_the_link_is_shown_whole(open_app: OpenApp, run: Run) -> None:
         (run.id, "validation"),
     }
     assert arrays["series0"].shape[1] == run.status().step
-    assert app.sidebar.selectbox(key="model").value == f"run:{run.id}", "the sidebar follows the run"
+    assert app.session_state["_selection"].model == f"run:{run.id}", "the sidebar follows the run"
     assert arrays["series1"][4, -1] == np.float32(run.status().accuracy)
     words = "\n".join(caption.value for caption in app.main.caption)
+    (images,) = {part["images"] for part in header["series"] if part["split"] == "validation"}
+    assert images > 0 and f"interval over {images} validation images" in words
     assert f"Test accuracy {100 * run.status().test_accuracy:.1f}\N{NO-BREAK SPACE}%." in words
     app.session_state["live_lab.drawer.numbers"] = True
     app.run()
@@ -129,7 +141,7 @@ def test_a_run_in_the_link_is_shown_whole(open_app: OpenApp, run: Run) -> None:
 
 
 def test_the_axis_of_a_run_that_stopped_at_its_aim_ends_with_it(open_app: OpenApp, run: Run) -> None:
-    """A run that ended after a tenth of its epochs was drawn in a tenth of the picture."""
+    """A run that ended after a tenth of its epochs was drawn in a tenth of the image."""
     path = run.directory / "status.json"
     early = json.loads(path.read_text()) | {"total_steps": 1000, "message": "it stopped at its aim"}
     path.write_text(json.dumps(early))
@@ -172,14 +184,14 @@ def test_the_flip_book_grows_until_every_snapshot_is_there(open_app: OpenApp, ru
     assert arrays["filters"].shape == (steps, 3, 3, 8, 8, 3)  # 16 filters have 15 components
     assert arrays["distance"].shape == (steps, 2, 2)
     assert arrays["norms"].shape == (steps, 2, 3)
-    norms = next(picture for picture in header["pictures"] if picture["name"] == "norms")
+    norms = next(image for image in header["pictures"] if image["name"] == "norms")
     assert norms["series"] == ["median patch", "largest patch", "[CLS]"] and "[CLS]" in norms["captions"][0]
     assert arrays["confusion"].shape == (steps, 1, 1, 10, 10)
     assert (arrays["similarity"][:, 0, 0, 0, 0] == 255).all()  # a position is like itself
     assert len(re.findall(r"\d\.\d\d", header["pictures"][1]["captions"][0])) == 2, "two similarities"
 
 
-def test_a_single_patch_has_its_pictures_too(open_app: OpenApp, folder: Path, executor: FakeExecutor) -> None:
+def test_a_single_patch_has_its_images_too(open_app: OpenApp, folder: Path, executor: FakeExecutor) -> None:
     run = Run.create(folder, replace(CONFIG, model=replace(CONFIG.model, patch_size=32)))
     assert Session(run, device="cpu").perform().state == "done"
     app = open_app(PAGE, live_lab__run=run.id)
@@ -188,7 +200,7 @@ def test_a_single_patch_has_its_pictures_too(open_app: OpenApp, folder: Path, ex
     assert not app.exception
 
 
-def test_the_page_itself_computes_no_frame_and_two_visits_share_them(
+def test_the_page_itself_computes_no_frame_and_two_sessions_share_them(
     open_app: OpenApp, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from pages.train.lab import snapshots
@@ -241,15 +253,15 @@ def test_a_snapshot_names_the_step_of_an_older_validation(step: int, ending: str
     assert flip_book._describe_step(step, Records(), table).endswith(f"· {ending}")
 
 
-def test_a_snapshot_that_cannot_be_read_is_said_and_holds_nothing_up(open_app: OpenApp, run: Run) -> None:
+def test_a_snapshot_that_cannot_be_read_is_reported_and_holds_nothing_up(open_app: OpenApp, run: Run) -> None:
     broken = run.snapshots()[1]
     run.snapshot_path(broken).write_bytes(b"no weights")
     app = open_app(PAGE, live_lab__run=run.id)
     rest = [step for step in run.snapshots() if step != broken]
     until(app, lambda: view(app, "life")[0]["steps"] == rest)
     until(app, lambda: not app.session_state["live_lab._growing"])
-    said = "\n".join(warning.value for warning in app.main.warning)
-    assert f"step {broken}: " in said.replace("\\", "")
+    returned = "\n".join(warning.value for warning in app.main.warning)
+    assert f"step {broken}: " in returned.replace("\\", "")
 
 
 def test_a_snapshot_made_anew_is_shown_anew_and_one_let_go_is_not_offered(
@@ -286,7 +298,7 @@ def test_a_drawn_digit_is_read_by_the_newest_snapshot(open_app: OpenApp, run: Ru
     assert arrays["attention"].shape == (4, 4)
 
 
-def test_what_happened_after_a_kill_is_said_and_resume_is_offered(
+def test_what_happened_after_a_kill_is_reported_and_resume_is_offered(
     open_app: OpenApp, run: Run, executor: FakeExecutor
 ) -> None:
     status = replace(run.status(), state="interrupted", message="the trainer's process is gone")
@@ -345,7 +357,7 @@ def test_a_hostile_run_id_is_no_run(open_app: OpenApp, executor: FakeExecutor) -
     assert "Start training" in app.main.info[0].value
 
 
-def test_only_the_visitor_changes_a_run_that_trains(open_app: OpenApp, run: Run) -> None:
+def test_only_the_user_changes_a_run_that_trains(open_app: OpenApp, run: Run) -> None:
     status = replace(run.status(), state="running", pid=os.getpid(), heartbeat=time.time())
     unsaid = replace(status, learning_rate=0.0, weight_decay=0.0)  # before the trainer's first word
     write_status(run.directory / "status.json", asdict(unsaid))
@@ -389,14 +401,16 @@ def test_who_may_not_change_a_run_steers_nothing_by_a_tab_that_is_still_open(
     open_app: OpenApp, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The buttons of an editor who was sent out went on working until the next drawing."""
-    told: list[object] = []
-    monkeypatch.setattr(runs, "may_change", lambda visit, run: False)
+    reported: list[object] = []
+    monkeypatch.setattr(runs, "may_change", lambda user_session, run: False)
     monkeypatch.setattr(session, "get_current", lambda: None)
-    monkeypatch.setattr(runs, "get_executor", lambda: SimpleNamespace(stop=told.append, resume=told.append))
-    monkeypatch.setattr(Run, "control", lambda self, what, **values: told.append(what))
+    monkeypatch.setattr(
+        runs, "get_executor", lambda: SimpleNamespace(stop=reported.append, resume=reported.append)
+    )
+    monkeypatch.setattr(Run, "control", lambda self, what, **values: reported.append(what))
     run_view.st.session_state[f"live_lab._set_weight_decay_{run.id}"] = 0.1
-    run_view._send_command(run, told.append, True)
+    run_view._send_command(run, reported.append, True)
     run_view.apply_change(run, "weight_decay")
     for what in ("stop", "resume"):
         tuning_race._control_race(run, what)
-    assert told == []
+    assert reported == []

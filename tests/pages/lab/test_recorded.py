@@ -21,14 +21,14 @@ NAME = "digits_vit"
 
 @pytest.fixture(autouse=True)
 def nothing_computes_on() -> Iterator[None]:
-    """A thread that still computes pictures would be torn down with the interpreter."""
+    """A thread that still computes images would be torn down with the interpreter."""
     yield
     flip_book.clear_caches()
 
 
 @pytest.fixture
 def shipped(no_shipped_checkpoints: Path, monkeypatch: pytest.MonkeyPatch) -> Header:
-    monkeypatch.setattr(snapshots, "HELD_OUT", 8)  # of 200 pictures: how well they are read is not asked here
+    monkeypatch.setattr(snapshots, "HELD_OUT", 8)  # of 200 images: how well they are read is not asked here
     for name in (NAME, "cifar10_vit"):
         (no_shipped_checkpoints / f"{name}.safetensors").symlink_to(SHIPPED / f"{name}.safetensors")
     return read_header(SHIPPED / f"{NAME}.safetensors")
@@ -83,15 +83,13 @@ def test_nothing_is_queued_or_trained_by_it_and_a_run_of_ones_own_takes_its_plac
     assert not any("-live_lab.recorded" in part.proto.id for part in app.main.get("bidi_component"))
 
 
-def test_it_reads_a_picture_of_its_own_set(
+def test_it_reads_an_image_of_its_own_set(
     open_app: OpenApp, executor: FakeExecutor, folder: Path, shipped: Header
 ) -> None:
     """A preset with random weights has no training to show: the one that the app opens with stands there."""
     app = open_app(PAGE, model="preset:vit_cifar10", image="shapes:3")
     assert view(app, "recorded")[0]["focus"] == f"checkpoint:{NAME}"
-    assert app.sidebar.selectbox(key="model").value == f"checkpoint:{NAME}", (
-        "the sidebar follows the recording"
-    )
+    assert app.session_state["_selection"].model == f"checkpoint:{NAME}", "the sidebar follows the recording"
     assert any("Your image is not shown" in caption.value for caption in app.sidebar.caption)
 
 

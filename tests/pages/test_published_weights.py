@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
-from streamlit.testing.v1 import AppTest
 from torch import nn
 
 from pages.stores import published_weights
 from tests.messages import message
+from tests.pages.conftest import OpenApp
 from tests.photo_model import put_photo_model
 from vitviz.models.file_download import weights_file
 from vitviz.models.pretrained_list import PRETRAINED, Pretrained, find
@@ -23,7 +22,6 @@ from vitviz.models.published_weights import SHIPPED
 from vitviz.probe.capture import Capture, capture
 from vitviz.torchvision_fix import import_torchvision
 
-OpenApp = Callable[..., AppTest]
 DEIT = "deit_tiny_patch16_224"
 
 
@@ -51,7 +49,7 @@ def test_weights_on_the_machine_can_be_looked_at(open_app: OpenApp, weights: Pat
     assert any("Published weights, trained on ImageNet-1k" in c.value for c in app.sidebar.caption)
 
 
-def test_offline_the_reason_is_said_and_the_app_goes_on(open_app: OpenApp, weights: Path) -> None:
+def test_offline_the_reason_is_reported_and_the_app_goes_on(open_app: OpenApp, weights: Path) -> None:
     name = find(DEIT).name
     fetch = published_weights.Download(name)
     fetch.run()
@@ -64,8 +62,8 @@ def test_offline_the_reason_is_said_and_the_app_goes_on(open_app: OpenApp, weigh
     app.run()
     assert f"{fetch.error} {published_weights.UPLOAD_HINT}" in [warning.value for warning in app.warning]
     file, entry = weights_file(find(DEIT)), find(DEIT)
-    for said in (file.name, str(file), f"python -m vitviz.fetch {entry.name}"):
-        assert said in fetch.error
+    for returned in (file.name, str(file), f"python -m vitviz.fetch {entry.name}"):
+        assert returned in fetch.error
 
 
 def test_a_stopped_fetch_leaves_nothing_and_says_nothing(weights: Path) -> None:
@@ -92,8 +90,10 @@ def test_the_small_ones_come_first_with_what_they_are_and_can_be_cancelled(
         "DINO ViT\\-S",
     ]
     assert titles[4].startswith("**Swin\\-T")
-    assert any("1,000 classes; trained on ImageNet" in said.value.replace("\\", "") for said in app.caption)
-    assert any(weights.name in said.value for said in app.caption)
+    assert any(
+        "1,000 classes; trained on ImageNet" in returned.value.replace("\\", "") for returned in app.caption
+    )
+    assert any(weights.name in returned.value for returned in app.caption)
     others = app.selectbox(key="published._name").options
     assert not any("ViT-L" in option for option in others)
     key = f"published._cancel.{name}"
@@ -136,7 +136,7 @@ def test_an_operator_can_switch_downloads_off(
     app = open_app()
     app.sidebar.button(key="nouns.more").click().run()
     assert not [button for button in app.button if str(button.key).startswith("published._fetch")]
-    assert any(f"`python -m vitviz.fetch {find(DEIT).name}`" in said.value for said in app.caption)
+    assert any(f"`python -m vitviz.fetch {find(DEIT).name}`" in returned.value for returned in app.caption)
 
 
 def put_saliency_model(monkeypatch: pytest.MonkeyPatch) -> str:
@@ -185,7 +185,7 @@ def test_a_model_that_knows_no_classes_has_no_probes(
 ) -> None:
     key = put_saliency_model(monkeypatch).removesuffix("@448")
     app = open_app("pages/lenses/layers/page.py", model=key, image="sample:cat", layers__view="probe")
-    assert "knows no classes, so a linear probe of classes says little" in app.main.info[0].value
+    assert "has no classes, so a linear probe of classes says little" in app.main.info[0].value
 
 
 def test_one_file_is_fetched_at_once_and_the_others_wait(
@@ -195,7 +195,7 @@ def test_one_file_is_fetched_at_once_and_the_others_wait(
     begun: list[str] = []
     go_on = threading.Event()
 
-    def slow(entry: Pretrained, told: object, stopped: object) -> None:
+    def slow(entry: Pretrained, reported: object, stopped: object) -> None:
         begun.append(entry.name)
         assert go_on.wait(20)
 

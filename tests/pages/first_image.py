@@ -1,4 +1,4 @@
-"""A page's first picture in few numbers: enough to tell it from another one, blind to words and to rounding."""
+"""A page's first image in few numbers: enough to tell it from another one, blind to words and to rounding."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROUNDING = 0.01  # of the largest of them: processors add in another order
 Told = dict[str, Any]
 
 
-def first_picture(app: AppTest) -> Told:
+def first_image(app: AppTest) -> Told:
     """The arrays that the first view is sent; without one the heights of a chart; without that what the form says."""
     messages = {
         part.proto.id.rpartition("-")[2]: part.proto.bytes
@@ -26,19 +26,21 @@ def first_picture(app: AppTest) -> Told:
     is_chart = {name: "pages/views/chart.js" in files(message) for name, message in messages.items()}
     for name, message in messages.items():
         if not is_chart[name] and (arrays := unpack(body(message))[1]):
-            return {name: {key: told(array) for key, array in arrays.items()}}
+            return {name: {key: summarise(array) for key, array in arrays.items()}}
     for name, message in messages.items():
         if is_chart[name]:
             traces = chart_of(message)["data"]
             return {
-                name: {str(i): told(np.asarray(trace["y"], np.float64)) for i, trace in enumerate(traces)}
+                name: {
+                    str(i): summarise(np.asarray(trace["y"], np.float64)) for i, trace in enumerate(traces)
+                }
             }
     forms = (app.main.selectbox, app.main.number_input, app.main.button_group)
     return {"form": {widget.label: widget.value for form in forms for widget in form}}
 
 
-def told(array: np.ndarray[Any, Any]) -> Told:
-    """Shape and mean sizes of an array; of an encoded photo, whose bytes are its encoder's, of the picture."""
+def summarise(array: np.ndarray[Any, Any]) -> Told:
+    """Shape and mean sizes of an array; of an encoded photo, whose bytes are its encoder's, of the image."""
     if array.ndim == 1 and array.tobytes()[:4] in (b"\x89PNG", b"RIFF", b"\xff\xd8\xff\xe0"):
         with Image.open(io.BytesIO(array.tobytes())) as image:
             array = np.asarray(image.convert("RGB"))
@@ -47,7 +49,7 @@ def told(array: np.ndarray[Any, Any]) -> Told:
 
 
 def same(kept: Any, now: Any) -> bool:
-    """Whether two pictures, as `first_picture` tells them, are one but for rounding."""
+    """Return True if two images of `first_image` are equal but for rounding."""
     if isinstance(kept, dict) and isinstance(now, dict) and kept.keys() == now.keys():
         if "means" not in kept:
             return all(same(value, now[name]) for name, value in kept.items())

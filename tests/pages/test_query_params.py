@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.stores.session import UserSession
 from tests.messages import body, unpack
-from tests.pages.conftest import OpenApp, opened_again, said
+from tests.pages.conftest import OpenApp, opened_again, query_value
 
 ATTENTION, GREY = "pages/lenses/attention/page.py", "preset:vit_digits"
 PAINTED = {"patches": [0, 1, 8], "heads": [[1, 0]]}
@@ -31,12 +31,12 @@ def painted(app: AppTest) -> AppTest:
 
 def test_what_is_left_out_stands_in_the_link_and_opens_so(open_app: OpenApp) -> None:
     app = painted(open_app(ATTENTION, model=GREY, image="digits:0", attention__view="ablate"))
-    assert said(app, "attention.left_out") == CODE
-    for visit in (app.session_state["_visit"], UserSession("somebody-else")):
-        again = opened_again(app, visit)
+    assert query_value(app, "attention.left_out") == CODE
+    for session in (app.session_state["_visit"], UserSession("somebody-else")):
+        again = opened_again(app, session)
         assert begins_with(again)["ablated"] == PAINTED
         assert any("Without 3 of 64 patches and 1 of 16 heads" in c.value for c in again.caption)
-        assert said(again, "attention.left_out") == CODE
+        assert query_value(again, "attention.left_out") == CODE
 
 
 def test_what_is_left_out_is_kept_from_view_to_view_and_ends_with_another_grid(open_app: OpenApp) -> None:
@@ -59,7 +59,7 @@ def test_a_hostile_value_leaves_nothing_out(open_app: OpenApp, value: str) -> No
         ATTENTION, model=GREY, image="digits:0", attention__view="ablate", attention__left_out=value
     )
     assert begins_with(app)["ablated"] == {"patches": [], "heads": []}
-    assert said(app, "attention.left_out") == "64..16."
+    assert query_value(app, "attention.left_out") == "64..16."
 
 
 def test_a_link_stays_below_two_thousand_characters_without_its_longest_value(open_app: OpenApp) -> None:
@@ -108,14 +108,16 @@ def test_a_run_that_ends_late_takes_nothing_from_the_next_and_adds_nothing_to_it
 
 def test_a_reload_knows_that_nobody_chose_the_model_and_a_link_does_not(open_app: OpenApp) -> None:
     app = open_app(ATTENTION)
-    visit = app.session_state["_visit"]
+    session = app.session_state["_visit"]
     assert "_by_hand" not in app.session_state
-    reloaded = opened_again(app, visit)
+    reloaded = opened_again(app, session)
     assert "_by_hand" not in reloaded.session_state
-    twice = opened_again(reloaded, visit)
+    twice = opened_again(reloaded, session)
     assert "_by_hand" not in twice.session_state
     assert opened_again(app, UserSession("somebody-else")).session_state["_by_hand"]
-    assert opened_again(app, visit, pin="0.100,0.100").session_state["_by_hand"]  # not what this visit wrote
+    assert opened_again(app, session, pin="0.100,0.100").session_state[
+        "_by_hand"
+    ]  # not what this visit wrote
 
 
 def test_a_reload_keeps_what_was_chosen_by_hand_and_controls_of_other_views(open_app: OpenApp) -> None:
@@ -126,10 +128,10 @@ def test_a_reload_keeps_what_was_chosen_by_hand_and_controls_of_other_views(open
     again = opened_again(app, app.session_state["_visit"])
     assert again.session_state["_by_hand"]
     again.segmented_control(key="attention.view._0").set_value("look").run()
-    assert said(again, "attention.style") == "heat"
+    assert query_value(again, "attention.style") == "heat"
 
 
-def test_a_visit_notes_few_sessions() -> None:
+def test_a_session_notes_few_sessions() -> None:
     from pages.controls import query_params, session_keys
 
     def script() -> None:
@@ -140,13 +142,13 @@ def test_a_visit_notes_few_sessions() -> None:
         with query_params.sync_address():
             query_params.set_value("p.a", str(id(st.session_state)))
 
-    visit = UserSession("t")
+    session = UserSession("t")
     for _ in range(9):
         app = AppTest.from_function(script)
-        app.session_state["_visit"] = visit
+        app.session_state["_visit"] = session
         app.run()
         assert not app.exception
-    assert len(visit.notes[query_params._SESSIONS]) == query_params._MAX_SESSIONS  # type: ignore[arg-type]
+    assert len(session.notes[query_params._SESSIONS]) == query_params._MAX_SESSIONS  # type: ignore[arg-type]
     assert session_keys.SESSION in app.session_state
 
 
@@ -154,4 +156,4 @@ def test_a_lesson_stays_open(open_app: OpenApp) -> None:
     link = {"model": GREY, "image": "digits:0", "lesson": "fifteen", "stop": "7"}
     app = open_app(ATTENTION, **link).run()
     again = opened_again(app, app.session_state["_visit"])
-    assert said(again, "lesson") == "fifteen" and said(again, "stop") == "7"
+    assert query_value(again, "lesson") == "fifteen" and query_value(again, "stop") == "7"

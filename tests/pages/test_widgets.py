@@ -24,13 +24,13 @@ KINDS: dict[str, Callable[..., object]] = {
 }
 
 
-def drawn(kind: str, **told: str | None) -> tuple[bool, str]:
-    def script(kind: str, told: dict[str, str | None]) -> None:
-        from tests.pages.test_controls import KINDS
+def drawn(kind: str, **reported: str | None) -> tuple[bool, str]:
+    def script(kind: str, reported: dict[str, str | None]) -> None:
+        from tests.pages.test_widgets import KINDS
 
-        KINDS[kind](**told)
+        KINDS[kind](**reported)
 
-    app = AppTest.from_function(script, args=(kind, told)).run()
+    app = AppTest.from_function(script, args=(kind, reported)).run()
     assert not app.exception
     (control,) = app.main.children.values()
     return control.proto.disabled, control.proto.help  # type: ignore[union-attr]

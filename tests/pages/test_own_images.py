@@ -1,4 +1,4 @@
-"""A visitor's own picture in the sidebar: how it is shown in small, cut, shared and removed."""
+"""A user's own image in the sidebar: how it is shown in small, cut, shared and removed."""
 
 import base64
 import io
@@ -18,7 +18,7 @@ from tests.pages.test_shell import png, query, upload
         (30, 240, (512, 64), "left"),
     ],
 )
-def test_a_long_picture_in_small_is_large_enough_and_sharp_on_two_pixels_to_one(
+def test_a_long_image_in_small_is_large_enough_and_sharp_on_two_pixels_to_one(
     open_app, height, width, drawn, way
 ):
     app = upload(open_app(model="preset:vit_tiny_16"), "own.png", png(height, width))
@@ -28,7 +28,7 @@ def test_a_long_picture_in_small_is_large_enough_and_sharp_on_two_pixels_to_one(
     assert way in app.sidebar.slider(key="nouns.crop").label
 
 
-def test_another_visitor_sees_an_upload_by_its_link_and_cannot_remove_it(open_app):
+def test_another_user_sees_an_upload_by_its_link_and_cannot_remove_it(open_app):
     mine = upload(open_app(model="preset:vit_tiny_16"), "red.png", png())
     image = query(mine)["image"]
     theirs = open_app(model="preset:vit_tiny_16", image=image)
@@ -40,7 +40,7 @@ def test_another_visitor_sees_an_upload_by_its_link_and_cannot_remove_it(open_ap
     assert any("Your image" in text.value for text in mine.sidebar.markdown)
 
 
-def test_another_picture_is_cut_in_its_middle(open_app):
+def test_another_image_is_cut_in_its_middle(open_app):
     app = open_app(model="preset:vit_tiny_16", image="sample:coffee", crop="0.2")
     app.sidebar.selectbox(key="nouns.sample").set_value("cat").run()
     assert (query(app)["image"], query(app)["crop"]) == ("sample:cat", "0.5")

@@ -1,6 +1,6 @@
 """What lies in a drawer is made when it is opened; every drawer of every page opens, and every download gives a file.
 
-Whose model it is: a visit's own run, which is known to a session alone, and a download is made without one.
+Whose model it is: a session's own run, which is known to a session alone, and a download is made without one.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def open_drawers(app: AppTest) -> list[str]:
         ("lenses/distillation", {}, [MATH, CODE, ASK]),
         ("lenses/distillation", {"distillation__view": "voices"}, [CODE]),
         ("studies/data", {"data__view": "sizes", "data__guess": "shown"}, [MATH, CODE, NUMBERS]),
-        ("studies/data", {"data__view": "time"}, [CODE]),
-        ("studies/data", {"data__view": "augmented", "data__gain_guess": "shown"}, [CODE, NUMBERS]),
+        ("studies/data", {"data__view": "time"}, [MATH, CODE]),
+        ("studies/data", {"data__view": "augmented", "data__gain_guess": "shown"}, [MATH, CODE, NUMBERS]),
     ],
 )
 def test_every_drawer_opens(
@@ -96,8 +96,10 @@ COMPARING = {
 def test_whatever_opens_on_a_page_that_compares_opens(
     open_app: OpenApp, files: Files, own_run: str, page: str, key: str, view: str
 ) -> None:
-    """Its questions too, which stand behind a line of their own above the picture."""
-    asked = {f"{key}__view": view} | ({"layers__count": "32"} if key == "layers" else {})
+    """Its questions too, which stand behind a line of their own above the image."""
+    asked = {f"{key}__view": view}
+    if key == "layers":  # whose numbers wait for the prediction
+        asked |= {"layers__count": "32", f"layers__{view}_guess": "shown"}
     app = open_app(f"pages/{page}/page.py", model=f"run:{own_run}", image="digits:3", **asked)
     for _ in range(300):
         if not app.main.get("progress"):
