@@ -1,4 +1,4 @@
-"""How the tests run: several processes side by side, the longest files first, and one line a file."""
+"""Set up how the tests run: several processes side by side, and one line a file."""
 
 from __future__ import annotations
 
@@ -27,31 +27,8 @@ from tests.progress import Progress, file_of
 
 sys.dont_write_bytecode = False
 
+MAIN = sys.modules["__main__"]
 MOST_WORKERS = 4  # each may have a server and a browser of its own
-# Longest first, so that no worker is left alone with one in the end; benchmarks/test_command.md has their times.
-FIRST = (
-    "tests/browser/test_text.py",
-    "tests/robustness/test_fuzz.py",
-    "tests/unit/test_stored_again.py",
-    "tests/unit/test_exercises.py",
-    "tests/browser/test_live_lab.py",
-    "tests/benchmarks/test_smallest.py",
-    "tests/browser/test_walks.py",
-    "tests/browser/test_attention.py",
-    "tests/browser/test_lab_curves.py",
-    "tests/unit/test_training_dask.py",
-    "tests/browser/test_lessons.py",
-    "tests/browser/test_positions.py",
-    "tests/browser/test_attention_distance.py",
-    "tests/browser/test_swin.py",
-    "tests/browser/test_map_view.py",
-    "tests/browser/test_race.py",
-    "tests/unit/test_training_executor.py",
-    "tests/pages/test_attention.py",
-    "tests/pages/test_lessons.py",
-    "tests/pages/lab/test_lab_form.py",
-)
-
 # A machine that does much else is slow, not wrong.
 hypothesis.settings.register_profile(
     "vitviz", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
@@ -66,6 +43,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--again", action="store_true", help="a browser test that fails has a second try, and it is said"
     )
+
+
+@pytest.fixture(autouse=True)
+def _main_is_pytests() -> None:
+    """Take back the `__main__` that an AppTest leaves behind: a process spawned later would run its script."""
+    sys.modules["__main__"] = MAIN
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -87,14 +70,13 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The longest files first; tests marked slow or alone stay out unless --slow is given or one is named by its id."""
-    rank = {name: place for place, name in enumerate(FIRST)}
-    items.sort(key=lambda item: rank.get(file_of(item.nodeid), len(FIRST)))
-    if config.option.again:
+    """Leave out tests marked slow or alone, unless --slow or --update-text is given or tests are named by id or -k."""
+    option = config.option
+    if option.again:
         for item in items:
             if item.get_closest_marker("browser"):
                 item.add_marker(pytest.mark.flaky(reruns=1))
-    if config.option.slow or any("::" in argument for argument in config.args):
+    if option.slow or option.update_text or option.keyword or any("::" in name for name in config.args):
         return
     left_out = [item for item in items if any(map(item.get_closest_marker, ("slow", "alone")))]
     items[:] = [item for item in items if item not in left_out]

@@ -244,7 +244,7 @@ def write_drawings(folder: Path) -> None:
 
 
 def write_changes(folder: Path) -> None:
-    """Write changes.bin: an image, covered and rearranged by hand, and as the CIFAR-10 ViT's input."""
+    """Write changes.bin: an image, covered, rearranged, turned and blurred, and as the CIFAR-10 ViT's input."""
     model = open_model(ROOT / "checkpoints" / "cifar10_vit.safetensors")
     image = np.random.default_rng(0).integers(0, 256, (32, 32, 3), dtype=np.uint8)
     border = image_changes.border_colour(image)
@@ -253,9 +253,11 @@ def write_changes(folder: Path) -> None:
         for at, place in ((1, (0.25, 0.25)), (3, (0.013, 0.5)), (6, (1.0, 0.984)), (2, (0.328, 0.141)))
     ]
     hands.append({"change": "pieces", "at": 1, "pieces": np.random.default_rng(1).permutation(16).tolist()})
+    hands += [{"change": change, "at": at} for change in ("rotate", "blur") for at in (1, 7, 14, 16)]
+    hands.append({"change": "rotate", "at": 18})  # a quarter turn
     arrays = {"whole": image}
     for index, hand in enumerate(hands):
-        setting = image_changes.Setting(
+        setting = image_changes.ChangeSetting(
             place=hand.get("place", (0.5, 0.5)), pieces=tuple(hand.get("pieces", range(16)))
         )
         change = image_changes.CHANGES[hand["change"]]

@@ -60,19 +60,19 @@ class Leaves:
             bases = [self.kept[number][1] for number in header["bases"]]
         except KeyError:
             return None
-        whole, column, pictures = {}, 0, []
-        for picture in described:
+        whole, column, images = {}, 0, []
+        for image in described:
             frames: list[tuple[Any, np.ndarray]] = []
-            if picture["base"]:
-                whole[f"{picture['name']}_base"] = bases.pop(0).reshape(picture["base"])
-            if picture["shape"]:
+            if image["base"]:
+                whole[f"{image['name']}_base"] = bases.pop(0).reshape(image["base"])
+            if image["shape"]:
                 column += 1
                 frames = [row[column] for row in rows]
-                whole[picture["name"]] = np.stack([part.reshape(picture["shape"]) for _, part in frames])
+                whole[image["name"]] = np.stack([part.reshape(image["shape"]) for _, part in frames])
             each = {"captions": "caption", "tiles": "tiles", "tops": "top"}
-            told = {name: [words[of] for words, _ in frames if of in words] for name, of in each.items()}
-            pictures.append(picture | told)
-        return header | {"pictures": pictures, "moments": [row[0][0] for row in rows]}, whole
+            reported = {name: [words[of] for words, _ in frames if of in words] for name, of in each.items()}
+            images.append(image | reported)
+        return header | {"pictures": images, "moments": [row[0][0] for row in rows]}, whole
 
 
 def message(app: AppTest, key: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -89,8 +89,13 @@ def first_view(app: AppTest) -> bytes:
     return body(next(part.proto.bytes for part in app.main.get("bidi_component") if part.proto.bytes))
 
 
+def read_first_view(app: AppTest) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return header and arrays of the page's first view."""
+    return unpack(first_view(app))
+
+
 def photo_of(arrays: dict[str, np.ndarray]) -> np.ndarray:
-    """The picture of a view's message, as a browser decodes it."""
+    """The image of a view's message, as a browser decodes it."""
     with Image.open(io.BytesIO(arrays["photo"].tobytes())) as image:
         return np.asarray(image.convert("RGB"))
 

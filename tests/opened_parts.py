@@ -37,7 +37,11 @@ def encode(data: bytes) -> str:
 
 
 def open_queries(
-    model: LoadedModel, values: NDArray[np.float32], queries: Sequence[Query] = (), engine: bool = False
+    model: LoadedModel,
+    values: NDArray[np.float32],
+    queries: Sequence[Query] = (),
+    engine: bool = False,
+    masks: dict[str, list[float]] | None = None,
 ) -> list[Opened]:
     """Return an opened part per query {part, pin, head, class, channel}; without queries: every part that opens."""
     shown = np.zeros((*values.shape[1:], 3), np.uint8)
@@ -49,6 +53,7 @@ def open_queries(
     }
     if engine:
         first |= {"weights": encode(pack_model(model)), "input": encode(pack({}, input=values))}
+        first |= {"masks": masks or {}}
     else:
         first |= {"config": to_dict(model.config), "classes": model.classes}
     opened = []

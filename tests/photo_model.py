@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 import pytest
@@ -19,7 +20,8 @@ PUT: list[
 
 
 def put_photo_model(monkeypatch: pytest.MonkeyPatch, larger_px: tuple[int, ...] = ()) -> None:
-    """Write the small model into the folder of published weights."""
+    """Write the small model into the folder of published weights, which must be the test's own."""
+    assert os.environ["VITVIZ_WEIGHTS"] != os.environ["HF_HOME"], "set VITVIZ_WEIGHTS to a folder of the test"
     config = ViTConfig(image_size=56, patch_size=14, num_classes=0, embed_dim=12, depth=3, num_heads=3)
     entry = replace(find(SHIPPED), config=config, opens_at_px=56, larger_px=larger_px)
     monkeypatch.setitem(PRETRAINED, SHIPPED, entry)

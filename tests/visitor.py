@@ -1,4 +1,4 @@
-"""A visitor without a browser: speaks Streamlit's websocket protocol, and holds messages as a browser does."""
+"""A user without a browser: speaks Streamlit's websocket protocol, and holds messages as a browser does."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Answer:
     """The answer to one run: its time, the server's processor time meanwhile, bytes, options and exceptions."""
 
     seconds: float = 0.0
-    processor_s: float = 0.0  # of the clock that the visitor was given
+    processor_s: float = 0.0  # of the clock that the user was given
     size: int = 0
     options: list[str] = field(default_factory=list)
     exceptions: list[str] = field(default_factory=list)

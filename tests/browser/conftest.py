@@ -1,4 +1,4 @@
-"""A real server and a real Chromium: one of each per worker, a fresh visit per test; who fails leaves a picture."""
+"""A real server and a real Chromium: one of each per worker, a new session per test; who fails leaves an image."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from playwright.sync_api import (
     ConsoleMessage,
     Download,
     Error,
+    Locator,
     Page,
     expect,
     sync_playwright,
@@ -40,8 +41,8 @@ FLAGS = [
     "--disable-sync",
 ]
 START_S = 200  # at the lowest priority of a busy machine
-TAIL_LINES = 100  # of a server's log, beside a failing test's picture
-Visit = Callable[..., Page]
+TAIL_LINES = 100  # of a server's log, beside a failing test's image
+OpenPage = Callable[..., Page]
 BLANK = "about:blank#kept"  # where a tab waits for the next test
 MOST_TABS = 2  # of a worker, between its tests
 NOWHERE = (-9, -9)  # where a pointer points at nothing
@@ -107,16 +108,16 @@ def stop_server(server: subprocess.Popen[bytes]) -> None:
 
 
 def keep(browser: Browser, folder: Path, logs: list[Path]) -> str:
-    """Leaves a picture of every open page and the tail of every log in `folder`; says where they lie."""
+    """Leaves an image of every open page and the tail of every log in `folder`; says where they lie."""
     folder.mkdir(parents=True, exist_ok=True)
-    said = []
+    returned = []
     for page in [page for context in browser.contexts for page in context.pages if page.url != BLANK]:
         try:
-            page.screenshot(path=folder / f"page{len(said)}.png", timeout=5000)
-            said.append(page.url)
+            page.screenshot(path=folder / f"page{len(returned)}.png", timeout=5000)
+            returned.append(page.url)
         except Error as error:  # a page that has crashed must not hide why the test failed
-            said.append(f"{page.url}: no picture: {error.message}")
-    (folder / "pages.txt").write_text("\n".join(said) + "\n")
+            returned.append(f"{page.url}: no picture: {error.message}")
+    (folder / "pages.txt").write_text("\n".join(returned) + "\n")
     for log in logs:
         lines = log.read_text(errors="replace").splitlines(keepends=True)
         (folder / log.name).write_text("".join(lines[-TAIL_LINES:]))
@@ -125,17 +126,17 @@ def keep(browser: Browser, folder: Path, logs: list[Path]) -> str:
 
 def how_runs_stand(runs_folder: Path) -> Path:
     """A file beside the server's log: every run's directory and its status as its trainer last wrote it."""
-    said = [
+    returned = [
         f"{path.parent.name} {path.read_text(errors='replace')}" for path in runs_folder.glob("*/status.json")
     ]
     file = runs_folder.parent / "runs.txt"
-    file.write_text("\n".join(sorted(said)) + "\n")
+    file.write_text("\n".join(sorted(returned)) + "\n")
     return file
 
 
 @functools.cache
 def left_behind() -> Path:
-    """Where this process's failing tests leave their pictures; pytest's own folders go with the third run after."""
+    """Where this process's failing tests leave their images; pytest's own folders go with the third run after."""
     return Path(tempfile.mkdtemp(prefix="vitviz-failed-"))
 
 
@@ -205,25 +206,25 @@ class Screens:
         self.recent: list[BrowserContext] = []  # with a tab; the last one was left last
 
     def take(self, **kind: object) -> BrowserContext:
-        """A context that nobody has taken since the last `forget`: a visitor of its own."""
+        """A context that nobody has taken since the last `forget`: a user of its own."""
         pool = self.kept.setdefault(repr(kind), [])
         context = next((one for one in pool if one not in self.taken), None)
         if context is None:
             context = self.browser.new_context(**kind)  # type: ignore[arg-type]
             pool.append(context)
-            context.on("close", lambda gone: pool.remove(gone))  # a test may end its visitor
+            context.on("close", lambda gone: pool.remove(gone))  # a test may end its user
         self.taken.append(context)
         return context
 
     def tab(self, width: int, height: int, **kind: object) -> Page:
-        """A blank page of a visitor of its own: the tab that its context has kept, or a new one."""
+        """A blank page of a user of its own: the tab that its context has kept, or a new one."""
         context = self.take(**kind)
         page = context.pages[0] if context.pages else context.new_page()
         page.set_viewport_size({"width": width, "height": height})
         return page
 
     def forget(self) -> None:
-        """Ends every visit: no address, cookie or stored word is left for the next one."""
+        """Ends every session: no address, cookie or stored word is left for the next one."""
         for context in self.taken:
             for page in context.pages[1:]:
                 self._leave(page)
@@ -268,18 +269,18 @@ def is_problem(message: ConsoleMessage) -> bool:
     return message.type == "error" and "net::ERR_" not in message.text and not dropped
 
 
-def told(message: ConsoleMessage) -> str:
+def format_message(message: ConsoleMessage) -> str:
     """What the console says, and of which address."""
     return f"{message.text} {message.location.get('url', '')}".strip()
 
 
 @pytest.fixture
-def visit(
+def open_page(
     browser: Browser, screens: Screens, server_url: str, request: pytest.FixtureRequest
-) -> Iterator[Visit]:
-    """`visit("patches?image=sample:cat")`: a fresh visit, settled; console errors and exceptions fail the test.
+) -> Iterator[OpenPage]:
+    """`open_page("patches?image=sample:cat")`: a new session, settled; console errors and exceptions fail the test.
 
-    The visitor has asked for calm: Streamlit's shimmer while a page loads takes a third of a test's processor time.
+    The user has asked for calm: Streamlit's shimmer while a page loads takes a third of a test's processor time.
     Who looks at what moves gives `**MOVING`.
     """
     problems: list[str] = []
@@ -289,16 +290,20 @@ def visit(
         page.on(event, listener)  # type: ignore[call-overload]
         heard.append((page, event, listener))
 
-    def open_page(address: str = "", *, width: int = 1400, height: int = 900, **context: object) -> Page:
+    def open_address(address: str = "", *, width: int = 1400, height: int = 900, **context: object) -> Page:
         page = screens.tab(width, height, **{"reduced_motion": "reduce", **context})
         page.set_default_timeout(WAIT_MS if request.node.get_closest_marker("slow") is None else 4 * WAIT_MS)
         hear(page, "pageerror", lambda error: problems.append(f"exception: {error}"))
-        hear(page, "console", lambda message: problems.append(told(message)) if is_problem(message) else None)
+        hear(
+            page,
+            "console",
+            lambda message: problems.append(format_message(message)) if is_problem(message) else None,
+        )
         page.goto(f"{server_url}/{address}")
         settle(page)
         return page
 
-    yield open_page
+    yield open_address
     where = evidence_of(request.node, browser) if problems else ""
     for page, event, listener in heard:
         page.remove_listener(event, listener)
@@ -350,7 +355,7 @@ def frames_sent(page: Page) -> list[str | bytes]:
     return sent
 
 
-MOVING = {"reduced_motion": "no-preference"}  # a context's; `visit` asks for none
+MOVING = {"reduced_motion": "no-preference"}  # a context's; `open_page` asks for none
 DRAWERS = '[data-testid="stMain"] [data-testid="stExpander"] details'
 FILLED = """drawers => [...document.querySelectorAll(`${drawers}[open]`)].every((drawer) =>
   drawer.querySelector('[data-testid="stExpanderDetails"] [data-testid="stElementContainer"]'))"""
@@ -417,3 +422,18 @@ def site() -> Iterator[str]:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_address[1]}"
         server.shutdown()
+
+
+def open_view(page: Page, name: str) -> Locator:
+    """Return a page's view by its component's name, once it is drawn."""
+    view = page.locator(f"[data-component={name}]")
+    expect(view).to_have_attribute("data-ready", "true")
+    return view
+
+
+def over(canvas: Locator, x: float, y: float) -> dict[str, float]:
+    """Return a place inside a canvas, from fractions of its width and height."""
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    assert box is not None
+    return {"x": box["width"] * x, "y": box["height"] * y}

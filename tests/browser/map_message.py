@@ -49,11 +49,11 @@ def part(id_: str, kind: str, title: str, shape: list[int], **more: Any) -> dict
     """A part of the header, with what all parts have."""
     placed = {"grid": GRID, "prefix": PREFIX, "cell_px": 4}
     link = {"slug": "block", "label": "Every step", "href": "block?pin=0.5"}
-    said = {"title": title, "words": f"{title} in words.", "caption": "in short", "symbol": "z"}
+    returned = {"title": title, "words": f"{title} in words.", "caption": "in short", "symbol": "z"}
     return {
         "id": id_,
         "kind": kind,
-        **said,
+        **returned,
         **placed,
         "shape_out": shape,
         "opens": kind != "picture",

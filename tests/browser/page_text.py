@@ -96,12 +96,12 @@ def normalise(text: str) -> str:
         text = pattern.sub(word, text)
     text = _NUMBER.sub("0", text)
     text = " ".join(re.sub("[\u200b\u2060]", "", text).split())
-    said = re.sub(r"^\[[\w-]+\] ?", "", text)
-    return text if re.search(r"[^\W\d_]{2,}", said) else ""
+    returned = re.sub(r"^\[[\w-]+\] ?", "", text)
+    return text if re.search(r"[^\W\d_]{2,}", returned) else ""
 
 
 class Reader:
-    """What a page has said so far; every text is written once, in the section in which it first stands."""
+    """What a page has reported so far; every text is written once, in the section in which it first stands."""
 
     def __init__(self, page: Page, known: list[str] | None = None, pause_ms: int = PAUSE_MS) -> None:
         self.page, self.lines, self._pause_ms = page, list[str](), pause_ms

@@ -10,9 +10,17 @@ from urllib.request import urlopen
 import pytest
 from playwright.sync_api import Browser, Page, Request, expect
 
-from pages.frame import registry
-from pages.views.register import COMPONENT, hash_files
-from tests.browser.conftest import ROOT, free_port, is_problem, settle, start_server, stop_server, told
+from pages.stores import registry
+from pages.streamlit_fixes.required.view_files import COMPONENT, hash_files
+from tests.browser.conftest import (
+    ROOT,
+    format_message,
+    free_port,
+    is_problem,
+    settle,
+    start_server,
+    stop_server,
+)
 from tests.proxy import needs_haproxy, start_proxy
 
 pytestmark = [pytest.mark.browser, needs_haproxy, pytest.mark.timeout(600)]
@@ -59,7 +67,9 @@ class Watched:
         page.on("websocket", lambda socket: self._check(socket.url))
         page.on("requestfailed", self._note_failure)
         page.on("response", lambda one: self.note(f"{one.status}: {one.url}") if one.status >= 400 else None)
-        page.on("console", lambda message: self.note(told(message)) if is_problem(message) else None)
+        page.on(
+            "console", lambda message: self.note(format_message(message)) if is_problem(message) else None
+        )
         page.on("pageerror", lambda error: self.note(f"exception: {error}"))
 
     def note(self, problem: str) -> None:
@@ -82,6 +92,7 @@ class Watched:
             self._check(icon)
 
 
+@pytest.mark.slow  # opens every page twice
 def test_every_page_asks_for_the_app_s_own_files_alone_and_gets_them(
     browser: Browser, under_a_path: str
 ) -> None:

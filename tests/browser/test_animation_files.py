@@ -11,7 +11,7 @@ import pytest
 from PIL import Image, ImageChops
 from playwright.sync_api import Locator, expect
 
-from tests.browser.conftest import Visit
+from tests.browser.conftest import OpenPage
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 WIDTH = 1280
@@ -48,9 +48,9 @@ def read_frames(file: Path) -> list[Image.Image]:
 
 @pytest.mark.parametrize("name", PLAYERS)
 @pytest.mark.timeout(600)
-def test_an_animation_is_downloaded(visit: Visit, tmp_path: Path, name: str) -> None:
+def test_an_animation_is_downloaded(open_page: OpenPage, tmp_path: Path, name: str) -> None:
     address, component, least = PLAYERS[name]
-    page = visit(address)
+    page = open_page(address)
     view = page.locator(f'[data-component="{component}"]')
     if component == "timeline":  # its images are computed while the page is shown
         expect(view.locator(".timeline-where")).to_contain_text("of 32")
@@ -69,8 +69,8 @@ def test_an_animation_is_downloaded(visit: Visit, tmp_path: Path, name: str) -> 
 PAPER = "node => `[${getComputedStyle(document.querySelector('.stApp')).backgroundColor.match(/\\d+/g)}]`"
 
 
-def test_a_video_lasts_as_long_as_its_animation(visit: Visit, tmp_path: Path) -> None:
-    page = visit("positions?model=checkpoint:cifar10_vit")
+def test_a_video_lasts_as_long_as_its_animation(open_page: OpenPage, tmp_path: Path) -> None:
+    page = open_page("positions?model=checkpoint:cifar10_vit")
     view = page.locator('[data-component="similarity_view"]')
     view.locator(".vv-files summary").click()
     kind = view.locator(".vv-files button").last.text_content()
@@ -85,8 +85,8 @@ def test_a_video_lasts_as_long_as_its_animation(visit: Visit, tmp_path: Path) ->
     assert float(shown["format"]["duration"]) > 1.5
 
 
-def test_pause_ends_a_recording_without_a_file(visit: Visit) -> None:
-    page = visit("swin?model=preset:swin_digits")
+def test_pause_ends_a_recording_without_a_file(open_page: OpenPage) -> None:
+    page = open_page("swin?model=preset:swin_digits")
     view = page.locator('[data-component="swin_stepper"]')
     downloads: list[object] = []
     page.on("download", lambda download: downloads.append(download))

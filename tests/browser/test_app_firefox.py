@@ -63,7 +63,7 @@ def tab(window: Firefox, server: str) -> Iterator[Firefox]:
     assert window.list_faults(server) == []
 
 
-def visit(tab: Firefox, url: str) -> None:
+def open_address(tab: Firefox, url: str) -> None:
     tab.open(url, 1366, 900)
     settle(tab)
 
@@ -79,7 +79,7 @@ def select(selector: str) -> str:
 
 @pytest.mark.parametrize("address", PAGES)
 def test_a_page_answers_the_pointer(tab: Firefox, server: str, address: str) -> None:
-    visit(tab, f"{server}/{address}")
+    open_address(tab, f"{server}/{address}")
     node = select(PAGES[address])
     tab.box(node)
     tab.point((1, 1))
@@ -94,7 +94,7 @@ def test_a_page_answers_the_pointer(tab: Firefox, server: str, address: str) -> 
 
 
 def test_a_drawn_digit_is_predicted(tab: Firefox, server: str) -> None:
-    visit(tab, f"{server}/")
+    open_address(tab, f"{server}/")
     strokes = "all('[data-component=map]')[0].dataset.drawing?.split('.').filter(Boolean).length"
     tab.wait(strokes, 1, WAIT_S)
     link = tab.read("location.search")
@@ -110,7 +110,7 @@ def test_a_drawn_digit_is_predicted(tab: Firefox, server: str) -> None:
 def test_an_uploaded_image_is_shown(tab: Firefox, server: str, tmp_path: Path) -> None:
     file = tmp_path / "waves.png"
     Image.linear_gradient("L").convert("RGB").save(file)
-    visit(tab, f"{server}/on_your_picture")
+    open_address(tab, f"{server}/on_your_picture")
     tab.click("Upload")
     tab.upload("all('[data-testid=stSidebar] input[type=file]')[0]", file)
     tab.wait("location.search.includes('image=upload')", True, WAIT_S)
@@ -119,7 +119,7 @@ def test_an_uploaded_image_is_shown(tab: Firefox, server: str, tmp_path: Path) -
 
 
 def test_a_vit_trains(tab: Firefox, server: str) -> None:
-    visit(tab, f"{server}/live_lab?live_lab.recipe=digits_live&live_lab.length=2&live_lab.snapshots=2")
+    open_address(tab, f"{server}/live_lab?live_lab.recipe=digits_live&live_lab.length=2&live_lab.snapshots=2")
     tab.click("Start training")
     tab.wait("location.search.includes('live_lab.run=')", True, WAIT_S)
     tab.wait("all('.stMarkdownBadge').some((badge) => badge.innerText.includes('done'))", True, 3 * WAIT_S)
@@ -127,7 +127,7 @@ def test_a_vit_trains(tab: Firefox, server: str) -> None:
 
 
 def test_an_animation_is_downloaded(tab: Firefox, server: str, tmp_path: Path) -> None:
-    visit(tab, f"{server}/positions?model=checkpoint:cifar10_vit")
+    open_address(tab, f"{server}/positions?model=checkpoint:cifar10_vit")
     view = "[data-component=similarity_view] .vv-files"
     for kind in ("GIF", "WebP", "WebM"):
         tab.touch(select(f"{view} summary"))
@@ -144,12 +144,12 @@ def test_an_animation_is_downloaded(tab: Firefox, server: str, tmp_path: Path) -
 
 
 def test_a_class_joins_follows_and_answers(tab: Firefox, server: str) -> None:
-    visit(tab, f"{server}/class_room")
+    open_address(tab, f"{server}/class_room")
     tab.click("Open class")
     tab.wait("!!all('.class-way strong').length", True, WAIT_S)
     code = tab.read("all('.class-way strong')[0].innerText.replace(/\\s/g, '')")
     learner = tab.visitor()
-    visit(learner, f"{server}/class_room")
+    open_address(learner, f"{server}/class_room")
     learner.touch(select('input[aria-label="Class code"]'))
     learner.write(code)
     learner.click("Join")

@@ -10,10 +10,9 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import frames_sent, settle, take
+from tests.browser.conftest import OpenPage, frames_sent, settle, take
 
 pytestmark = pytest.mark.browser
-Visit = Callable[..., Page]
 DIGIT = "attention?model=preset:vit_digits&image=digits:0&pin=0.5,0.5&attention.layer=4&attention.head=1"
 
 
@@ -38,15 +37,15 @@ def pixels(canvas: Locator) -> list[int]:
     )
 
 
-def test_the_inspector_calls_the_token_before_the_patches_by_its_name(visit: Visit) -> None:
-    page = visit(DIGIT)
+def test_the_inspector_calls_the_token_before_the_patches_by_its_name(open_page: OpenPage) -> None:
+    page = open_page(DIGIT)
     inspector = explorer(page).locator(".ax-inspector")
     expect(inspector).to_contain_text("[CLS]")
     expect(inspector).not_to_contain_text("prefix")
 
 
-def test_hover_is_the_query_in_every_map_without_the_server(visit: Visit) -> None:
-    page = visit(DIGIT)
+def test_hover_is_the_query_in_every_map_without_the_server(open_page: OpenPage) -> None:
+    page = open_page(DIGIT)
     sent = frames_sent(page)
     view = explorer(page)
     stage, cells = view.locator(".ax-stage"), view.locator(".ax-stage canvas.ax-cells")
@@ -66,8 +65,8 @@ def test_hover_is_the_query_in_every_map_without_the_server(visit: Visit) -> Non
     assert "pin=0.500%2C0.500" in page.url and not sent
 
 
-def test_arrow_keys_move_the_query_and_enter_pins_it(visit: Visit) -> None:
-    page = visit(DIGIT)
+def test_arrow_keys_move_the_query_and_enter_pins_it(open_page: OpenPage) -> None:
+    page = open_page(DIGIT)
     view = explorer(page)
     stage = view.locator(".ax-stage")
     stage.focus()
@@ -80,8 +79,8 @@ def test_arrow_keys_move_the_query_and_enter_pins_it(visit: Visit) -> None:
     expect(view).to_have_attribute("data-query", str(query))
 
 
-def test_a_click_pins_and_the_pin_survives_layer_head_and_page(visit: Visit) -> None:
-    page = visit(DIGIT)
+def test_a_click_pins_and_the_pin_survives_layer_head_and_page(open_page: OpenPage) -> None:
+    page = open_page(DIGIT)
     view = explorer(page)
     stage = view.locator(".ax-stage")
     stage.click(position=cell(stage, 2, 5))
@@ -101,8 +100,8 @@ def test_a_click_pins_and_the_pin_survives_layer_head_and_page(visit: Visit) -> 
     expect(page.locator('[data-testid="stMain"]')).to_contain_text("Token: patch in row 3, column 6")
 
 
-def test_a_pin_brings_its_caption_its_links_and_its_numbers(visit: Visit, tmp_path: Path) -> None:
-    page = visit(DIGIT)
+def test_a_pin_brings_its_caption_its_links_and_its_numbers(open_page: OpenPage, tmp_path: Path) -> None:
+    page = open_page(DIGIT)
     stage = explorer(page).locator(".ax-stage")
     drawer = page.get_by_text("The numbers", exact=True)
     button = page.get_by_role("button", name="Weights, CSV")
@@ -135,8 +134,8 @@ def test_a_pin_brings_its_caption_its_links_and_its_numbers(visit: Visit, tmp_pa
     assert len(set(found)) == 3
 
 
-def test_prefix_tokens_are_queries_with_their_share(visit: Visit) -> None:
-    page = visit("attention?model=preset:deit_digits&image=digits:0&pin=0.5,0.5")
+def test_prefix_tokens_are_queries_with_their_share(open_page: OpenPage) -> None:
+    page = open_page("attention?model=preset:deit_digits&image=digits:0&pin=0.5,0.5")
     view = explorer(page)
     tokens = view.locator("[data-token]")
     expect(tokens).to_have_count(2)
@@ -149,8 +148,8 @@ def test_prefix_tokens_are_queries_with_their_share(visit: Visit) -> None:
     expect(tokens.nth(0)).to_have_attribute("aria-pressed", "true")
 
 
-def test_a_finger_pins_on_a_phone(visit: Visit) -> None:
-    page = visit(DIGIT, width=390, height=844, has_touch=True, is_mobile=True)
+def test_a_finger_pins_on_a_phone(open_page: OpenPage) -> None:
+    page = open_page(DIGIT, width=390, height=844, has_touch=True, is_mobile=True)
     view = explorer(page)
     stage = view.locator(".ax-stage")
     stage.tap(position=cell(stage, 6, 1))
@@ -159,8 +158,8 @@ def test_a_finger_pins_on_a_phone(visit: Visit) -> None:
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
-def test_the_column_is_another_picture_than_the_row(visit: Visit) -> None:
-    page = visit(DIGIT)
+def test_the_column_is_another_image_than_the_row(open_page: OpenPage) -> None:
+    page = open_page(DIGIT)
     view = explorer(page)
     row = pixels(view.locator(".ax-stage canvas.ax-cells"))
     page.get_by_role("button", name="Options").click()
@@ -169,8 +168,8 @@ def test_the_column_is_another_picture_than_the_row(visit: Visit) -> None:
     assert pixels(view.locator(".ax-stage canvas.ax-cells")) != row
 
 
-def test_painting_patches_and_silencing_a_layer_can_be_undone(visit: Visit) -> None:
-    page = visit(DIGIT + "&attention.view=ablate")
+def test_painting_patches_and_silencing_a_layer_can_be_undone(open_page: OpenPage) -> None:
+    page = open_page(DIGIT + "&attention.view=ablate")
     view = page.locator("[data-component=ablation_view]")
     expect(view).to_have_attribute("data-ready", "true")
     stage = view.locator(".aa-stage")
@@ -192,8 +191,8 @@ def test_painting_patches_and_silencing_a_layer_can_be_undone(visit: Visit) -> N
     expect(main).to_contain_text("The complete model predicts")
 
 
-def test_two_explorers_follow_one_pointer(visit: Visit) -> None:
-    page = visit(
+def test_two_explorers_follow_one_pointer(open_page: OpenPage) -> None:
+    page = open_page(
         "attention?model=preset:vit_digits&image=digits:0&attention.view=compare&attention.beside=model"
         "&attention.beside_model=preset:vit_shapes"
     )
@@ -205,8 +204,8 @@ def test_two_explorers_follow_one_pointer(visit: Visit) -> None:
         expect(both.nth(i)).to_have_attribute("data-query", str(1 + 5 * 8 + 2))
 
 
-def test_the_repaint_is_measured(visit: Visit, record_property: Callable[[str, object], None]) -> None:
-    page = visit(DIGIT)
+def test_the_repaint_is_measured(open_page: OpenPage, record_property: Callable[[str, object], None]) -> None:
+    page = open_page(DIGIT)
     view = explorer(page)
     stage = view.locator(".ax-stage")
     stage.scroll_into_view_if_needed()
@@ -224,8 +223,8 @@ def test_the_repaint_is_measured(visit: Visit, record_property: Callable[[str, o
     assert len(measured) == 24 and all(ms >= 0 for ms in measured)
 
 
-def test_the_block_page_says_each_value_and_a_key_becomes_the_token(visit: Visit) -> None:
-    page = visit("block?model=preset:vit_digits&image=digits:0&pin=cls")
+def test_the_block_page_says_each_value_and_a_key_becomes_the_token(open_page: OpenPage) -> None:
+    page = open_page("block?model=preset:vit_digits&image=digits:0&pin=cls")
     view = page.locator("[data-component=block_view]")
     expect(view).to_have_attribute("data-steps", "13")
     view.locator(".bl-strip canvas").first.hover()
@@ -236,8 +235,8 @@ def test_the_block_page_says_each_value_and_a_key_becomes_the_token(visit: Visit
     expect(page.locator('[data-testid="stMain"]')).to_contain_text("Token: patch in row 8, column 1")
 
 
-def test_what_is_shown_can_be_taken_along(visit: Visit, tmp_path: Path) -> None:
-    page = visit(DIGIT)
+def test_what_is_shown_can_be_taken_along(open_page: OpenPage, tmp_path: Path) -> None:
+    page = open_page(DIGIT)
     page.get_by_text("The numbers", exact=True).click()
     for label, kind in (("View, PNG", "PNG"), ("All heads, PNG", "PNG"), ("Through layers, WebP", "WEBP")):
         taken = take(page, label)
@@ -250,8 +249,8 @@ def test_what_is_shown_can_be_taken_along(visit: Visit, tmp_path: Path) -> None:
 CAT = "attention?model=preset:vit_shapes&image=sample:cat&pin=cls"
 
 
-def test_a_photograph_is_sharp_on_a_screen_of_two_pixels_to_one(visit: Visit) -> None:
-    page = visit(CAT, device_scale_factor=2)
+def test_a_photograph_is_sharp_on_a_screen_of_two_pixels_to_one(open_page: OpenPage) -> None:
+    page = open_page(CAT + "&attention.seen=0", device_scale_factor=2)
     view = explorer(page)
     expect(view).to_have_attribute("data-photo", "300x300")
     base = view.locator("canvas.ax-base")
@@ -261,21 +260,23 @@ def test_a_photograph_is_sharp_on_a_screen_of_two_pixels_to_one(visit: Visit) ->
         "node => { const p = node.getContext('2d').getImageData(150, 150, 1, 1).data; return [p[0], p[1], p[2]]; }"
     )
     assert max(colours) - min(colours) > 4, colours
-    seen = visit(CAT + "&attention.seen=1")
+    seen = open_page(CAT)
     view = explorer(seen)
+    expect(view.locator(".ax-predicted")).to_have_text(re.compile(r"^Prediction: \w+ \([\d.]+ %\), "))
+    assert view.locator(".ax-predicted").bounding_box()["y"] < 400
     expect(view).to_have_attribute("data-photo", "32x32")
     expect(view).to_have_attribute("data-pixelated", "true")
 
 
-def test_arrow_keys_begin_at_the_pin_in_every_view(visit: Visit) -> None:
-    page = visit(DIGIT)
+def test_arrow_keys_begin_at_the_pin_in_every_view(open_page: OpenPage) -> None:
+    page = open_page(DIGIT)
     stage = explorer(page).locator(".ax-stage")
     stage.focus()
     stage.press("ArrowRight")
     expect(explorer(page)).to_have_attribute(
         "data-query", re.compile(r"^(37|38)$")
     )  # from 4, 4: there, or beside it
-    maps = visit(DIGIT + "&attention.view=methods").locator("[data-component=maps]")
+    maps = open_page(DIGIT + "&attention.view=methods").locator("[data-component=maps]")
     expect(maps).to_have_attribute("data-ready", "true")
     frame = maps.locator(".am-frame").first
     frame.focus()
@@ -283,8 +284,8 @@ def test_arrow_keys_begin_at_the_pin_in_every_view(visit: Visit) -> None:
     expect(maps.locator(".vv-live")).to_contain_text("Row 5, column 5")
 
 
-def test_the_table_of_areas_goes_over_no_edge(visit: Callable[..., Page]) -> None:
-    page = visit(
+def test_the_table_of_areas_goes_over_no_edge(open_page: Callable[..., Page]) -> None:
+    page = open_page(
         "attention?model=preset:vit_digits&image=digits:0&attention.view=truth", width=853, height=533
     )
     table = page.locator('[data-testid="stMain"] table').first

@@ -11,8 +11,8 @@ from playwright.sync_api import Page, expect
 pytestmark = pytest.mark.browser
 
 
-def test_heads_follow_pointer_and_keys(visit: Callable[..., Page]) -> None:
-    page = visit("attention_distance?model=preset:vit_digits&attention_distance.count=4")
+def test_heads_follow_pointer_and_keys(open_page: Callable[..., Page]) -> None:
+    page = open_page("attention_distance?model=preset:vit_digits&attention_distance.count=4")
     view = page.locator('[data-component="head_distance"]')
     title = view.locator(".hd-title")
     expect(title).to_contain_text("Layer 1, head 1")
@@ -40,8 +40,8 @@ def test_heads_follow_pointer_and_keys(visit: Callable[..., Page]) -> None:
     )
 
 
-def test_a_shipped_model_is_dragged_through_training(visit: Callable[..., Page]) -> None:
-    page = visit("attention_distance?model=checkpoint:digits_vit&attention_distance.count=4")
+def test_a_shipped_model_is_dragged_through_training(open_page: Callable[..., Page]) -> None:
+    page = open_page("attention_distance?model=checkpoint:digits_vit&attention_distance.count=4")
     view = page.locator('[data-component="head_distance"]')
     step = view.locator(".hd-time > span")
     expect(step).not_to_have_text("step 0")
@@ -66,8 +66,8 @@ COLOURED = """canvas => {
 }"""
 
 
-def test_a_swins_stages_have_different_numbers_of_heads(visit: Callable[..., Page]) -> None:
-    page = visit("attention_distance?model=preset:swin_digits&attention_distance.count=4")
+def test_a_swins_stages_have_different_numbers_of_heads(open_page: Callable[..., Page]) -> None:
+    page = open_page("attention_distance?model=preset:swin_digits&attention_distance.count=4")
     view = page.locator('[data-component="head_distance"]')
     plot = view.locator(".hd-plot canvas")
     expect(view.locator(".hd-note")).to_contain_text("px (±")

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import frames_sent, hold_slider, settle
+from tests.browser.conftest import OpenPage, frames_sent, hold_slider, settle
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
-Visit = Callable[..., Page]
 VIT = "attention?model=checkpoint:digits_vit&image=digits:3&attention.layer=4&attention.head=2"
 SWIN = "attention?model=checkpoint:digits_swin&image=digits:3&attention.layer=2&attention.head=1"
 
@@ -35,8 +33,8 @@ def assert_equal(live: list[list[int]], server: list[list[int]]) -> None:
     assert max(abs(a - b) for x, y in zip(live, server, strict=True) for a, b in zip(x, y, strict=True)) <= 3
 
 
-def test_the_maps_follow_the_layer_without_the_server(visit: Visit) -> None:
-    page = visit(VIT)
+def test_the_maps_follow_the_layer_without_the_server(open_page: OpenPage) -> None:
+    page = open_page(VIT)
     sent = frames_sent(page)
     view = explorer(page)
     before = map_pixels(page)
@@ -53,8 +51,8 @@ def test_the_maps_follow_the_layer_without_the_server(visit: Visit) -> None:
     assert_equal(live, map_pixels(page))
 
 
-def test_the_maps_and_the_classes_follow_the_step(visit: Visit) -> None:
-    page = visit(VIT)
+def test_the_maps_and_the_classes_follow_the_step(open_page: OpenPage) -> None:
+    page = open_page(VIT)
     view, bars = explorer(page), page.locator("[data-component=bars]")
     hold_slider(page, "step", 0)
     expect(view).to_have_attribute("data-live", "")
@@ -71,8 +69,8 @@ def test_the_maps_and_the_classes_follow_the_step(visit: Visit) -> None:
     assert_equal(live, map_pixels(page))
 
 
-def test_the_maps_follow_a_pointer_over_the_heads(visit: Visit) -> None:
-    page = visit(VIT)
+def test_the_maps_follow_a_pointer_over_the_heads(open_page: OpenPage) -> None:
+    page = open_page(VIT)
     view = explorer(page)
     heads = view.locator(".ax-heads .ax-thumb")
     heads.first.scroll_into_view_if_needed()
@@ -89,8 +87,8 @@ def test_the_maps_follow_a_pointer_over_the_heads(visit: Visit) -> None:
     page.wait_for_url(re.compile(r"attention\.head=4(&|$)"))
 
 
-def test_a_model_that_the_browser_does_not_run_sends_one_layer_as_requested(visit: Visit) -> None:
-    page = visit(SWIN)
+def test_a_model_that_the_browser_does_not_run_sends_one_layer_as_requested(open_page: OpenPage) -> None:
+    page = open_page(SWIN)
     view = explorer(page)
     hold_slider(page, "attention-layer", 0)
     expect(view).to_have_attribute("data-layer", re.compile("^1 "))

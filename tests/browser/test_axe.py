@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.resources import files
 
 import pytest
 from playwright.sync_api import Page
 
-from pages.frame.registry import PAGES
-from tests.browser.conftest import open_drawers, settle
+from pages.stores.registry import PAGES
+from tests.browser.conftest import OpenPage, open_drawers, settle
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(900)]
-Visit = Callable[..., Page]
 AXE = files("axe_playwright_python") / "axe.min.js"
 FINDINGS = """async () => (await axe.run(document, { runOnly: ['wcag2a', 'wcag2aa'] })).violations.map(
   ({ id, help, nodes }) => `${id}: ${help}: ${nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(' | ')}`
@@ -23,8 +22,8 @@ def found(page: Page) -> list[str]:
     """What axe says of the page as it stands; its rules look at what lies below the fold, too."""
     if not page.evaluate("() => 'axe' in window"):
         page.evaluate(AXE.read_text(encoding="utf-8"))
-    said: list[str] = page.evaluate(FINDINGS)
-    return said
+    returned: list[str] = page.evaluate(FINDINGS)
+    return returned
 
 
 def views_of(page: Page) -> Iterator[str]:
@@ -43,20 +42,20 @@ def views_of(page: Page) -> Iterator[str]:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("slug", [entry.slug for entry in PAGES])
-def test_axe_finds_nothing(visit: Visit, slug: str, scheme: str) -> None:
-    page = visit("" if slug == "home" else slug, height=1600, color_scheme=scheme)
+def test_axe_finds_nothing(open_page: OpenPage, slug: str, scheme: str) -> None:
+    page = open_page("" if slug == "home" else slug, height=1600, color_scheme=scheme)
     wrong = {view: found(page) for view in views_of(page)}
-    assert not {view: said for view, said in wrong.items() if said}
+    assert not {view: returned for view, returned in wrong.items() if returned}
 
 
-def test_axe_is_there_and_finds_what_is_wrong(visit: Visit) -> None:
-    page = visit("words")
+def test_axe_is_there_and_finds_what_is_wrong(open_page: OpenPage) -> None:
+    page = open_page("words")
     page.evaluate(
         "() => document.querySelector('[data-testid=stMain]').insertAdjacentHTML('beforeend', '<img src=/x.png>')"
     )
-    assert any(said.startswith("image-alt") for said in found(page))
+    assert any(returned.startswith("image-alt") for returned in found(page))
 
 
-def test_axe_finds_nothing_in_the_menu_of_a_phone(visit: Visit) -> None:
-    page = visit("patches", width=390)
+def test_axe_finds_nothing_in_the_menu_of_a_phone(open_page: OpenPage) -> None:
+    page = open_page("patches", width=390)
     assert found(page) == []

@@ -1,16 +1,14 @@
-"""Nothing moves by itself where the visitor asks for no motion; what can be played goes from station to station."""
+"""Nothing moves by itself where the user asks for no motion; what can be played goes from station to station."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.conftest import OpenPage
 from tests.rows import rows
 
 pytestmark = pytest.mark.browser
-Visit = Callable[..., Page]
 # Of every part of every view: how long its changes of style take.
 SLOW = """() => {
   const found = [];
@@ -36,8 +34,8 @@ def film(page: Page) -> tuple[object, object]:
 
 
 @pytest.mark.parametrize("calm", rows([False, True], bool))
-def test_a_recording_plays_by_itself_for_who_wants_motion(visit: Visit, calm: bool) -> None:
-    page = visit("live_lab", reduced_motion="reduce" if calm else "no-preference")
+def test_a_recording_plays_by_itself_for_who_wants_motion(open_page: OpenPage, calm: bool) -> None:
+    page = open_page("live_lab", reduced_motion="reduce" if calm else "no-preference")
     play, track = film(page)
     expect(play).to_have_text("▶ Play" if calm else "❚❚ Pause")
     last = track.get_attribute("max")
@@ -52,8 +50,8 @@ def test_a_recording_plays_by_itself_for_who_wants_motion(visit: Visit, calm: bo
 
 
 @pytest.mark.parametrize("calm", rows([False, True], lambda calm: not calm))
-def test_the_map_fades_for_who_wants_motion(visit: Visit, calm: bool) -> None:
-    page = visit("", reduced_motion="reduce" if calm else "no-preference")
+def test_the_map_fades_for_who_wants_motion(open_page: OpenPage, calm: bool) -> None:
+    page = open_page("", reduced_motion="reduce" if calm else "no-preference")
     # It may be mounted after the script's end.
     page.locator('[data-component="map"][data-ready="true"]').wait_for()
     assert bool(page.evaluate(SLOW)) == (not calm)

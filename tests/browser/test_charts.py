@@ -209,8 +209,8 @@ def test_the_lab_s_dots_have_round_marks_at_their_true_places(page: Page) -> Non
         assert y == pytest.approx(marks[0] + value / 30 * (marks[30] - marks[0]), abs=1)
 
 
-def test_a_chart_of_a_page_is_described(visit: Any) -> None:
-    page = visit("positions")
+def test_a_chart_of_a_page_is_described(open_page: Any) -> None:
+    page = open_page("positions")
     chart = page.locator('.ch-canvas[aria-label^="mean cosine over distance"]').first
     chart.wait_for()
     assert "Learned: from 1 along rows: " in str(chart.get_attribute("aria-label"))

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import lead, settle
+from tests.browser.conftest import OpenPage, lead, settle
 
 pytestmark = [pytest.mark.browser, pytest.mark.alone, pytest.mark.timeout(300)]
-Visit = Callable[..., Page]
 FOLLOWING = "following the teacher"
 
 
@@ -47,14 +45,14 @@ def ask(teacher: Page, phone: Page, keys: Page) -> None:
     lead(teacher, link)
     teacher.get_by_role("button", name="Ask the class").click()
     question = ".st-key-class_asked"
-    stage = phone.locator(f"{question} canvas")
+    stage = phone.locator(".ax-stage canvas.class-votes")  # on the page's image
     stage.wait_for()
     box = stage.bounding_box()
     assert box is not None
     stage.tap(position={"x": box["width"] * 0.3, "y": box["height"] * 0.45})
     expect(phone.locator(question)).to_contain_text("Your answer: row 4, column 3")
     phone.locator(question).get_by_role("button", name="Submit answer").tap()
-    press(keys, keys.locator(f"{question} canvas"), "ArrowRight")
+    press(keys, keys.locator(".ax-stage canvas.class-votes"), "ArrowRight")
     keys.keyboard.press("ArrowRight")
     keys.keyboard.press("Enter")
     expect(keys.locator(question)).to_contain_text("Your answer: row 1, column 2")
@@ -79,8 +77,8 @@ def challenge(teacher: Page, phone: Page) -> None:
     phone.wait_for_url(re.compile(r"live_lab\.recipe="))
     phone.goto(f"{phone.url}&live_lab.length=1&live_lab.snapshots=2")
     settle(phone)
-    phone.get_by_role("button", name="Start training").tap()
-    hand_in = phone.get_by_role("button", name="Hand it in")
+    phone.get_by_role("button", name="Train without handing in").tap()
+    hand_in = phone.get_by_role("button", name="Hand it in", exact=True)
     expect(hand_in).to_be_enabled(timeout=180_000)
     hand_in.tap()
     expect(phone.get_by_role("button", name="Handed in")).to_be_visible()
@@ -102,15 +100,15 @@ def challenge(teacher: Page, phone: Page) -> None:
 
 
 def test_a_learner_finds_no_measured_answer_before_the_teacher_shows_it(
-    visit: Visit, server_url: str
+    open_page: OpenPage, server_url: str
 ) -> None:
     """Neither the panel, another page, a permalink without the class nor Back measures or shows the proof."""
     stop = "patches?model=checkpoint:digits_vit&image=digits:3&patches.view=puzzle&lesson=fifteen&stop=5"
     stop += "&patches.shuffled=0"
-    teacher = visit("class_room")
+    teacher = open_page("class_room")
     teacher.get_by_role("button", name="Open class").click()
     code = re.sub(r"\s", "", teacher.locator(".class-way strong").inner_text())
-    learner = visit(f"class_room?class={code}")
+    learner = open_page(f"class_room?class={code}")
     expect(learner.get_by_text(FOLLOWING)).to_be_visible()
     lead(teacher, stop)
     learner.wait_for_url(re.compile(r"/patches\?"))
@@ -119,7 +117,7 @@ def test_a_learner_finds_no_measured_answer_before_the_teacher_shows_it(
     expect(measure).to_be_visible()
     teacher.get_by_role("button", name="Ask the class").click()
     panel = learner.locator(".st-key-lesson_panel")
-    expect(panel).to_contain_text("answer at the top of the page")
+    expect(panel).to_contain_text("answer in your teacher's question")
 
     def check_hidden() -> None:
         expect(learner.locator(".st-key-class_asked")).to_be_visible()
@@ -143,9 +141,47 @@ def test_a_learner_finds_no_measured_answer_before_the_teacher_shows_it(
     settle(learner)
     check_hidden()
     learner.get_by_role("button", name="Follow teacher").click()
-    expect(panel).to_contain_text("answer at the top of the page")
+    expect(panel).to_contain_text("answer in your teacher's question")
     check_hidden()
     teacher.get_by_role("button", name="Measure and show").click()
     expect(learner.locator(".st-key-class_asked")).to_contain_text("Measured:")
     expect(measure).to_be_visible()
     expect(learner).to_have_url(re.compile(r"patches\.shuffled=100"))
+
+
+def test_a_question_moves_no_image_and_the_pen_draws_on_it(open_page: OpenPage) -> None:
+    teacher = open_page("class_room", width=1280, height=720)
+    teacher.get_by_role("button", name="Open class").click()
+    code = re.sub(r"\s", "", teacher.locator(".class-way strong").inner_text())
+    learner = open_page(f"class_room?class={code}", width=1280, height=720)
+    phone = open_page(f"class_room?class={code}", width=390, height=844, has_touch=True)
+    lead(teacher, "attention?model=checkpoint:digits_vit&image=digits:3&pin=cls")
+    for page in (learner, phone):
+        page.wait_for_url(re.compile(r"/attention\?"))
+        settle(page)
+
+    def top(page: Page) -> float:
+        settle(page)
+        box = page.locator("[data-component=explorer] .ax-left").bounding_box()
+        assert box is not None
+        return box["y"]
+
+    before = [top(page) for page in (teacher, learner, phone)]
+    teacher.get_by_role("button", name="Ask the class").click()
+    for page in (teacher, learner, phone):
+        expect(page.locator(".st-key-class_asked")).to_be_visible()
+    after = [top(page) for page in (teacher, learner, phone)]
+    assert after == before and max(after) < 600 and max(after[:2]) <= 220
+    teacher.get_by_role("button", name="End question").click()
+
+    teacher.get_by_role("button", name="Pen", exact=True).click()
+    box = teacher.locator(".ax-stage").bounding_box()
+    assert box is not None
+    teacher.mouse.move(box["x"] + 40, box["y"] + 40)
+    teacher.mouse.down()
+    teacher.mouse.move(box["x"] + 160, box["y"] + 120, steps=5)
+    teacher.mouse.up()
+    for page in (learner, phone):
+        expect(page.locator(".class-pen[data-strokes='1']")).to_have_count(1)
+    for page in (learner, phone):  # its time is over
+        expect(page.locator(".class-pen[data-strokes='1']")).to_have_count(0)

@@ -1,20 +1,31 @@
-"""The engine in a Chromium's Worker computes what torch computes; without a Worker it computes in the page."""
+"""The engine in a Chromium's Worker computes what torch computes; without a Worker it computes in the page.
+
+Photos become the input that `prepare` makes of them.
+"""
 
 from __future__ import annotations
 
+import base64
 import functools
+import io
 import threading
 from collections.abc import Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 from playwright.sync_api import Browser, Page
 
 from tests.engine_cases import expected_record, one_step
+from vitviz.config import Preparation, to_dict
+from vitviz.data.image_decoding import decode_image
+from vitviz.data.image_preprocessing import prepare
+from vitviz.data.samples import load_sample
 
 ROOT = Path(__file__).resolve().parents[2]
-CASES = ("digits_vit", "cifar10_deit_soft", "cifar10_hybrid", "cifar10_swin", "digits_cnn")
+CASES = ("digits_vit", "digits_cnn")  # tests/unit/test_browser_engine.py compares every architecture, in node
 TOLERANCE = 1e-4
 COMPARE = """async ([name, noWorker]) => {
   if (noWorker) window.Worker = undefined;
@@ -85,3 +96,51 @@ def test_without_a_worker_the_page_computes(page: Page) -> None:
     compared = page.evaluate(COMPARE, ["digits_vit", True])
     assert not compared["inWorker"]
     assert compared["worst"] <= TOLERANCE
+
+
+PREPARE = """async ([name, photo, preparation]) => {
+  const { readPhoto } = await import('/vitviz/browser/kit/photo_file.js');
+  const { preparePhoto } = await import('/vitviz/browser/kit/photo_input.js');
+  const bytes = Uint8Array.from(atob(photo), (letter) => letter.charCodeAt(0));
+  const { pixels } = preparePhoto(await readPhoto(new File([bytes], name)), preparation);
+  return [...pixels];
+}"""
+TURNS = {f"turned {n}": {"format": "JPEG", "quality": 95, "orientation": n} for n in range(2, 9)}
+PHOTOS: dict[str, dict[str, object]] = {
+    "whole": {"format": "JPEG", "quality": 92},
+    "small file": {"format": "JPEG", "quality": 60},
+    "progressive": {"format": "JPEG", "quality": 85, "progressive": True},
+    "every colour": {"format": "JPEG", "quality": 85, "subsampling": 0},
+    "grey": {"format": "JPEG", "mode": "L"},
+    "exact": {"format": "PNG"},
+    **TURNS,
+}
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("sample", "side", "names"), [("cat", 32, [*PHOTOS]), ("coffee", 224, ["whole", "turned 6", "exact"])]
+)
+def test_a_photo_is_prepared_as_python_prepares_it(
+    page: Page, sample: str, side: int, names: list[str]
+) -> None:
+    """JPEG within 2 of 255 levels at the 99th percentile, and upright; PNG exact."""
+    preparation = Preparation(image_size=side, mean=(0.5,) * 3, std=(0.25,) * 3, crop_fraction=0.875)
+    for name in names:
+        raw = encode_photo(load_sample(sample), dict(PHOTOS[name]))
+        expected = prepare(decode_image(raw), preparation).input
+        args = [name, base64.b64encode(raw).decode(), to_dict(preparation)]
+        pixels = np.reshape(page.evaluate(PREPARE, args), expected.shape)
+        difference = np.abs(pixels - expected) * 0.25 * 255
+        assert np.percentile(difference, 99) <= (0.01 if name == "exact" else 2.0), name
+
+
+def encode_photo(photo: np.ndarray[tuple[int, ...], np.dtype[np.uint8]], options: dict[str, object]) -> bytes:
+    """Encode a photo; `orientation` is the EXIF entry, which decoders turn."""
+    image, exif = Image.fromarray(photo).convert(str(options.pop("mode", "RGB"))), Image.Exif()
+    orientation = options.pop("orientation", None)
+    if orientation:
+        exif[0x0112] = orientation
+    buffer = io.BytesIO()
+    image.save(buffer, exif=exif, **options)  # type: ignore[arg-type]
+    return buffer.getvalue()

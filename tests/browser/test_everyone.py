@@ -4,16 +4,13 @@ every view and leave it, with a focus that shows.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from playwright.sync_api import Browser, Page
 
-from pages.frame.registry import PAGES
-from tests.browser.conftest import settle
+from pages.stores.registry import PAGES
+from tests.browser.conftest import OpenPage, settle
 
 pytestmark = pytest.mark.browser
-Visit = Callable[..., Page]
 ZOOMED, PHONE = (640, 400), (360, 740)  # 1280 × 800 at 200 %, and the narrowest phone of today
 MOST_STOPS = 250  # of Tab on a page
 
@@ -114,9 +111,9 @@ VIEWS = """(controls) => [...new Set(controls.map((node) => {
 
 @pytest.mark.slow  # ten seconds a page: .ci/run leaves it to `pytest --slow`
 @pytest.mark.parametrize("slug", [entry.slug for entry in PAGES])
-def test_a_page_is_for_everyone(visit: Visit, slug: str) -> None:
+def test_a_page_is_for_everyone(open_page: OpenPage, slug: str) -> None:
     address = "" if slug == "home" else slug
-    page = visit(address, width=ZOOMED[0], height=ZOOMED[1], device_scale_factor=2)
+    page = open_page(address, width=ZOOMED[0], height=ZOOMED[1], device_scale_factor=2)
     found = {}
     for size in (ZOOMED, PHONE):
         page.set_viewport_size({"width": size[0], "height": size[1]})
@@ -127,7 +124,7 @@ def test_a_page_is_for_everyone(visit: Visit, slug: str) -> None:
     views = set(page.evaluate(f"() => ({VIEWS})(({CONTROLS})())"))
     reached, hidden, last = walk(page)
     assert views <= reached and hidden == []
-    assert "Add to my lesson" in last or slug == "lessons"  # the end of the page
+    assert "Add to my lesson" in last or slug in ("lessons", "class_room")  # the end of the page
 
 
 def walk(page: Page) -> tuple[set[str], list[str], str]:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
+
+from tests.browser.conftest import OpenPage
 
 pytestmark = pytest.mark.browser
-Visit = Callable[..., Page]
 
 
-def test_a_tile_opens_an_exercise_whose_operation_plays(visit: Visit) -> None:
-    page = visit("exercises?model=preset:vit_digits&image=digits:3", reduced_motion="no-preference")
+def test_a_tile_opens_an_exercise_whose_operation_plays(open_page: OpenPage) -> None:
+    page = open_page("exercises?model=preset:vit_digits&image=digits:3", reduced_motion="no-preference")
     tiles, operation = page.locator("[data-component=tiles]"), page.locator("[data-component=operation]")
     expect(tiles.locator("button")).to_have_count(9)
-    expect(operation.locator(".op-wrong li")).to_have_count(3)
-    expect(operation.locator(".op-wrong canvas")).to_have_count(3)
+    expect(operation.locator(".op-wrong li:has(canvas)")).to_have_count(3)
+    expect(operation.get_by_text("The tests also find: channels last.")).to_be_visible()  # the image is grey
     operation.get_by_role("slider").focus()
     page.keyboard.press("Home")
     expect(operation.get_by_text("patch 1 of 64")).to_be_visible()

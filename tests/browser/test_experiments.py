@@ -13,8 +13,8 @@ TRAINING_MS = 240_000  # a machine that does much else is slow, not wrong
 
 
 @pytest.mark.alone
-def test_a_race_from_the_gallery_is_shown_in_the_lab(visit: Callable[..., Page]) -> None:
-    page = visit("studies", height=1400)
+def test_a_race_from_the_gallery_is_shown_in_the_lab(open_page: Callable[..., Page]) -> None:
+    page = open_page("studies", height=1400)
     page.get_by_role("link", name="Which value of a hyperparameter").click()
     for label, value in (("Values", "1, 2"), ("Epochs", "1")):
         page.get_by_label(label, exact=True).fill(value)
@@ -25,5 +25,5 @@ def test_a_race_from_the_gallery_is_shown_in_the_lab(visit: Callable[..., Page])
     expect(page.locator("h1")).to_have_text("Live lab", timeout=TRAINING_MS)
     expect(page.get_by_role("radio", name="2", exact=True)).to_be_visible(timeout=TRAINING_MS)
     measured = page.locator("[data-component=race]").get_by_role("img")
-    told = re.compile(r"1 [\d.]+\s%, shuffled .*2 [\d.]+\s%, shuffled")
-    expect(measured).to_have_attribute("aria-label", told, timeout=TRAINING_MS)
+    reported = re.compile(r"1 [\d.]+\s%, shuffled .*2 [\d.]+\s%, shuffled")
+    expect(measured).to_have_attribute("aria-label", reported, timeout=TRAINING_MS)

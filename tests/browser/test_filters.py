@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, expect
 
-from tests.browser.conftest import paper
+from tests.browser.conftest import OpenPage, open_view, paper
 from vitviz.plots.theme import PALETTES
 
 pytestmark = pytest.mark.browser
-Visit = Callable[..., Page]
-
-
-def view(page: Page, name: str) -> Locator:
-    found = page.locator(f"[data-component={name}]")
-    expect(found).to_have_attribute("data-ready", "true")
-    return found
 
 
 def errors(stage: Locator) -> list[float]:
@@ -26,9 +18,9 @@ def errors(stage: Locator) -> list[float]:
     return [float(found) for found in re.findall(r"error ([\d.]+) levels", stage.text_content() or "")]
 
 
-def test_a_tile_is_enlarged_by_pointer_and_keyboard(visit: Visit) -> None:
-    page = visit("filters?model=preset:vit_cifar10&image=sample:cat")
-    stage = view(page, "tiles_view")
+def test_a_tile_is_enlarged_by_pointer_and_keyboard(open_page: OpenPage) -> None:
+    page = open_page("filters?model=preset:vit_cifar10&image=sample:cat")
+    stage = open_view(page, "tiles_view")
     sheet = stage.locator("canvas.ti-map").first
     box = sheet.bounding_box()
     assert box is not None
@@ -46,9 +38,9 @@ def test_a_tile_is_enlarged_by_pointer_and_keyboard(visit: Visit) -> None:
     expect(channels).to_have_count(3)
 
 
-def test_k_moves_in_the_browser_and_more_components_err_less(visit: Visit) -> None:
-    page = visit("filters?model=preset:vit_cifar10&image=sample:cat&filters.view=express")
-    stage = view(page, "rebuild_view")
+def test_k_moves_in_the_browser_and_more_components_err_less(open_page: OpenPage) -> None:
+    page = open_page("filters?model=preset:vit_cifar10&image=sample:cat&filters.view=express")
+    stage = open_view(page, "rebuild_view")
     slider = stage.get_by_role("slider")
     before = errors(stage)
     assert before[1] <= before[0] and before[1] <= before[2]
@@ -66,9 +58,9 @@ def test_k_moves_in_the_browser_and_more_components_err_less(visit: Visit) -> No
 
 
 @pytest.mark.slow
-def test_narrow_and_dark(visit: Visit) -> None:
+def test_narrow_and_dark(open_page: OpenPage) -> None:
     for name in ("components", "express", "where"):
-        page = visit(
+        page = open_page(
             f"filters?model=preset:vit_digits&image=digits:3&filters.view={name}",
             width=420,
             color_scheme="dark",

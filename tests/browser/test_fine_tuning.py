@@ -5,31 +5,29 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
-from tests.browser.conftest import open_drawers, take
+from tests.browser.conftest import OpenPage, open_drawers, take
 from vitviz.data.letters import TRAIN, letters_zip
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
-Visit = Callable[..., Page]
 TRAINING_MS = 480_000  # a machine that does much else is slow, not wrong
 ASKED = "fine_tuning?fine_tuning.source=checkpoint:mnist_vit&fine_tuning.updates=60"
 
 
 @pytest.mark.alone
 def test_a_shipped_body_learns_three_new_classes_better_than_from_scratch(
-    visit: Visit, runs_folder: Path, tmp_path: Path
+    open_page: OpenPage, runs_folder: Path, tmp_path: Path
 ) -> None:
     # Measured in fp32 and in bf16 alike: 92.5, 97.5 and 95.8 % against some 68, 54 and 62 %; 34 points apart on the
     # mean, the wider spread is 14.
     archive = tmp_path / "letters.zip"
     archive.write_bytes(letters_zip())
-    page = visit(ASKED, height=1400)
+    page = open_page(ASKED, height=1400)
     page.get_by_role("button", name="Your images").click()
     page.locator('input[type="file"]').last.set_input_files(archive)
     expect(page.get_by_text(re.compile(r"\b120 .*; 3 classes: H, K, N\."))).to_be_visible(timeout=60_000)
@@ -50,7 +48,7 @@ def test_a_shipped_body_learns_three_new_classes_better_than_from_scratch(
     assert means["tuned"] - means["scratch"] > spread
     # What was trained is inspected, and exported.
     tuned = next(member.parent.name for member in sorted(config.parent.glob("members/tuned_*/status.json")))
-    page = visit(f"attention?model=run:{config.parent.name}/{tuned}&attention.view=look")
+    page = open_page(f"attention?model=run:{config.parent.name}/{tuned}&attention.view=look")
     view = page.locator("[data-component=explorer][data-ready=true]")
     expect(view).to_be_visible(timeout=TRAINING_MS)
     expect(page.locator("[data-component=bars]")).to_contain_text(re.compile(r"[HKN]"))

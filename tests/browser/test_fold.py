@@ -1,18 +1,15 @@
-"""The picture stands above the fold on a small screen: at 150 % zoom of 1280 × 800, and on a phone."""
+"""The image stands above the fold on a small screen: at 150 % zoom of 1280 × 800, and on a phone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
-from tests.browser.conftest import lead
+from tests.browser.conftest import OpenPage, lead
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
-Visit = Callable[..., Page]
 PHOTO = "model=checkpoint:cifar10_hybrid&image=sample:cat"
-ADDRESSES = {  # by the view that is the page's first picture; what comes first is shown of the model of a first visit
+ADDRESSES = {  # by the view that is the page's first image; what comes first is shown of the model of a first session
     "filters": "tiles_view",
     "positions": "similarity_view",
     "block": "block_view",
@@ -38,8 +35,8 @@ BOTTOM_OF_TEXT = """node => {
 
 @pytest.mark.slow  # every page
 @pytest.mark.parametrize(("width", "height", "highest"), [(853, 533, 480), (390, 844, 620)])
-def test_the_picture_begins_above_the_fold(visit: Visit, width: int, height: int, highest: int) -> None:
-    page = visit("words", width=width, height=height)
+def test_the_image_begins_above_the_fold(open_page: OpenPage, width: int, height: int, highest: int) -> None:
+    page = open_page("words", width=width, height=height)
     found = {}
     for address, name in ADDRESSES.items():
         lead(page, address)
@@ -49,16 +46,16 @@ def test_the_picture_begins_above_the_fold(visit: Visit, width: int, height: int
     assert all(top <= highest for top in found.values()), {key: round(top) for key, top in found.items()}
 
 
-def test_most_of_the_picture_whose_attention_is_asked_stands_above_the_fold(visit: Visit) -> None:
-    page = visit(f"attention?{PHOTO}", width=853, height=640)
+def test_most_of_the_image_whose_attention_is_asked_stands_above_the_fold(open_page: OpenPage) -> None:
+    page = open_page(f"attention?{PHOTO}", width=853, height=640)
     view = page.locator("[data-component=explorer]").first
     expect(view).to_have_attribute("data-ready", "true")
     box = view.locator(".ax-stage").bounding_box()
     assert box is not None and (640 - box["y"]) / box["height"] > 0.66, box
 
 
-def test_the_title_lies_over_nothing(visit: Visit) -> None:
-    page = visit("positions")
+def test_the_title_lies_over_nothing(open_page: OpenPage) -> None:
+    page = open_page("positions")
     # Both in one look, once the fonts and the page's own style have come: what is between them moves until then.
     page.wait_for_function(f"""() => {{
       const title = ({BOTTOM_OF_TEXT})(document.querySelector('[data-testid=stMain] h1'));

@@ -1,4 +1,4 @@
-"""What a failing test leaves, where its message says; and what a test that has ended does not leave: its visitors."""
+"""What a failing test leaves, where its message says; and what a test that has ended does not leave: its users."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def test_every_open_page_and_the_end_of_the_log_are_kept(browser: Browser, tmp_p
     folder = tmp_path / "left"
     assert str(folder) in keep(browser, folder, [log])
     colours = set()
-    for picture in folder.glob("*.png"):
-        with Image.open(picture) as image:
+    for shown_image in folder.glob("*.png"):
+        with Image.open(shown_image) as image:
             colours.add((*image.size, *image.convert("RGB").getpixel((160, 100))))
     context.close()
     assert {(320, 200, 255, 0, 0), (320, 200, 0, 0, 255)} <= colours  # beside pages of other tests, if any
@@ -35,7 +35,7 @@ LEFT = "[document.cookie, localStorage.length, sessionStorage.length, name, inne
 LEAVE = "said => { document.cookie = `who=${said}`; name = localStorage.who = sessionStorage.who = said; }"
 
 
-def test_visitors_are_strangers_to_each_other_and_to_the_test_before(browser: Browser, site: str) -> None:
+def test_users_are_strangers_to_each_other_and_to_the_test_before(browser: Browser, site: str) -> None:
     screens = Screens(browser)
     seen: list[Page] = []
     for width in (640, 800):  # the second time in the same two tabs

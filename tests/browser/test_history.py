@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 pytestmark = pytest.mark.browser
-ACT = "act"  # the visitor presses a key; any other step is an address that Streamlit pushes
+ACT = "act"  # the user presses a key; any other step is an address that Streamlit pushes
 STEPS = """async (steps) => {
   (await import('/pages/views/browser_history.js')).oneEntryAPage();
   for (const step of steps) {
@@ -34,7 +34,7 @@ def page(browser: Browser, site: str) -> Iterator[Page]:
     [
         ("/a", ["/a?x=1"], ["/a?x=1"]),  # the bare address, then the full one
         ("/a?x=1", ["/a?x=1&y=2"], ["/a?x=1&y=2"]),  # a link says only part of it
-        ("/a?x=1", [ACT, "/a?x=2"], ["/a?x=1", "/a?x=2"]),  # what the visitor chose
+        ("/a?x=1", [ACT, "/a?x=2"], ["/a?x=1", "/a?x=2"]),  # what the user chose
         ("/a?x=1", [ACT, "/b", "/b?y=1"], ["/a?x=1", "/b?y=1"]),  # the name, then the query
         ("/a?x=1", [ACT, "/a?y=1", "/b?y=1"], ["/a?x=1", "/b?y=1"]),  # the query, then the name
         ("/a?x=1", [ACT, "/b", ACT, "/b?y=1"], ["/a?x=1", "/b?y=1"]),  # clicked before the page was complete

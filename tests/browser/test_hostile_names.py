@@ -1,4 +1,4 @@
-"""Names out of a stranger's archive are shown as text: no page draws their pictures, links or formatting."""
+"""Names out of a stranger's archive are shown as text: no page draws their images, links or formatting."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def hostile(runs_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     return strangers_run(source, runs_folder)
 
 
-def test_no_page_draws_what_a_name_says(visit: Callable[..., Page], hostile: Run) -> None:
-    page = visit(f"?model=run:{hostile.id}")
+def test_no_page_draws_what_a_name_says(open_page: Callable[..., Page], hostile: Run) -> None:
+    page = open_page(f"?model=run:{hostile.id}")
     found = {}
     for address in ADDRESSES:
         joined = "&" if "?" in address else "?"

@@ -39,6 +39,18 @@ def page(browser: Browser, view: View, tmp_path: Path) -> Iterator[Page]:
     assert wrong == []
 
 
+def test_a_damaged_or_incomplete_file_says_so(browser: Browser, view: View, tmp_path: Path) -> None:
+    whole = view.save(tmp_path / "attention.html").read_text("utf-8")
+    before, mark, message = whole.partition("data-message>")
+    (tmp_path / "damaged.html").write_text(f"{before}{mark}{'A' * 99}{message[99:]}")
+    (tmp_path / "cut.html").write_text(whole[: len(whole) // 2])
+    for name, words in (("damaged", "are damaged"), ("cut", "incomplete or damaged")):
+        page = browser.new_page()
+        page.goto((tmp_path / f"{name}.html").as_uri())
+        expect(page.get_by_text(words)).to_be_visible(timeout=20_000)
+        page.close()
+
+
 def facts(page: Page) -> dict[str, str]:
     """The inspector's table."""
     rows = page.locator(".ax-inspector tr")

@@ -18,8 +18,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 PATIENCE_MS = 60_000
 
 
-def test_channels_are_enlarged_and_a_prediction_is_measured(visit: Callable[..., Page]) -> None:
-    page = visit("hybrids?model=checkpoint:cifar10_hybrid&image=cifar10-few:65&hybrids.reads=9")
+def test_channels_are_enlarged_and_a_prediction_is_measured(open_page: Callable[..., Page]) -> None:
+    page = open_page("hybrids?model=checkpoint:cifar10_hybrid&image=cifar10-few:65&hybrids.reads=9")
     main = page.locator('[data-testid="stMain"]')
     view = main.locator(".vv[data-component=pipeline_view]")
     expect(view.get_by_text("9 × 9 px feed a token")).to_be_visible(timeout=PATIENCE_MS)

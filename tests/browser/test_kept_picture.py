@@ -1,16 +1,14 @@
-"""The old picture stays, dimmed, from a click in the menu until the next one is drawn."""
+"""The old image stays, dimmed, from a click in the menu until the next one is drawn."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from pages.frame import registry
+from pages.stores import registry
+from tests.browser.conftest import OpenPage
 
 pytestmark = pytest.mark.browser
-Visit = Callable[..., Page]
 # Of every moment at which the page changes: whether a drawn view, or the copy of one, stands in the main column.
 WATCH = """() => {
   window.seen = [];
@@ -35,8 +33,8 @@ def go(page: Page, slug: str) -> None:
     expect(page.locator("h1").first).to_have_text(entry.title)
 
 
-def test_no_frame_between_two_pages_is_without_a_picture(visit: Visit) -> None:
-    page = visit("positions?model=preset:vit_digits&image=digits:3")
+def test_no_frame_between_two_pages_is_without_an_image(open_page: OpenPage) -> None:
+    page = open_page("positions?model=preset:vit_digits&image=digits:3")
     page.locator('[data-component="similarity_view"][data-ready="true"]').wait_for()
     page.evaluate(WATCH)
     go(page, "block")
@@ -45,8 +43,18 @@ def test_no_frame_between_two_pages_is_without_a_picture(visit: Visit) -> None:
     assert page.evaluate("window.seen") == ["picture", "copy", "picture"]
 
 
-def test_the_copy_of_a_page_goes_when_a_page_without_a_picture_has_come(visit: Visit) -> None:
-    page = visit("positions?model=preset:vit_digits&image=digits:3")
+def test_no_frame_between_two_sections_is_without_an_image(open_page: OpenPage) -> None:
+    page = open_page("attention?model=checkpoint:digits_vit&image=digits:3")
+    page.locator('[data-component="explorer"][data-ready="true"]').wait_for()
+    page.evaluate(WATCH)
+    page.get_by_test_id("stMain").get_by_text("Matrix", exact=True).click()
+    page.locator('[data-component="matrix"][data-ready="true"]').first.wait_for()
+    expect(page.locator(COPY)).to_have_count(0)
+    assert "nothing" not in page.evaluate("window.seen")
+
+
+def test_the_copy_of_a_page_goes_when_a_page_without_an_image_has_come(open_page: OpenPage) -> None:
+    page = open_page("positions?model=preset:vit_digits&image=digits:3")
     page.locator('[data-component="similarity_view"][data-ready="true"]').wait_for()
     go(page, "lessons")
     expect(page.locator(COPY)).to_have_count(0)

@@ -223,6 +223,30 @@ def test_a_place_outside_an_even_grid_is_no_cell(call: Kit) -> None:
     ]
 
 
+def test_a_patch_is_named_by_its_number_or_its_row_and_column(call: Kit) -> None:
+    names = {"1": 0, " 12 ": 11, "3,4": 11, "(2, 1)": 4, "2; 3": 6, "2.3": 6}
+    wrong = ("0", "13", "4,1", "1,5", "0,1", "", "two", "1,2,3", "-1", ",2")
+    assert call("grid.cellNamed", [[name, 3, 4] for name in (*names, *wrong)]) == [*names.values()] + [
+        -1
+    ] * len(wrong)
+
+
+def test_a_typed_name_moves_to_its_cell(page: Page) -> None:
+    page.evaluate(
+        """() => {
+          window.moves = [];
+          const node = kit.dom.el(document.querySelector('#place'), 'div');
+          const [grid, hover] = [() => [3, 4], (cell) => moves.push(cell)];
+          kit.grid.gridNavigation(node, { label: 'Cells', grid, hover, pick: (cell) => moves.push(`pick ${cell}`) });
+          node.focus();
+        }"""
+    )
+    for key in ("1", "2", "Enter", "3", ",", "2", "ArrowUp", "9", "9"):
+        page.keyboard.press(key)
+    # 1, 12; 3, and row 3, column 2; up by one row; 9, and 99 begins again with 9.
+    assert page.evaluate("moves") == [0, 11, "pick 11", 2, -1, 9, 5, 8]
+
+
 # ------------------------------------------------------------ playing
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from pages.frame import registry
-from tests.browser.conftest import MOVING
+from pages.stores import registry
+from tests.browser.conftest import MOVING, OpenPage
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
 from vitviz.text import percent
@@ -22,7 +21,6 @@ from vitviz.training.run_directory import Run
 from vitviz.training.run_trainer import Session
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
-Visit = Callable[..., Page]
 WAIT_MS = 60_000
 
 
@@ -44,8 +42,8 @@ def runs(runs_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[R
     return made[0], made[1]
 
 
-def lab(visit: Visit, run: Run, **context: object) -> Page:
-    page = visit(f"live_lab?live_lab.run={run.id}", **{"height": 1800, **context})
+def lab(session: OpenPage, run: Run, **context: object) -> Page:
+    page = session(f"live_lab?live_lab.run={run.id}", **{"height": 1800, **context})
     expect(page.get_by_label("Training step")).to_be_enabled(timeout=WAIT_MS)
     return page
 
@@ -89,8 +87,8 @@ def moment(page: Page) -> str:
 
 
 @pytest.mark.slow
-def test_values_are_read_on_every_axis(visit: Visit, runs: tuple[Run, Run]) -> None:
-    page = lab(visit, runs[0])
+def test_values_are_read_on_every_axis(open_page: OpenPage, runs: tuple[Run, Run]) -> None:
+    page = lab(open_page, runs[0])
     show_settings(page)
     middle = read_at(page, 0.5)
     assert re.search(r"^step \d+ · epoch (1\.9|2)\d* · \d+\.\d s", middle), middle
@@ -114,9 +112,9 @@ def test_values_are_read_on_every_axis(visit: Visit, runs: tuple[Run, Run]) -> N
 
 
 @pytest.mark.slow
-def test_a_change_is_marked_on_every_axis(visit: Visit, runs: tuple[Run, Run]) -> None:
+def test_a_change_is_marked_on_every_axis(open_page: OpenPage, runs: tuple[Run, Run]) -> None:
     run = runs[1]
-    page = lab(visit, run)
+    page = lab(open_page, run)
     show_settings(page)
     axes = ("epoch", "seconds", "step")
 
@@ -132,15 +130,15 @@ def test_a_change_is_marked_on_every_axis(visit: Visit, runs: tuple[Run, Run]) -
     record = {"kind": "event", "event": "changed", "step": 30, "learning_rate": 7e-4}
     append_lines(run.directory / "records.jsonl", [record])
     page.reload()
-    said = re.compile("changed during training: lr 0.0007 at step 30")
-    expect(page.locator(".curves-canvas")).to_have_attribute("aria-label", said, timeout=WAIT_MS)
+    returned = re.compile("changed during training: lr 0.0007 at step 30")
+    expect(page.locator(".curves-canvas")).to_have_attribute("aria-label", returned, timeout=WAIT_MS)
     expect(page.get_by_label("Training step")).to_be_enabled(timeout=WAIT_MS)
     show_settings(page)
     assert all(was != now for was, now in zip(before, shots(), strict=True))
 
 
-def test_on_a_phone_the_pictures_begin_on_the_first_screen(visit: Visit, runs: tuple[Run, Run]) -> None:
-    page = lab(visit, runs[0], width=390, height=844)
+def test_on_a_phone_the_images_begin_on_the_first_screen(open_page: OpenPage, runs: tuple[Run, Run]) -> None:
+    page = lab(open_page, runs[0], width=390, height=844)
     box = page.locator(".timeline-card canvas").first.bounding_box()
     assert box is not None and box["y"] < 0.6 * 844
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
@@ -149,8 +147,8 @@ def test_on_a_phone_the_pictures_begin_on_the_first_screen(visit: Visit, runs: t
     expect(page.get_by_label("Mixup α", exact=True)).to_be_visible()
 
 
-def test_the_numbers_are_those_of_the_playhead(visit: Visit, runs: tuple[Run, Run]) -> None:
-    page = lab(visit, runs[0])
+def test_the_numbers_are_those_of_the_playhead(open_page: OpenPage, runs: tuple[Run, Run]) -> None:
+    page = lab(open_page, runs[0])
     accuracy = page.locator(".curves-numbers div").filter(has_text="Validation accuracy").locator("dd")
     count = len(runs[0].snapshots())
     expect(page.locator(".timeline-where")).to_contain_text(f"snapshot {count} of {count}", timeout=WAIT_MS)
@@ -166,11 +164,22 @@ def test_the_numbers_are_those_of_the_playhead(visit: Visit, runs: tuple[Run, Ru
     expect(accuracy).not_to_have_text(last)
     first = [record for record in evaluations if record["step"] == 0]
     expect(accuracy).to_have_text(percent(first[0]["accuracy"]) if first else "–")
+    # The training loss is that of the drawn line, smoothed or not.
+    loss = page.locator(".curves-numbers div").filter(has_text="Training loss").locator("dd")
+    page.keyboard.press("End")
+    expect(page.locator(".timeline-where")).to_contain_text(f"snapshot {count} of {count}")
+    records = map(json.loads, (runs[0].directory / "records.jsonl").read_text().splitlines())
+    measured = [record["loss"] for record in records if record["kind"] == "step"][-1]
+    show_settings(page)
+    page.get_by_label("Smoothing").fill("0")
+    expect(loss).to_have_text(f"{measured:.2f}")
+    page.get_by_label("Smoothing").fill("0.9")
+    expect(loss).not_to_have_text(f"{measured:.2f}")
 
 
 @pytest.mark.slow
-def test_a_zoom_is_read_and_left_by_keys_and_mouse(visit: Visit, runs: tuple[Run, Run]) -> None:
-    page = lab(visit, runs[0])
+def test_a_zoom_is_read_and_left_by_keys_and_mouse(open_page: OpenPage, runs: tuple[Run, Run]) -> None:
+    page = lab(open_page, runs[0])
     last = step_in(read_at(page, 1.0))
     box = page.locator(".curves-canvas").bounding_box()
     assert box is not None
@@ -191,9 +200,11 @@ def test_a_zoom_is_read_and_left_by_keys_and_mouse(visit: Visit, runs: tuple[Run
     assert step_in(read_at(page, 0.02)) < last * 0.1
 
 
-def test_runs_lie_over_one_another_and_the_best_is_named(visit: Visit, runs: tuple[Run, Run]) -> None:
+def test_runs_lie_over_one_another_and_the_best_is_named(open_page: OpenPage, runs: tuple[Run, Run]) -> None:
     quick, slow = runs
-    page = visit(f"live_lab?live_lab.run={slow.id}&model=run:{quick.id}", height=1800)  # both join the visit
+    page = open_page(
+        f"live_lab?live_lab.run={slow.id}&model=run:{quick.id}", height=1800
+    )  # both join the session
     page.get_by_label("Compare with").click()
     page.get_by_role("option", name="quick").click()
     canvas = page.locator(".curves-canvas")
@@ -209,10 +220,10 @@ def test_runs_lie_over_one_another_and_the_best_is_named(visit: Visit, runs: tup
 
 @pytest.mark.slow
 def test_a_click_on_the_curves_moves_the_timeline_and_keys_step_it(
-    visit: Visit, runs: tuple[Run, Run]
+    open_page: OpenPage, runs: tuple[Run, Run]
 ) -> None:
     run = runs[0]
-    page = lab(visit, run, **MOVING)
+    page = lab(open_page, run, **MOVING)
     steps = run.snapshots()
     expect(page.locator(".timeline-where")).to_contain_text(f"snapshot {len(steps)} of {len(steps)}")
     canvas = page.locator(".curves-canvas")
@@ -250,8 +261,8 @@ def test_a_click_on_the_curves_moves_the_timeline_and_keys_step_it(
 
 
 @pytest.mark.slow
-def test_a_popover_that_opens_late_shows_what_the_form_says(visit: Visit) -> None:
-    page = visit("live_lab?live_lab.weight_decay=0.2")
+def test_a_popover_that_opens_late_shows_what_the_form_says(open_page: OpenPage) -> None:
+    page = open_page("live_lab?live_lab.weight_decay=0.2")
     page.get_by_role("button", name="Set up", exact=True).click()
     page.get_by_label("Seed", exact=True).fill("7")
     page.get_by_label("Seed", exact=True).press("Enter")
@@ -282,9 +293,9 @@ LOSE = """async () => {
 
 @pytest.mark.slow
 def test_a_reload_and_a_browser_that_has_lost_leaves_get_all_again(
-    visit: Visit, runs: tuple[Run, Run]
+    open_page: OpenPage, runs: tuple[Run, Run]
 ) -> None:
-    page = lab(visit, runs[0])
+    page = lab(open_page, runs[0])
     count = len(runs[0].snapshots())
     whole = re.compile(f"snapshot {count} of {count}")
     attention = page.locator(".timeline-card canvas").first
@@ -306,10 +317,10 @@ def test_a_reload_and_a_browser_that_has_lost_leaves_get_all_again(
 
 @pytest.mark.slow
 def test_every_mistake_is_shown_by_its_pair_and_follows_the_timeline(
-    visit: Visit, runs: tuple[Run, Run]
+    open_page: OpenPage, runs: tuple[Run, Run]
 ) -> None:
     run = runs[1]
-    page = visit(f"live_lab?live_lab.run={run.id}&live_lab.mistakes=1", height=2400)
+    page = open_page(f"live_lab?live_lab.run={run.id}&live_lab.mistakes=1", height=2400)
     count = len(run.snapshots())
     expect(page.locator(".timeline-where")).to_contain_text(f"snapshot {count} of {count}", timeout=WAIT_MS)
     choice, tiles = page.get_by_label("Mistakes shown"), page.locator(".mistakes-tile")

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
-from tests.browser.conftest import settle
+from tests.browser.conftest import OpenPage, settle
 
 pytestmark = pytest.mark.browser
-Visit = Callable[..., Page]
 ADDRESS = "layers?model=preset:vit_digits&image=digits:3&pin=0.500,0.500&layers.view=token"
 
 
-def test_one_pointer_over_all_layers_and_a_link_that_restores_the_stage(visit: Visit) -> None:
-    page = visit(ADDRESS)
+def test_one_pointer_over_all_layers_and_a_link_that_restores_the_stage(open_page: OpenPage) -> None:
+    page = open_page(ADDRESS)
     view = page.locator("[data-component=token_similarity]")
     expect(view).to_have_attribute("data-asked", str(4 * 8 + 4))  # the pinned patch asks
     stage = view.locator(".ly-left > .ly-frame")
@@ -35,7 +33,9 @@ def test_one_pointer_over_all_layers_and_a_link_that_restores_the_stage(visit: V
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(r"pin=0\.\d+%2C0\.\d+|pin=0\.\d+,0\.\d+"))
     settle(page)
-    guest = visit(page.url.partition("/layers")[1].lstrip("/") + page.url.partition("/layers")[2], width=390)
+    guest = open_page(
+        page.url.partition("/layers")[1].lstrip("/") + page.url.partition("/layers")[2], width=390
+    )
     same = guest.locator("[data-component=token_similarity]")
     expect(same).to_have_attribute("data-layer", "1")
     asked = view.get_attribute("data-asked")

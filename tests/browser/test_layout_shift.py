@@ -1,4 +1,4 @@
-"""A page keeps its place while its views, figures and style sheets come: nothing jumps under a visitor who reads."""
+"""A page keeps its place while its views, figures and style sheets come: nothing jumps under a user who reads."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from benchmarks.layout_shift import PHONE, WATCH, WIDE, moved
-from pages.views.register import load_heights
+from pages.streamlit_fixes.required.view_heights import load_heights
 from tests.browser.conftest import settle
 
 pytestmark = pytest.mark.browser
@@ -28,7 +28,7 @@ PHONE_PAGES = ("", "block", "fine_tuning", "which_model", "two_images", "studies
 
 @pytest.mark.slow
 @pytest.mark.parametrize("phone", [False, True], ids=["wide", "phone"])
-def test_what_a_first_visit_sees_stays_in_its_place(browser: Browser, server_url: str, phone: bool) -> None:
+def test_what_a_first_session_sees_stays_in_its_place(browser: Browser, server_url: str, phone: bool) -> None:
     for slug in PHONE_PAGES if phone else PAGES:
         context = browser.new_context(**(PHONE if phone else WIDE))  # without a cache
         page = context.new_page()

@@ -8,20 +8,19 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from pages.frame import registry
-from pages.stores import lessons
-from tests.browser.conftest import lead, settle
+from pages.stores import lessons, registry
+from tests.browser.conftest import OpenPage, lead, settle
 from tests.browser.test_attention import cell
 from tests.browser.test_class_walk import QUESTION, open_class
 from vitviz.lessons.lesson import Lesson, Stop
 from vitviz.lessons.task_checks import ControlSet, StepInRange, TokenPinned
 
 pytestmark = [pytest.mark.browser, pytest.mark.alone, pytest.mark.slow, pytest.mark.timeout(1800)]
-Visit = Callable[..., Page]
 LESSONS = lessons.list_shipped(registry.BY_SLUG)
-NO_RUN_YET = ("live_lab",)  # pages whose picture comes with a run
+NO_RUN_YET = ("live_lab",)  # pages whose image comes with a run
+STAGE = ".vv :is(canvas, svg, img, table), .js-plotly-plot .main-svg"
 PICTURES = (
-    '[data-testid="stMain"] :is(.vv :is(canvas, svg, img, table), .js-plotly-plot .main-svg) >> visible=true'
+    f'[data-testid="stMain"] :is({STAGE}, .st-key-lesson_panel [data-testid="stImage"] img) >> visible=true'
 )
 
 ON_SCREEN = """all => all.some((one) => {
@@ -31,7 +30,7 @@ ON_SCREEN = """all => all.some((one) => {
 
 
 def wait_for_picture(page: Page) -> None:
-    """Wait until a picture, larger than a thumbnail, begins on the screen."""
+    """Wait until an image, larger than a thumbnail, begins on the screen."""
     for _ in range(150):
         if page.locator(PICTURES).evaluate_all(ON_SCREEN):
             return
@@ -44,7 +43,7 @@ def panel(page: Page) -> Locator:
 
 
 def check_stop(page: Page, lesson: Lesson, number: int) -> None:
-    """The stop's page is open with its words and a picture, which begins on the first screen, and fits its width."""
+    """The stop's page is open with its words and an image, which begins on the first screen, and fits its width."""
     stop = lesson.stops[number - 1]
     slug = "" if stop.link.slug == "home" else stop.link.slug
     expect(page).to_have_url(re.compile(rf":\d+/{slug}\?.*stop={number}(&|$)"))
@@ -114,8 +113,8 @@ def walk(page: Page, lesson: Lesson, look: Callable[[Page, str], None] = lambda 
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 720), (1366, 768), (390, 844)])
 @pytest.mark.parametrize("name", LESSONS)
-def test_a_lesson_is_walked_to_its_last_stop(visit: Visit, name: str, width: int, height: int) -> None:
-    page = visit(f"?lesson={name}&stop=1", width=width, height=height, has_touch=width < 640)
+def test_a_lesson_is_walked_to_its_last_stop(open_page: OpenPage, name: str, width: int, height: int) -> None:
+    page = open_page(f"?lesson={name}&stop=1", width=width, height=height, has_touch=width < 640)
     walk(page, LESSONS[name])
 
 
@@ -128,9 +127,9 @@ def is_in_sight(page: Page, node: Locator) -> bool:
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 720), (1366, 768)])
 def test_a_question_and_its_answer_are_in_sight_on_a_low_screen(
-    visit: Visit, width: int, height: int
+    open_page: OpenPage, width: int, height: int
 ) -> None:
-    page = visit("?lesson=fifteen&stop=8", width=width, height=height)
+    page = open_page("?lesson=fifteen&stop=8", width=width, height=height)
     check_stop(page, LESSONS["fifteen"], 8)
     measure = panel(page).get_by_role("button", name="Measure", exact=True)
     measure.wait_for()
@@ -138,7 +137,11 @@ def test_a_question_and_its_answer_are_in_sight_on_a_low_screen(
     page.goto(re.sub(r"[^/]*$", "?lesson=fifteen&stop=6", page.url))
     check_stop(page, LESSONS["fifteen"], 6)
     answer(page, panel(page), "Measure")
-    lengths = panel(page).get_by_text(re.compile("norm .* from attention and one of norm"))
+    lengths = (
+        panel(page)
+        .get_by_text(re.compile("attention adds a vector of length .* and the MLP one of length"))
+        .last
+    )
     lengths.wait_for()
     assert is_in_sight(page, lengths)
 
@@ -158,13 +161,13 @@ def ask(teacher: Page, learners: list[Page]) -> None:
 
 
 @pytest.mark.parametrize("name", LESSONS)
-def test_a_class_walks_a_lesson_to_its_last_stop(visit: Visit, name: str) -> None:
+def test_a_class_walks_a_lesson_to_its_last_stop(open_page: OpenPage, name: str) -> None:
     lesson = LESSONS[name]
-    teacher, code = open_class(visit)
-    learners = [visit(f"class_room?class={code}", width=390, height=844, has_touch=True)]
+    teacher, code = open_class(open_page)
+    learners = [open_page(f"class_room?class={code}", width=390, height=844, has_touch=True)]
     for number, stop in enumerate(lesson.stops, 1):
         if number == len(lesson.stops) // 2:
-            learners.append(visit(f"class_room?class={code}", width=1366, height=768))
+            learners.append(open_page(f"class_room?class={code}", width=1366, height=768))
         lead(teacher, f"{stop.link}&lesson={name}&stop={number}")
         for page in (teacher, *learners):
             check_stop(page, lesson, number)

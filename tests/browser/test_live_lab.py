@@ -6,7 +6,7 @@ import json
 import os
 import re
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qs, urlparse
 
@@ -14,14 +14,13 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 import vitviz
-from tests.browser.conftest import MOVING
+from tests.browser.conftest import MOVING, OpenPage
 from tests.browser.test_live_page import ROOT, draw_seven
 from vitviz.checkpoints import open_model
 from vitviz.data import drawings
 from vitviz.training.run_directory import Run
 
 pytestmark = [pytest.mark.browser, pytest.mark.alone, pytest.mark.timeout(900)]
-Visit = Callable[..., Page]
 TRAINING_MS = 600_000  # a machine that does much else is slow, not wrong
 SERVED_MS = 60_000  # a click that has done nothing by then is lost
 STEP = re.compile(r"step ([\d,]+)")
@@ -72,10 +71,10 @@ def metric(page: Page, label: str) -> float:
     return float(found[1])
 
 
-def test_a_small_vit_learns_digits_and_is_looked_into(visit: Visit) -> None:
+def test_a_small_vit_learns_digits_and_is_looked_into(open_page: OpenPage) -> None:
     # Two thirds of the recipe's epochs: 100 and 98.6 % with this seed.
     learning = "live_lab?live_lab.recipe=digits_live&live_lab.length=14&live_lab.snapshots=14"
-    page = visit(learning, height=1600, **MOVING)
+    page = open_page(learning, height=1600, **MOVING)
     start(page)
     expect(page.get_by_text("follow the newest")).to_be_visible(timeout=TRAINING_MS)
     expect(page.locator(".timeline-where")).to_contain_text("snapshot", timeout=TRAINING_MS)
@@ -97,7 +96,7 @@ def test_a_small_vit_learns_digits_and_is_looked_into(visit: Visit) -> None:
     expect(page.locator("h1")).to_have_text("Positions", timeout=30_000)
     page.wait_for_url(re.compile(r"positions\?model=run%3A.*&step=0&"), timeout=30_000)
 
-    page.goto(lab)  # as a fresh visit: the link holds the run
+    page.goto(lab)  # as a new session: the link holds the run
     pad = page.locator(".pad-canvas")
     pad.scroll_into_view_if_needed()
     box = pad.bounding_box()
@@ -113,8 +112,8 @@ def test_a_small_vit_learns_digits_and_is_looked_into(visit: Visit) -> None:
     expect(page.locator(".pad-best")).to_have_count(1)
 
 
-def test_pause_scrub_resume_and_reload(visit: Visit) -> None:
-    page = visit(LONG, height=1600)
+def test_pause_scrub_resume_and_reload(open_page: OpenPage) -> None:
+    page = open_page(LONG, height=1600)
     start(page)
     press(page, "Pause")
     expect(badge(page, "paused")).to_be_visible(timeout=TRAINING_MS)
@@ -154,7 +153,7 @@ def test_pause_scrub_resume_and_reload(visit: Visit) -> None:
         "step 0 ", timeout=TRAINING_MS
     )  # and so is the moment
 
-    page.reload()  # a fresh visit: the link holds the run
+    page.reload()  # a new session: the link holds the run
     expect(progress(page)).to_contain_text(re.compile(r"step [1-9]"), timeout=TRAINING_MS)
     assert step_of(page) >= moved
     press(page, "Stop")
@@ -162,8 +161,8 @@ def test_pause_scrub_resume_and_reload(visit: Visit) -> None:
     expect(page.get_by_text("Resume to continue from here")).to_be_visible(timeout=TRAINING_MS)
 
 
-def test_a_killed_worker_is_said_and_resumed(visit: Visit, runs_folder: Path) -> None:
-    page = visit(LONG + "&live_lab.seed=1")
+def test_a_killed_worker_is_reported_and_resumed(open_page: OpenPage, runs_folder: Path) -> None:
+    page = open_page(LONG + "&live_lab.seed=1")
     start(page)
     press(page, "Pause")  # pausing saves: what is resumed is known
     expect(badge(page, "paused")).to_be_visible(timeout=TRAINING_MS)
@@ -178,8 +177,8 @@ def test_a_killed_worker_is_said_and_resumed(visit: Visit, runs_folder: Path) ->
     expect(badge(page, "stopped")).to_be_visible(timeout=TRAINING_MS)
 
 
-def test_a_run_travels_to_another_visit(visit: Visit, tmp_path: Path) -> None:
-    page = visit("live_lab?live_lab.length=2&live_lab.seed=2", height=2200)
+def test_a_run_travels_to_another_session(open_page: OpenPage, tmp_path: Path) -> None:
+    page = open_page("live_lab?live_lab.length=2&live_lab.seed=2", height=2200)
     start(page)
     expect(badge(page, "done")).to_be_visible(timeout=TRAINING_MS)
     # The badge comes a moment before the bar's words.
@@ -190,8 +189,8 @@ def test_a_run_travels_to_another_visit(visit: Visit, tmp_path: Path) -> None:
     archive = tmp_path / "run.zip"
     download.value.save_as(archive)
 
-    other = visit("live_lab", height=2200)
-    other.get_by_role("button", name="Upload a run").click()
+    other = open_page("live_lab", height=2200)
+    other.get_by_role("button", name="Open a recorded run").click()
     other.locator('input[type="file"]').last.set_input_files(archive)
     expect(badge(other, "done")).to_be_visible(timeout=TRAINING_MS)
     expect(progress(other)).to_contain_text(f"step {last:,} ", timeout=TRAINING_MS)
@@ -203,9 +202,9 @@ def test_a_run_travels_to_another_visit(visit: Visit, tmp_path: Path) -> None:
 
 
 def test_a_run_is_downloaded_as_a_page_that_answers_a_drawing(
-    visit: Visit, runs_folder: Path, tmp_path: Path
+    open_page: OpenPage, runs_folder: Path, tmp_path: Path
 ) -> None:
-    page = visit("live_lab?live_lab.length=2&live_lab.seed=2", height=2200)
+    page = open_page("live_lab?live_lab.length=2&live_lab.seed=2", height=2200)
     start(page)
     expect(badge(page, "done")).to_be_visible(timeout=TRAINING_MS)
     page.get_by_role("button", name="Download as a page that runs").click(timeout=TRAINING_MS)
@@ -236,8 +235,10 @@ def test_a_run_is_downloaded_as_a_page_that_answers_a_drawing(
     alone.close()
 
 
-def test_a_change_while_it_trains_takes_effect_and_is_said(visit: Visit, runs_folder: Path) -> None:
-    page = visit(LONG + "&live_lab.seed=3&live_lab.schedule=constant&live_lab.depth=1", height=1400)
+def test_a_change_while_it_trains_takes_effect_and_is_reported(
+    open_page: OpenPage, runs_folder: Path
+) -> None:
+    page = open_page(LONG + "&live_lab.seed=3&live_lab.schedule=constant&live_lab.depth=1", height=1400)
     start(page)
     press(page, "Change during training")
     rate = page.get_by_label("Peak learning rate")
@@ -272,14 +273,22 @@ def test_a_change_while_it_trains_takes_effect_and_is_said(visit: Visit, runs_fo
     expect(badge(page, "stopped")).to_be_visible(timeout=TRAINING_MS)
 
 
-def test_one_visitor_leaves_a_place(visit: Visit, runs_folder: Path) -> None:
+def test_one_user_leaves_a_place(open_page: OpenPage, runs_folder: Path) -> None:
     small = "live_lab?live_lab.length=4000&live_lab.snapshots=4&live_lab.depth=1"
-    ann, bob = visit(f"{small}&live_lab.seed=4"), visit(f"{small}&live_lab.seed=5")
+    ann, bob = open_page(f"{small}&live_lab.seed=4"), open_page(f"{small}&live_lab.seed=5")
     before = set(runs_folder.iterdir())
     ann.get_by_role("button", name="Start training").dblclick()  # asks for one run
     expect(progress(ann)).to_contain_text(re.compile(r"step [1-9]"), timeout=TRAINING_MS)
     first = Run(directory_of(ann, runs_folder))
     assert set(runs_folder.iterdir()) - before == {first.directory}
+    ann.get_by_role("button", name="Start training").click()
+    expect(ann.get_by_text("trained with these settings already")).to_be_visible(timeout=SERVED_MS)
+    assert set(runs_folder.iterdir()) - before == {first.directory}
+    press(ann, "Set up")
+    ann.get_by_label("Seed", exact=True).fill("6")
+    ann.get_by_label("Seed", exact=True).press("Enter")
+    ann.wait_for_url(re.compile("live_lab.seed=6"), timeout=SERVED_MS)
+    ann.keyboard.press("Escape")
     ann.get_by_role("button", name="Start training").click()
     expect(progress(ann)).to_contain_text("position 1", timeout=SERVED_MS)
     start(bob)  # passes what ann has waiting: she cannot take every place

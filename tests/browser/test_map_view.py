@@ -73,7 +73,7 @@ def opened(screens: Screens, site: str) -> Iterator[Opened]:
     assert not problems
 
 
-def told(page: Page) -> list[list[str]]:
+def table_texts(page: Page) -> list[list[str]]:
     return page.evaluate("told")
 
 
@@ -106,7 +106,7 @@ def test_every_part_stands_on_the_screen_and_nothing_leaves_its_width(opened: Op
         assert [box[0] for box in boxes[:5]] == sorted(box[0] for box in boxes[:5])
 
 
-def test_every_tile_has_a_picture(opened: Opened) -> None:
+def test_every_tile_has_an_image(opened: Opened) -> None:
     colours = (
         opened()
         .locator(".mp-tile")
@@ -120,7 +120,7 @@ def test_every_tile_has_a_picture(opened: Opened) -> None:
     assert min(colours) > 3
 
 
-def test_parts_and_the_whole_are_said_for_those_who_do_not_see_them(opened: Opened) -> None:
+def test_parts_and_the_whole_are_reported_for_those_who_do_not_see_them(opened: Opened) -> None:
     page = opened()
     expect(page.locator(".mp-summary")).to_have_text(
         "A cat through a model. 11 parts in order: Image, Patches, Embedding E, Prepend [CLS], Positions, Layer 1, "
@@ -157,11 +157,11 @@ def test_a_click_on_a_patch_pins_it_and_a_hover_asks_nobody(opened: Opened) -> N
     expect(page.locator(".vv-tip")).to_contain_text("Patch 4 (row 1, column 4)")
     hint = page.locator(".vv-tip").bounding_box()
     assert hint and hint["y"] + hint["height"] <= box["y"]  # above the tile: it covers no patch
-    assert told(page) == []
+    assert table_texts(page) == []
     tile.click(position={"x": box["width"] * 0.9, "y": box["height"] * 0.1})
-    assert told(page) == [["pin", "0.8750,0.1250"]]
+    assert table_texts(page) == [["pin", "0.8750,0.1250"]]
     page.locator("[data-part=prefix] canvas").click(position={"x": 5, "y": 20})
-    assert told(page)[1:] == [["pin", "cls"]]
+    assert table_texts(page)[1:] == [["pin", "cls"]]
 
 
 def test_keys_walk_the_patches_and_pin(opened: Opened) -> None:
@@ -171,7 +171,7 @@ def test_keys_walk_the_patches_and_pin(opened: Opened) -> None:
     expect(page.locator(".vv-live").last).to_contain_text("Patch 10")
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("Enter")
-    assert told(page) == [["pin", "0.1250,0.6250"]]
+    assert table_texts(page) == [["pin", "0.1250,0.6250"]]
 
 
 # ------------------------------------------------------------ three depths
@@ -180,7 +180,7 @@ def test_keys_walk_the_patches_and_pin(opened: Opened) -> None:
 def test_a_click_opens_a_part_a_second_shows_its_numbers_and_escape_goes_back(opened: Opened) -> None:
     page = opened()
     title_of(page, "block.2").click()
-    ((event, request),) = told(page)
+    ((event, request),) = table_texts(page)
     assert event == "open" and request.startswith("block.2 blocks.1.attn[:,0] ")
     panel = page.locator(".mp-panel")
     expect(panel).to_contain_text("Computing this part")
@@ -195,7 +195,7 @@ def test_a_click_opens_a_part_a_second_shows_its_numbers_and_escape_goes_back(op
     expect(panel.locator(".mp-tables")).to_have_count(0)
     page.keyboard.press("Escape")
     expect(panel).to_have_count(0)
-    assert told(page)[2:] == [["open", ""]]
+    assert table_texts(page)[2:] == [["open", ""]]
     expect(title_of(page, "block.2")).to_be_focused()
 
 
@@ -224,7 +224,7 @@ def test_an_opened_part_has_one_link_which_the_server_follows(opened: Opened) ->
     link = page.locator(".mp-panel").get_by_role("link")
     expect(link).to_have_attribute("href", "block?pin=0.5")
     link.click()
-    assert told(page)[-1] == ["go", "embed"]
+    assert table_texts(page)[-1] == ["go", "embed"]
 
 
 def test_numbers_are_taken_away_as_csv(opened: Opened) -> None:
@@ -259,7 +259,7 @@ def test_the_journey_plays_pauses_and_ends_with_the_class(opened: Opened) -> Non
     expect(page.locator(".mp-ahead")).to_have_count(0)
     page.get_by_role("button", name="Show whole map").click()
     expect(page.locator(".mp-said")).to_contain_text("Point at a patch")
-    assert told(page) == []
+    assert table_texts(page) == []
 
 
 def test_the_journey_is_scrubbed_and_stepped_by_keys(opened: Opened) -> None:
@@ -312,8 +312,10 @@ def test_the_patch_comes_into_cls_by_its_true_weights(opened: Opened) -> None:
 def test_each_layers_map_says_its_largest_weight(opened: Opened) -> None:
     page = opened()
     tops = [(arrays()[f"block.{n}.row"][0][1:].max() / 65535) ** 2 for n in (1, 2, 3)]
-    said = page.locator(".mp-block .mp-open").evaluate_all("(all) => all.map((node) => node.dataset.most)")
-    assert said == [f"max {percent(top, 0)}" for top in tops]
+    returned = page.locator(".mp-block .mp-open").evaluate_all(
+        "(all) => all.map((node) => node.dataset.most)"
+    )
+    assert returned == [f"max {percent(top, 0)}" for top in tops]
 
 
 def test_a_new_message_keeps_what_is_open_and_where_the_journey_stands(opened: Opened) -> None:
@@ -369,11 +371,11 @@ def test_the_map_moves_by_itself_for_six_seconds_however_deep_the_model_is(call:
         times = call(f"map.journey.tourTimes({json.dumps(kinds)})")
         assert 5000 <= sum(times) <= 6000 and min(times[1:]) > 0
     parts_of_map = json.dumps([part | {"layer": 1} for part in parts()])
-    said = call(
+    returned = call(
         f"{parts_of_map}.map((part) => map.words.tourWords({{ header: {{ family: 'vit', classes: {{ names: ['a'] }} }},"
         " top: 0, arrays: { probabilities: { data: [1] } } }, part))"
     )
-    assert all(len(sentence.split()) <= 8 for sentence in said) and sum(map(bool, said)) >= 8
+    assert all(len(sentence.split()) <= 8 for sentence in returned) and sum(map(bool, returned)) >= 8
 
 
 def test_blocks_flow_into_lines_that_hold_them(call: Callable[..., Any]) -> None:

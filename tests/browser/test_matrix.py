@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
+
+from tests.browser.conftest import OpenPage
 
 pytestmark = pytest.mark.browser
-Visit = Callable[..., Page]
 MATRIX = "attention?model=preset:vit_digits&image=digits:0&pin=cls&attention.view=matrix&attention.layer=2"
 
 
-def test_matrix_and_picture_follow_one_pointer(visit: Visit) -> None:
-    page = visit(MATRIX)
+def test_matrix_and_image_follow_one_pointer(open_page: OpenPage) -> None:
+    page = open_page(MATRIX)
     view = page.locator("[data-component=matrix]").first
     expect(view).to_have_attribute("data-query", "0")
     expect(view.locator(".mx-facts")).to_contain_text(
@@ -35,15 +35,16 @@ def test_matrix_and_picture_follow_one_pointer(visit: Visit) -> None:
     board.hover(position=place)
     expect(view).to_have_attribute("data-query", "20")
     expect(view).to_have_attribute("data-key", "10")
-    expect(view.locator(".mx-key")).to_be_visible()  # the key's patch is marked on the picture
+    expect(view.locator(".mx-key")).to_be_visible()  # the key's patch is marked on the image
     expect(view.locator(".mx-facts")).to_contain_text("A[20, 10]")
     expect(view.locator(".mx-facts")).to_contain_text("row sum 1.00")
     board.click(position=place)
     page.wait_for_url(re.compile("pin=0.438%2C0.312"))  # token 20: row 3, column 4
 
 
-def test_keys_walk_the_matrix_and_the_mask_is_in_the_link(visit: Visit) -> None:
-    page = visit(MATRIX)
+def test_keys_walk_the_matrix_and_the_mask_is_in_the_link(open_page: OpenPage) -> None:
+    page = open_page(MATRIX)
+    page.get_by_role("button", name="Options").click()
     page.get_by_text("Causal mask", exact=True).click()
     page.wait_for_url(re.compile("attention.causal=1"))
     view = page.locator("[data-component=matrix]").first

@@ -64,10 +64,10 @@ def their_prediction(model: Any) -> tuple[str, float]:
 
 
 def test_a_hovered_patch_of_an_uploaded_folder_speaks_of_the_folders_own_class(
-    visit: Callable[..., Page], pets: tuple[Any, Path]
+    open_page: Callable[..., Page], pets: tuple[Any, Path]
 ) -> None:
     model, archive = pets
-    page = visit("attention?image=sample:cat&attention.view=depth")
+    page = open_page("attention?image=sample:cat&attention.view=depth")
     page.get_by_role("button", name="Add a model").click()
     page.locator('[data-testid="stDialog"] input[type="file"]').last.set_input_files(archive)
     page.wait_for_url(re.compile("model=weights"))

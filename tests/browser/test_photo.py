@@ -13,7 +13,6 @@ from PIL import Image
 from playwright.sync_api import Browser, FilePayload, expect
 from skimage import data
 
-from pages.frame import registry
 from tests.browser.conftest import frames_sent, free_port, open_drawers, start_server, stop_server, take
 from tests.browser.test_attention import cell, explorer, pixels
 
@@ -85,37 +84,8 @@ def test_a_photo_opens_with_the_photo_model_at_once(
     first = match.locator(".ti-band > .ti-frame").first
     first.hover(position=cell(first, 4, 3, 16))
     expect(match).to_have_attribute("data-query", f"0:{4 * 16 + 3}")
-    expect(match.locator(".ti-facts")).to_contain_text(re.compile(r"first image, row 5, column 4.*cosine"))
+    expect(match.locator(".ti-facts")).to_contain_text(re.compile(r"First image, row 5, column 4.*cosine"))
     open_drawers(page)
     assert "cosine" in take(page, "Mutual neighbours (CSV)", DOWNLOAD_MS).path().read_text("utf-8")
     assert not errors
-    page.close()
-
-
-WALK = (
-    *("filters", "swin", "positions", "block", "attention_distance"),
-    *("distillation", "layers", "two_images", "attention"),
-)
-PHOTO = "model=pretrained%3Adinov2_small_saliency.*image=sample%3Acat"
-SUBSTITUTES = {
-    "swin": "Swin",
-    "distillation": "DeiT",
-}  # what the sidebar shows where a page cannot use the photo model
-
-
-def test_one_photo_and_its_model_stay_on_a_walk_of_ten_pages(browser: Browser, own_server: str) -> None:
-    """A page that cannot use the model shows another, and the next page shows the photo model again."""
-    page = browser.new_page(viewport={"width": 1440, "height": 1000})
-    page.goto(f"{own_server}/patches")
-    model = page.get_by_test_id("stSidebar").get_by_role("combobox", name="Model", exact=True)
-    expect(page).to_have_url(re.compile(PHOTO), timeout=DOWNLOAD_MS)
-    for slug in WALK:
-        entry = registry.BY_SLUG[slug]
-        page.locator('[data-testid="stTopNavSection"]').filter(has_text=entry.group).click()
-        page.locator('[data-testid="stTopNavDropdownLink"]').get_by_text(entry.title, exact=True).click()
-        expect(page).to_have_url(
-            re.compile(f"/{slug}.*{PHOTO}"),
-            timeout=DOWNLOAD_MS,
-        )
-        expect(model).to_have_value(re.compile(SUBSTITUTES.get(slug, "DINOv2-S/14")), timeout=DOWNLOAD_MS)
     page.close()

@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, expect
 
-from tests.browser.conftest import frames_sent, paper
+from tests.browser.conftest import OpenPage, frames_sent, open_view, paper
 from vitviz.analysis import position_similarity
 from vitviz.growth import find_growth, load_growth
 from vitviz.plots.theme import PALETTES
 
 pytestmark = pytest.mark.browser
-Visit = Callable[..., Page]
 MOSAIC = (
     "positions?model=preset:vit_digits&image=digits:3&pin=0.5,0.5"
     "&positions.left=sincos_1d&positions.right=sincos_2d_concat"
 )
 HEADINGS, GUTTER = 18, 2
-
-
-def view(page: Page, name: str) -> Locator:
-    found = page.locator(f"[data-component={name}]")
-    expect(found).to_have_attribute("data-ready", "true")
-    return found
 
 
 def tile_place(canvas: Locator, grid: int, row: int, col: int, key: tuple[float, float]) -> dict[str, float]:
@@ -44,9 +36,9 @@ def numbers(text: str) -> list[float]:
     return [float(found) for found in re.findall(r"-?\d+\.\d+", text.replace("−", "-"))]
 
 
-def test_hover_lights_a_pair_and_tells_both_similarities(visit: Visit) -> None:
-    page = visit(MOSAIC)
-    stage = view(page, "similarity_view")
+def test_hover_lights_a_pair_and_tells_both_similarities(open_page: OpenPage) -> None:
+    page = open_page(MOSAIC)
+    stage = open_view(page, "similarity_view")
     first = stage.locator("canvas.sim-map").nth(0)
     first.hover(position=tile_place(first, 8, 2, 3, (3.5 / 8, 4.5 / 8)))  # from 1: (3, 4) and (5, 4)
     read = stage.locator(".sim-read")
@@ -60,10 +52,10 @@ def test_hover_lights_a_pair_and_tells_both_similarities(visit: Visit) -> None:
     expect(stage.locator(".sim-title").last).to_have_text("Position (3, 4), enlarged")
 
 
-def test_hover_asks_the_server_nothing_and_a_click_pins(visit: Visit) -> None:
-    page = visit(MOSAIC)
+def test_hover_asks_the_server_nothing_and_a_click_pins(open_page: OpenPage) -> None:
+    page = open_page(MOSAIC)
     sent = frames_sent(page)
-    stage = view(page, "similarity_view")
+    stage = open_view(page, "similarity_view")
     second = stage.locator("canvas.sim-map").nth(1)
     for col in range(8):
         second.hover(position=tile_place(second, 8, 1, col, (0.5, 0.5)))
@@ -75,9 +67,9 @@ def test_hover_asks_the_server_nothing_and_a_click_pins(visit: Visit) -> None:
     expect(stage.locator(".sim-title").last).to_have_text("Position (2, 7), enlarged")
 
 
-def test_the_keyboard_moves_over_tiles_and_cells(visit: Visit) -> None:
-    page = visit(MOSAIC)
-    stage = view(page, "similarity_view")
+def test_the_keyboard_moves_over_tiles_and_cells(open_page: OpenPage) -> None:
+    page = open_page(MOSAIC)
+    stage = open_view(page, "similarity_view")
     first = stage.locator("canvas.sim-map").nth(0)
     first.focus()
     for key in ("ArrowRight", "ArrowRight", "ArrowDown"):  # the first to the pin
@@ -86,20 +78,20 @@ def test_the_keyboard_moves_over_tiles_and_cells(visit: Visit) -> None:
     expect(stage.locator(".vv-live")).to_contain_text("(6, 6)")
 
 
-def test_a_finger_reads_a_cell_and_nothing_is_too_wide(visit: Visit) -> None:
-    page = visit(MOSAIC, width=420, has_touch=True)
-    stage = view(page, "similarity_view")
+def test_a_finger_reads_a_cell_and_nothing_is_too_wide(open_page: OpenPage) -> None:
+    page = open_page(MOSAIC, width=420, has_touch=True)
+    stage = open_view(page, "similarity_view")
     first = stage.locator("canvas.sim-map").nth(0)
     first.tap(position=tile_place(first, 8, 0, 2, (0.5, 0.5)))
     expect(stage.locator(".sim-title").last).to_have_text("Position (1, 3), enlarged")
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
-def test_the_tables_formula_has_the_hovered_cells_numbers(visit: Visit) -> None:
-    page = visit(
+def test_the_tables_formula_has_the_hovered_cells_numbers(open_page: OpenPage) -> None:
+    page = open_page(
         "positions?model=preset:vit_digits&image=digits:3&positions.view=table&positions.encoding=sincos_1d"
     )
-    stage = view(page, "table_view")
+    stage = open_view(page, "table_view")
     heat = stage.locator("canvas.pt-map")
     heat.focus()
     heat.press("ArrowRight")  # to the pinned position
@@ -112,22 +104,22 @@ def test_the_tables_formula_has_the_hovered_cells_numbers(visit: Visit) -> None:
 
 
 @pytest.mark.slow
-def test_every_view_draws_in_the_dark(visit: Visit) -> None:
+def test_every_view_draws_in_the_dark(open_page: OpenPage) -> None:
     for name in ("lecture", "lecture&positions.case=flat", "resize"):
-        page = visit(
+        page = open_page(
             f"positions?model=preset:vit_digits&image=digits:3&positions.view={name}", color_scheme="dark"
         )
         expect(page.get_by_text("The mathematics")).to_be_visible()
         assert paper(page) == PALETTES["dark"].paper
 
 
-def test_play_passes_between_the_stored_steps_and_ends_on_the_last(visit: Visit) -> None:
+def test_play_passes_between_the_stored_steps_and_ends_on_the_last(open_page: OpenPage) -> None:
     """The step in words is the place's own, and the maps are mixed from those of the steps around it."""
-    page = visit(
+    page = open_page(
         "positions?model=checkpoint:digits_vit&positions.left=model&positions.right=nothing",
         reduced_motion="no-preference",
     )
-    stage = view(page, "similarity_view")
+    stage = open_view(page, "similarity_view")
     seen = stage.evaluate(
         """node => new Promise((resolve) => {
           const words = node.querySelector('.sim-time span');

@@ -1,41 +1,43 @@
-"""Presenting on a large screen: pictures grow with it, and are as large as ever when it ends."""
+"""Presenting on a large screen: images grow with it, and are as large as ever when it ends."""
 
 from __future__ import annotations
+
+import re
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Visit
+from tests.browser.conftest import OpenPage
 
 pytestmark = pytest.mark.browser
 
 
-def width_of(page: Page, picture: str) -> float:
-    box = page.locator(picture).bounding_box()
+def width_of(page: Page, image: str) -> float:
+    box = page.locator(image).bounding_box()
     assert box
     return box["width"]
 
 
 @pytest.mark.parametrize(
-    ("address", "picture"),
+    ("address", "image"),
     [
         ("?lesson=fifteen&stop=7", ".ax-stage"),
         ("attention?model=checkpoint:cifar10_vit&attention.view=ablate", ".aa-stage"),
     ],
     ids=["lesson", "in a column"],
 )
-def test_a_picture_grows_with_the_screen(visit: Visit, address: str, picture: str) -> None:
-    page = visit(address, width=1920, height=1080)
-    stage = page.locator(picture)
+def test_an_image_grows_with_the_screen(open_page: OpenPage, address: str, image: str) -> None:
+    page = open_page(address, width=1920, height=1080)
+    stage = page.locator(image)
     expect(stage).to_be_visible()
-    before = width_of(page, picture)
+    before = width_of(page, image)
     page.keyboard.press("p")
     expect(page.locator('[data-testid="stSidebar"]')).to_be_hidden()
     page.wait_for_function(
         "([picture, least]) => [...document.querySelectorAll('[data-testid=stMain] *')]"
         ".flatMap((node) => [...(node.shadowRoot?.querySelectorAll(picture) ?? [])])"
         ".some((node) => node.clientWidth >= least)",
-        arg=[picture, 1.2 * before],
+        arg=[image, 1.2 * before],
     )
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     title, stage = (page.locator(name).bounding_box() for name in ("h1", "[data-vitviz-picture]"))
@@ -53,8 +55,8 @@ def test_a_picture_grows_with_the_screen(visit: Visit, address: str, picture: st
     ],
     ids=["heads", "a change", "a race"],
 )
-def test_a_chart_s_words_grow_with_the_type(visit: Visit, address: str, chart: str) -> None:
-    page = visit(address, width=1920, height=1080)
+def test_a_chart_s_words_grow_with_the_type(open_page: OpenPage, address: str, chart: str) -> None:
+    page = open_page(address, width=1920, height=1080)
     drawn = page.locator(chart).first
     expect(drawn).to_be_visible()
     size = "(node) => node.getContext('2d').getTransform().a / devicePixelRatio"
@@ -72,21 +74,23 @@ def test_a_chart_s_words_grow_with_the_type(visit: Visit, address: str, chart: s
 
 
 @pytest.mark.parametrize(
-    ("address", "picture"),
+    ("address", "image"),
     [
         ("attention?model=checkpoint:cifar10_vit", "explorer"),
         ("patches?model=checkpoint:digits_vit&image=digits:3", "patches_stage"),
         ("swin?swin.view=mask", "swin_stepper"),
         ("live_lab?model=checkpoint:digits_vit", "timeline"),
+        ("", "map"),
+        ("hybrids", "pipeline_view"),
     ],
-    ids=["attention", "patches", "the mask", "the lab"],
+    ids=["attention", "patches", "the mask", "the lab", "Start", "hybrids"],
 )
-def test_the_picture_takes_the_screen(visit: Visit, address: str, picture: str) -> None:
-    page = visit(address, width=1280, height=720)
-    expect(page.locator(f"[data-component={picture}]")).to_be_visible()
+def test_the_image_takes_the_screen(open_page: OpenPage, address: str, image: str) -> None:
+    page = open_page(address, width=1280, height=720)
+    expect(page.locator(f"[data-component={image}]")).to_be_visible()
     page.keyboard.press("p")
     box = page.locator("[data-vitviz-picture]")
-    expect(box.locator(f"[data-component={picture}]")).to_be_visible()
+    expect(box.locator(f"[data-component={image}]")).to_be_visible()
     page.wait_for_function(  # until what comes late is fitted, too
         """() => { const { height, bottom } = document.querySelector('[data-vitviz-picture]').getBoundingClientRect();
             return height >= 0.85 * innerHeight && bottom <= innerHeight; }"""
@@ -100,12 +104,37 @@ def test_the_picture_takes_the_screen(visit: Visit, address: str, picture: str) 
     expect(page.locator('[data-testid="stSidebar"]')).to_be_visible()
 
 
-def test_no_frame_strikes_the_title_out(visit: Visit) -> None:
+def test_no_frame_strikes_the_title_out(open_page: OpenPage) -> None:
     """A click into the page before P gave its main part the focus, whose frame lay across the title."""
-    page = visit("experiments?experiments.view=slip", width=1280, height=720)
+    page = open_page("experiments?experiments.view=slip", width=1280, height=720)
     page.locator("h1").click()
     frame = "getComputedStyle(document.querySelector('[data-testid=stMain]'), '::before').display"
     assert page.evaluate(frame) != "none", "who moves by keys sees where the focus is"
     page.keyboard.press("p")
     expect(page.locator('[data-testid="stSidebar"]')).to_be_hidden()
     assert page.evaluate(frame) == "none"
+
+
+@pytest.mark.parametrize("width", [1280, 1440])
+def test_the_step_cards_of_swin_are_whole(open_page: OpenPage, width: int) -> None:
+    page = open_page("swin", width=width, height=720)
+    words = page.locator("[data-component=swin_stepper] .sw-bar button > *")
+    expect(words.first).to_be_visible()
+    cut = """(all) => all.filter((node) => node.scrollWidth > node.clientWidth + 1
+      || node.getBoundingClientRect().right > node.parentElement.getBoundingClientRect().right)
+      .map((node) => node.textContent)"""
+    assert words.evaluate_all(cut) == []
+    page.keyboard.press("p")
+    expect(page.locator('[data-testid="stSidebar"]')).to_be_hidden()
+    expect(page.locator("[data-vitviz-picture] [data-component=swin_stepper]")).to_be_visible()
+    assert words.evaluate_all(cut) == []
+
+
+def test_start_keeps_its_wide_layout_beside_a_lesson(open_page: OpenPage) -> None:
+    page = open_page("?lesson=fifteen&stop=1", width=1280, height=800)
+    expect(page.locator("[data-component=map][data-ready=true]")).to_be_visible()
+    panel, image = page.locator(".st-key-lesson_panel").bounding_box(), page.locator("[data-component=map]")
+    box = image.bounding_box()
+    assert panel and box and box["x"] + box["width"] <= panel["x"], "the lesson stands beside the page"
+    expect(image).not_to_have_class(re.compile("mp-narrow"))
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
+from tests.browser.conftest import OpenPage
 from vitviz.experiments.data_size import RACERS, TITLES
 from vitviz.text import percent
 from vitviz.training.position_race import CODES
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
-Visit = Callable[..., Page]
 TRAINING_MS = 240_000  # a machine that does much else is slow, not wrong
 TINY = "live_lab?live_lab.train=experiment&live_lab.race=digits&live_lab.race_epochs=1"
 
 
 @pytest.mark.alone
-def test_five_codes_race_and_one_is_looked_into(visit: Visit) -> None:
-    page = visit(TINY, height=1600)
+def test_five_codes_race_and_one_is_looked_into(open_page: OpenPage) -> None:
+    page = open_page(TINY, height=1600)
     page.get_by_role("button", name="Start training").click()
     race = page.locator("[data-component=race]")
     expect(race).to_have_attribute("data-ready", "true", timeout=TRAINING_MS)
@@ -38,9 +37,9 @@ def test_five_codes_race_and_one_is_looked_into(visit: Visit) -> None:
     curves = race.locator(".ra-curves")
     curves.focus()
     page.keyboard.press("End")
-    said = race.locator(".vv-live")
+    returned = race.locator(".vv-live")
     for title in CODES.values():
-        expect(said).to_contain_text(re.compile(rf"{title} [\d.]+\s%"))
+        expect(returned).to_contain_text(re.compile(rf"{title} [\d.]+\s%"))
 
     page.get_by_role("radio", name=re.compile("^\u2060?No positions")).click()
     card = page.locator(".timeline-card").filter(has_text="Attention of the selected")
@@ -53,8 +52,8 @@ def test_five_codes_race_and_one_is_looked_into(visit: Visit) -> None:
     page.wait_for_url(re.compile(r"attention\?model=run%3A[\w-]+%2Fnone&step=\d+&"), timeout=TRAINING_MS)
 
 
-def test_the_measured_race_opens_the_live_one(visit: Visit) -> None:
-    page = visit(
+def test_the_measured_race_opens_the_live_one(open_page: OpenPage) -> None:
+    page = open_page(
         "positions?model=preset:vit_digits&image=digits:3&positions.view=matter&positions.dataset=digits&experiments.positions_guess=shown",
         width=390,
     )
@@ -70,8 +69,10 @@ def test_the_measured_race_opens_the_live_one(visit: Visit) -> None:
 
 
 @pytest.mark.slow  # a minute of two cores: .ci/run leaves it to `pytest --slow`
-def test_a_data_race_runs_to_its_end_and_its_points_are_the_runs_own(visit: Visit, runs_folder: Path) -> None:
-    page = visit("live_lab?live_lab.train=data&live_lab.race_pictures=50", height=1600)
+def test_a_data_race_runs_to_its_end_and_its_points_are_the_runs_own(
+    open_page: OpenPage, runs_folder: Path
+) -> None:
+    page = open_page("live_lab?live_lab.train=data&live_lab.race_pictures=50", height=1600)
     page.get_by_role("button", name="Start training").click()
     beside = page.get_by_role("link", name="Compare with the stored results")
     expect(beside).to_be_visible(timeout=2 * TRAINING_MS)  # four models, 400 updates each

@@ -1,56 +1,107 @@
-"""A training in a user's own loop is played while it is written, and leaves as one file."""
+"""Trainings in users' own loops are played while they are written, opened on other pages, and leave as one file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
+from torch import nn
 
 import vitviz
 from tests.browser.conftest import free_port, start_server, stop_server
-from vitviz.torchvision_fix import import_torchvision
+from tests.parity.test_framework_recorders import train_lightning, train_transformers
+from tests.parity.test_recorder import timm_vit
+from tests.rows import rows
+from vitviz.recorded_run import RecordedRun
 
-pytestmark = pytest.mark.browser
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.filterwarnings("ignore"),
+]  # of the frameworks, about themselves
+TITLE = "<b>loop</b> *one*"  # a user's own words, and no markup
+IMAGES = [np.random.default_rng(seed).integers(0, 256, (40, 40, 3), np.uint8) for seed in range(2)]
 
 
-@pytest.fixture
-def recorder(tmp_path: Path) -> vitviz.Recorder:
-    import_torchvision()
-    import timm
-
+def train_timm(folder: Path) -> None:
+    """Train timm's ViT in a loop of three lines more."""
     torch.manual_seed(0)
-    model = timm.create_model("vit_tiny_patch16_224", img_size=32, patch_size=8, depth=2, num_classes=5)
-    image = np.random.default_rng(0).integers(0, 256, (40, 40, 3), np.uint8)
-    return vitviz.record(model, [image], tmp_path / "run", title="timm in a loop")
+    model = timm_vit()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    with vitviz.record(model, IMAGES, folder, title=TITLE) as recorder:
+        for step in range(6):
+            loss = nn.functional.cross_entropy(model(torch.randn(4, 3, 32, 32)), torch.randint(0, 5, (4,)))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            recorder.step(step, loss=loss, accuracy=0.5)
 
 
-@pytest.fixture
-def address(recorder: vitviz.Recorder, tmp_path: Path) -> Iterator[str]:
+def train_trainer(folder: Path) -> None:
+    train_transformers(folder, images=IMAGES, title=TITLE)
+
+
+def train_module(folder: Path) -> None:
+    train_lightning(folder, images=IMAGES, title=TITLE)
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """A server that was opened on the folder of a run, and this folder, which does not exist yet."""
+    root = tmp_path_factory.mktemp("recorded")
     port = free_port()
-    env = {"VITVIZ_RUNS": str(tmp_path / "runs"), "VITVIZ_RECORDED": str(recorder.run.directory)}
-    server = start_server("app.py", port, tmp_path / "server.log", env)
-    yield f"http://127.0.0.1:{port}/live_lab"
+    env = {"VITVIZ_RUNS": str(root / "runs"), "VITVIZ_RECORDED": str(root / "run")}
+    server = start_server("app.py", port, root / "server.log", env)
+    yield f"http://127.0.0.1:{port}", root / "run"
     stop_server(server)
 
 
-def test_a_recording_is_followed_and_downloaded(
-    browser: Browser, recorder: vitviz.Recorder, address: str, tmp_path: Path
+@pytest.fixture
+def folder(opened: tuple[str, Path], monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr("vitviz.recorder.FREE_S", 1e9)  # a busy machine leaves no moment out
+    shutil.rmtree(opened[1], ignore_errors=True)
+    return opened[1]
+
+
+def read_shown(page: Page) -> dict[str, list[str]]:
+    """Return what the timeline and the curves say."""
+    names = (".timeline-where", ".timeline-title", ".timeline-note", ".curves-numbers dd")
+    return {name: page.locator(name).all_inner_texts() for name in names}
+
+
+@pytest.mark.parametrize(
+    "train", rows([train_timm, train_trainer, train_module], lambda train: train is train_timm)
+)
+def test_a_training_is_played_and_leaves_as_one_file(
+    browser: Browser,
+    opened: tuple[str, Path],
+    folder: Path,
+    tmp_path: Path,
+    train: Callable[[Path], None],
 ) -> None:
-    recorder.step(0, loss=2.0, accuracy=0.2)
+    train(folder)
+    steps = RecordedRun(folder).steps()
+    count = len(steps)
     context = browser.new_context()
     page = context.new_page()
-    page.goto(address)
-    where = page.locator(".timeline-where")
-    expect(where).to_contain_text("step 0 ", timeout=60_000)
-    expect(page.get_by_text("timm in a loop")).to_be_visible()
-    recorder.step(1, loss=1.0, accuracy=0.4)
-    recorder.close()
-    expect(where).to_contain_text("step 1 ", timeout=30_000)
-    expect(where).to_contain_text("loss 1.000")
+    page.goto(f"{opened[0]}/live_lab")
+    end = re.compile(
+        rf"^step {steps[-1]} · [\d.]+\s(s|min).* · snapshot {count} of {count}$"
+    )  # playing has ended
+    expect(page.locator(".timeline-where")).to_have_text(end, timeout=60_000)
+    expect(page.get_by_text(TITLE, exact=True).first).to_be_visible()
+    assert page.locator("b").filter(has_text="loop").count() == 0
+    titles = page.locator(".timeline-title").all_inner_texts()
+    assert titles[1:4] == ["Position similarity", "Filters of E", "Attention distance, px"]
+    expect(page.locator(".curves-numbers dd").nth(1)).to_have_text(
+        re.compile(r"^\d\.\d+$")
+    )  # the training loss
+    shown = read_shown(page)
     with page.expect_download(timeout=60_000) as download:
         page.get_by_role("button", name="Download page (HTML)").click()
     download.value.save_as(tmp_path / "page.html")
@@ -58,6 +109,43 @@ def test_a_recording_is_followed_and_downloaded(
     requests: list[str] = []
     alone.on("request", lambda request: requests.append(request.url) if request.url[:4] == "http" else None)
     alone.goto((tmp_path / "page.html").as_uri())
-    expect(alone.locator(".timeline-where")).to_contain_text("snapshot 2 of 2")
-    assert requests == []
+    expect(alone.locator(".timeline-where")).to_have_text(end, timeout=60_000)
+    assert read_shown(alone) == shown and requests == []
+    alone.close()
+    page.locator(".timeline-card").nth(1).get_by_role("button", name="open").click()
+    expect(page.locator("h1")).to_have_text("Positions", timeout=60_000)
+    page.wait_for_url(re.compile(rf"model=recorded%3Aopened&step={steps[-1]}&"), timeout=60_000)
+    expect(page.get_by_text("Recorded in your own loop").first).to_be_visible()
     context.close()
+
+
+def test_a_recording_is_followed_while_it_is_written(
+    browser: Browser, opened: tuple[str, Path], folder: Path
+) -> None:
+    page = browser.new_page()
+    page.goto(f"{opened[0]}/live_lab")
+    expect(page.get_by_text("is no recorded run")).to_be_visible(timeout=60_000)
+    recorder = vitviz.record(timm_vit(), IMAGES, folder, title=TITLE)
+    recorder.step(0, loss=2.0, accuracy=0.2)
+    where = page.locator(".timeline-where")
+    expect(where).to_contain_text("step 0 ", timeout=60_000)
+    recorder.step(1, loss=1.0, accuracy=0.4)
+    recorder.close()
+    expect(where).to_contain_text("step 1 ", timeout=60_000)
+    expect(where).to_contain_text("loss 1.000")
+    page.close()
+
+
+def test_a_zip_of_a_run_is_opened_beside_it(
+    browser: Browser, opened: tuple[str, Path], folder: Path, tmp_path: Path
+) -> None:
+    train_timm(folder)
+    archive = shutil.make_archive(str(tmp_path / "zipped"), "zip", folder.parent, folder.name)
+    folder.rename(tmp_path / "moved")
+    page = browser.new_page()
+    page.goto(f"{opened[0]}/live_lab")
+    expect(page.get_by_text("is no recorded run")).to_be_visible(timeout=60_000)
+    page.get_by_role("button", name="Open a recorded run").click()
+    page.locator('input[type="file"]').last.set_input_files(archive)
+    expect(page.locator(".timeline-where")).to_contain_text("snapshot 6 of 6", timeout=60_000)
+    page.close()

@@ -3,31 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, expect
 
-from tests.browser.conftest import MOVING
+from tests.browser.conftest import MOVING, OpenPage, open_view, over
 from vitviz.plots.theme import family_colors
 
 pytestmark = pytest.mark.browser
-Visit = Callable[..., Page]
 LINK = "swin?model=preset:swin_digits&image=digits:3&pin=0.5,0.5&swin.grid=8&swin.window=4&swin.shift=2"
-
-
-def component(page: Page, name: str) -> Locator:
-    view = page.locator(f"[data-component={name}]")
-    expect(view).to_have_attribute("data-ready", "true")
-    return view
-
-
-def over(canvas: Locator, x: float, y: float) -> dict[str, float]:
-    """A place inside a canvas, from fractions of its width and height."""
-    canvas.scroll_into_view_if_needed()
-    box = canvas.bounding_box()
-    assert box is not None
-    return {"x": box["width"] * x, "y": box["height"] * y}
+FIRST = LINK + "&swin.stage=tokens"
 
 
 def part(view: Locator, role: str) -> Locator:
@@ -41,9 +26,9 @@ def press(view: Locator, name: str) -> None:
 STAGES = ("tokens", "partition", "roll", "ids", "again", "mask", "attention", "reverse", "unroll")
 
 
-def test_it_steps_forwards_and_back(visit: Visit) -> None:
-    page = visit(LINK)
-    view = component(page, "swin_stepper")
+def test_it_steps_forwards_and_back(open_page: OpenPage) -> None:
+    page = open_page(FIRST)
+    view = open_view(page, "swin_stepper")
     view.get_by_role("button", name="Play").focus()
     for number, stage in enumerate(STAGES[1:], start=1):
         page.keyboard.press("ArrowRight")
@@ -54,9 +39,9 @@ def test_it_steps_forwards_and_back(visit: Visit) -> None:
         expect(view).to_have_attribute("data-stage", stage)
 
 
-def test_it_opens_whole_on_a_patch_that_the_mask_concerns(visit: Visit) -> None:
-    page = visit("swin?swin.stage=mask", width=1440, height=900)
-    view = component(page, "swin_stepper")
+def test_it_opens_whole_on_a_patch_that_the_mask_concerns(open_page: OpenPage) -> None:
+    page = open_page("swin?swin.stage=mask", width=1440, height=900)
+    view = open_view(page, "swin_stepper")
     expect(view).to_have_attribute("data-at", "5.00")
     expect(part(view, "matrix")).to_contain_text("192 of 256 pairs masked")
     play, card, board = (
@@ -73,8 +58,8 @@ def test_it_opens_whole_on_a_patch_that_the_mask_concerns(visit: Visit) -> None:
     assert board["width"] >= 500
 
 
-def test_every_stage_shows_its_shape(visit: Visit) -> None:
-    view = component(visit(LINK, **MOVING), "swin_stepper")
+def test_every_stage_shows_its_shape(open_page: OpenPage) -> None:
+    view = open_view(open_page(LINK, **MOVING), "swin_stepper")
     shapes = {
         "tokens": "(1,8,8,C)",
         "partition": "(4,16,C)",
@@ -84,12 +69,13 @@ def test_every_stage_shows_its_shape(visit: Visit) -> None:
         "unroll": "(1,8,8,C)",
     }
     for stage, shape in shapes.items():
-        expect(view.locator(f"[data-stage={stage}]")).to_contain_text(shape)
+        view.locator(f"button[data-stage={stage}]").click()
+        expect(part(view, "shape")).to_have_text(shape)
 
 
-def test_frames_are_drawn_while_it_moves_and_play_can_be_paused(visit: Visit) -> None:
-    page = visit(LINK, **MOVING)
-    view = component(page, "swin_stepper")
+def test_frames_are_drawn_while_it_moves_and_play_can_be_paused(open_page: OpenPage) -> None:
+    page = open_page(FIRST, **MOVING)
+    view = open_view(page, "swin_stepper")
     before = int(view.get_attribute("data-frames") or 0)
     press(view, "Play")
     expect(view).to_have_attribute("data-stage", "roll")
@@ -99,29 +85,33 @@ def test_frames_are_drawn_while_it_moves_and_play_can_be_paused(visit: Visit) ->
     expect(view.get_by_role("button", name="Play", exact=True)).to_be_visible()
     assert view.get_attribute("data-at") == held
     view.locator("[data-stage=roll]").click()
+    expect(view).to_have_attribute("data-at", "2.00")
     page.keyboard.press("ArrowRight")  # a second press in mid-air goes one further
     page.keyboard.press("ArrowRight")
     expect(view).to_have_attribute("data-at", "4.00")
 
 
-def test_a_corner_patch_reads_four_and_leaks_twelve(visit: Visit) -> None:
-    view = component(visit(LINK, **MOVING), "swin_stepper")
+def test_a_corner_patch_reads_four_and_leaks_twelve(open_page: OpenPage) -> None:
+    view = open_view(open_page(FIRST, **MOVING), "swin_stepper")
     stage = view.locator("canvas").first
-    stage.hover(position=over(stage, 0.06, 0.06))
+    stage.hover(position=over(stage, 0.06, 0.08))
     expect(part(view, "title")).to_have_text("Patch 1 · row 1, column 1")
     expect(part(view, "regular")).to_have_text("attends to all 16 patches of its window")
-    expect(part(view, "shifted")).to_have_text("attends to 4 of 16; 12 come from another edge and are masked")
+    expect(part(view, "shifted")).to_have_text(
+        "attends to 4 of 16 patches; the mask removes 12 from another edge (crossed out)"
+    )
+    expect(view.get_by_role("button", name="Without the mask")).to_be_hidden()
+    view.locator("[data-stage=mask]").click()
     press(view, "Without the mask")
-    stage.hover(position=over(stage, 0.06, 0.06))
+    stage.hover(position=over(stage, 0.81, 0.81))  # after the roll
+    expect(part(view, "title")).to_have_text("Patch 1 · row 1, column 1")
     expect(part(view, "shifted")).to_contain_text("attends to 16, 12 of them across the edge")
 
 
-def test_after_the_roll_the_pointer_finds_what_stands_there_now(visit: Visit) -> None:
-    view = component(visit(LINK), "swin_stepper")
+def test_after_the_roll_the_pointer_finds_what_stands_there_now(open_page: OpenPage) -> None:
+    view = open_view(open_page(LINK), "swin_stepper")
     view.locator("[data-stage=mask]").click()
-    expect(part(view, "all")).to_have_text(
-        "Mask per window (query × key): 448 pairs of 1,024 masked, in 3 of 4 windows"
-    )
+    expect(part(view, "all")).to_have_text("448 pairs of 1,024 masked, in 3 of 4 windows")
     stage = view.locator("canvas").first
     stage.hover(position=over(stage, 0.04, 0.04))
     expect(part(view, "title")).to_have_text("Patch 19 · row 3, column 3")  # 2 down, 2 to the right
@@ -131,9 +121,9 @@ def test_after_the_roll_the_pointer_finds_what_stands_there_now(visit: Visit) ->
     expect(part(view, "matrix")).to_contain_text("192 of 256 pairs masked")
 
 
-def test_keys_walk_step_and_pin(visit: Visit) -> None:
-    page = visit(LINK)
-    view = component(page, "swin_stepper")
+def test_keys_walk_step_and_pin(open_page: OpenPage) -> None:
+    page = open_page(FIRST)
+    view = open_view(page, "swin_stepper")
     view.locator("canvas").first.focus()
     for key in ("ArrowRight", "ArrowRight", "ArrowDown"):
         page.keyboard.press(key)
@@ -146,18 +136,26 @@ def test_keys_walk_step_and_pin(visit: Visit) -> None:
     expect(page).to_have_url(re.compile(r"pin=0\.18"))
 
 
-def test_a_finger_reads_a_patch_on_a_phone(visit: Visit) -> None:
-    page = visit(LINK, width=420, has_touch=True, is_mobile=True)
-    view = component(page, "swin_stepper")
+def test_a_finger_reads_a_patch_on_a_phone(open_page: OpenPage) -> None:
+    page = open_page(FIRST, width=420, has_touch=True, is_mobile=True)
+    view = open_view(page, "swin_stepper")
     stage = view.locator("canvas").first
-    stage.tap(position=over(stage, 0.06, 0.06))
+    stage.tap(position=over(stage, 0.06, 0.12))
     expect(part(view, "title")).to_have_text("Patch 1 · row 1, column 1")
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    following = view.get_by_role("button", name="Next step: Partition")
+    box = following.bounding_box()
+    assert box is not None and box["height"] >= 44 and box["width"] >= 44
+    following.tap()
+    expect(view).to_have_attribute("data-stage", "partition")
+    expect(part(view, "finding")).to_have_text(
+        "Each token attends to 16 of 64 tokens: 1,024 query–key pairs instead of 4,096."
+    )
 
 
-def test_information_flows_block_by_block(visit: Visit) -> None:
+def test_information_flows_block_by_block(open_page: OpenPage) -> None:
     """Pin in the middle, windows of 4 in a grid of 8: 16, then the window across the middle too, then everything."""
-    view = component(visit(LINK + "&swin.view=travel"), "swin_reach")
+    view = open_view(open_page(LINK + "&swin.view=travel"), "swin_reach")
     expect(view).to_have_attribute("data-reached", "16 16 64 25")
     press(view, "One block forward")
     expect(view).to_have_attribute("data-reached", "36 16 64 64")
@@ -170,11 +168,17 @@ def test_information_flows_block_by_block(visit: Visit) -> None:
     press(view, "One block back")
     press(view, "One block back")
     expect(view).to_have_attribute("data-reached", "1 1 1 1")
+    view.get_by_role("slider", name="Blocks").press("ArrowRight")
+    view.page.wait_for_url(re.compile(r"swin\.blocks=1"))
+    view.get_by_role("slider", name="Blocks").press("ArrowRight")
+    view.page.wait_for_url(re.compile(r"swin\.blocks=2"))
+    view.page.reload()
+    expect(open_view(view.page, "swin_reach")).to_have_attribute("data-block", "2")
 
 
-def test_an_architecture_keeps_its_colour_without_a_shift(visit: Visit) -> None:
+def test_an_architecture_keeps_its_colour_without_a_shift(open_page: OpenPage) -> None:
     """The first line, the shifted Swin's, is missing then: each other line had the colour of the one before."""
-    view = component(visit(LINK + "&swin.view=travel&swin.shift=0"), "swin_reach")
+    view = open_view(open_page(LINK + "&swin.view=travel&swin.shift=0"), "swin_reach")
     expect(view).to_have_attribute("data-reached", "16 64 25")
     pixels = view.locator("canvas").last.evaluate(
         "(node) => [...node.getContext('2d').getImageData(0, 0, node.width, node.height).data]"
@@ -184,8 +188,8 @@ def test_an_architecture_keeps_its_colour_without_a_shift(visit: Visit) -> None:
     assert [kind.upper() in colours for kind in kinds] == [False, True, True, True]
 
 
-def test_two_tokens_index_into_the_bias_table(visit: Visit) -> None:
-    view = component(visit(LINK + "&swin.view=bias"), "swin_bias")
+def test_two_tokens_index_into_the_bias_table(open_page: OpenPage) -> None:
+    view = open_view(open_page(LINK + "&swin.view=bias"), "swin_bias")
     window, table, matrix = (view.locator("canvas").nth(i) for i in range(3))
     window.click(position=over(window, 1 / 8, 1 / 8))
     window.hover(position=over(window, 7 / 8, 3 / 8))
@@ -200,9 +204,9 @@ def test_two_tokens_index_into_the_bias_table(visit: Visit) -> None:
     expect(part(view, "index")).to_have_text("(3 + 3)·7 + 3 + 3 = 48")
 
 
-def test_a_click_on_the_pyramid_spells_out_another_merge(visit: Visit) -> None:
-    page = visit(LINK + "&swin.view=merge")
-    view = component(page, "swin_pyramid")
+def test_a_click_on_the_pyramid_spells_out_another_merge(open_page: OpenPage) -> None:
+    page = open_page(LINK + "&swin.view=merge")
+    view = open_view(page, "swin_pyramid")
     expect(part(view, "merge")).to_have_text("Merging into stage 2: token (5, 5) from four tokens")
     second = view.locator("canvas").nth(1)
     second.click(position=over(second, 0.5 / 8, 1.5 / 8))
@@ -210,18 +214,18 @@ def test_a_click_on_the_pyramid_spells_out_another_merge(visit: Visit) -> None:
     expect(page).to_have_url(re.compile(r"pin=0\.06"))
 
 
-def test_a_section_is_named_in_the_link_and_keeps_the_grid(visit: Visit) -> None:
-    page = visit(LINK.replace("swin.grid=8", "swin.grid=16") + "&swin.layer=3&swin.dim=1")
-    component(page, "swin_stepper")
+def test_a_section_is_named_in_the_link_and_keeps_the_grid(open_page: OpenPage) -> None:
+    page = open_page(LINK.replace("swin.grid=8", "swin.grid=16") + "&swin.layer=3&swin.dim=1")
+    open_view(page, "swin_stepper")
     page.get_by_role("radio", name="Information flow").or_(
         page.get_by_role("button", name="Information flow")
     ).click()
-    expect(component(page, "swin_reach")).to_have_attribute("data-reached", re.compile(r"^16 16 256 "))
+    expect(open_view(page, "swin_reach")).to_have_attribute("data-reached", re.compile(r"^16 16 256 "))
     expect(page).to_have_url(re.compile(r"swin\.view=travel.*swin\.layer=3|swin\.layer=3.*swin\.view=travel"))
     page.reload()
-    component(page, "swin_reach")
+    open_view(page, "swin_reach")
     page.get_by_role("radio", name="Attention maps").or_(
         page.get_by_role("button", name="Attention maps")
     ).click()
-    component(page, "explorer")
+    open_view(page, "explorer")
     expect(page.get_by_text(re.compile("^Layer 3, head 1: the patch in row 5"))).to_be_visible()

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from pages.frame.registry import PAGES
+from pages.stores.registry import PAGES
 from tests.browser.test_axe import found
+from tests.rows import rows
 
 pytestmark = pytest.mark.browser
 LENSES = [
@@ -18,13 +19,13 @@ LENSES = [
 ]
 
 
-@pytest.mark.parametrize("slug", LENSES)
-def test_a_page_is_taken_along(visit: Callable[..., Page], slug: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("slug", rows(LENSES, lambda slug: slug in ("home", "attention", "patches")))
+def test_a_page_is_taken_along(open_page: Callable[..., Page], slug: str, tmp_path: Path) -> None:
     begins = {
         "home": "",
         "attention": "attention?model=checkpoint:cifar10_vit&attention.layer=2&attention.head=3&attention.style=dim",
     }
-    page = visit(begins.get(slug, slug))
+    page = open_page(begins.get(slug, slug))
     if slug == "two_images":
         page.get_by_role("button", name="Your second image").click()
         expect(page.locator("[data-component=second_image_pad]")).to_be_visible()

@@ -15,15 +15,17 @@ from contextlib import suppress
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, TimeoutError
 
-from pages.frame.registry import PAGES
+from pages.stores.registry import PAGES
+from pages.streamlit_fixes.required.view_files import FOLDERS
 from pages.studies.study import list_studies
-from pages.views.register import FOLDERS
 from tests.browser.conftest import DRAWERS, FILLED, ROOT, free_port, settle, start_server, stop_server
 from tests.browser.page_text import HIGH_PX, PAUSE_MS, RECORD_CANVAS, WIDE_PX, Reader, normalise
 from tests.browser.view_strings import texts_of
+from tests.rows import rows
 
 FOLDER = ROOT / "tests" / "pages" / "text"
 FRAME = "block"  # the page whose sidebar and menu stand for those of every page
+ALWAYS = ("block", "home", "patches", "study_residuals")  # read without --slow, too
 MAIN, SIDEBAR, HEADER = (f'[data-testid="{name}"]' for name in ("stMain", "stSidebar", "stHeader"))
 POPOVER = '[data-testid="stPopoverBody"]'
 SEGMENT = 'button[role="radio"]'
@@ -134,7 +136,7 @@ def test_the_frame_shows_the_stored_text(frame_lines: list[str], is_updated: boo
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("slug", ADDRESSES)
+@pytest.mark.parametrize("slug", rows(ADDRESSES, lambda slug: slug in ALWAYS))
 def test_a_page_shows_the_stored_text(
     tab: Page, url: str, frame_lines: list[str], slug: str, is_updated: bool
 ) -> None:

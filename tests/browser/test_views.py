@@ -82,7 +82,7 @@ def test_another_view_in_the_same_place_ends_the_one_that_was_there(page: Page) 
     expect(page.locator(".said")).to_have_count(0)
 
 
-def test_code_that_does_not_arrive_is_said_in_a_sentence(page: Page) -> None:
+def test_code_that_does_not_arrive_is_reported_in_a_sentence(page: Page) -> None:
     page.route("**/views/said.js", lambda route: route.abort())
     page.evaluate("window.end = calls[0]()")
     expect(page.get_by_role("alert")).to_contain_text("could not be loaded")

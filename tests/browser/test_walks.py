@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import parse_qs, urlparse
 
@@ -14,8 +13,8 @@ from numpy.typing import NDArray
 from PIL import Image
 from playwright.sync_api import Page, expect
 
-from pages.frame import registry
-from tests.browser.conftest import ROOT, settle, take
+from pages.stores import registry
+from tests.browser.conftest import ROOT, OpenPage, settle, take
 from tests.browser.test_attention import cell, explorer
 from vitviz.checkpoint_header import read_header
 from vitviz.data.image_decoding import decode_image
@@ -24,7 +23,6 @@ from vitviz.data.samples import load_sample
 from vitviz.plots.theme import PALETTES
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
-Visit = Callable[..., Page]
 Uint8 = NDArray[np.uint8]
 PATIENCE_MS = 60_000
 MAIN = '[data-testid="stMain"]'
@@ -39,7 +37,7 @@ def patience() -> None:
     expect.set_options(timeout=PATIENCE_MS)
 
 
-def said(page: Page) -> dict[str, str]:
+def address_query(page: Page) -> dict[str, str]:
     """What the address says."""
     return {key: values[0] for key, values in parse_qs(urlparse(page.url).query).items()}
 
@@ -68,7 +66,7 @@ def photo() -> bytes:
 
 def crop_for(page: Page, data: bytes) -> Uint8:
     """The square that the model of this page reads, in the photo's own pixels."""
-    name = said(page)["model"].removeprefix("checkpoint:")
+    name = address_query(page)["model"].removeprefix("checkpoint:")
     header = read_header(ROOT / "checkpoints" / f"{name}.safetensors")
     return seen_crop(decode_image(data), header.preparation)
 
@@ -78,7 +76,7 @@ def exported(page: Page, folder: Path) -> Uint8:
     numbers = page.get_by_text("The numbers", exact=True)
     if not page.get_by_role("button", name="View, PNG").is_visible():
         numbers.click()
-    file = folder / f"{said(page)['model'].partition(':')[2]}.png"
+    file = folder / f"{address_query(page)['model'].partition(':')[2]}.png"
     take(page, "View, PNG", PATIENCE_MS).save_as(file)
     with Image.open(file) as image:
         return np.asarray(image.convert("RGB"))
@@ -87,7 +85,7 @@ def exported(page: Page, folder: Path) -> Uint8:
 def without_query(page: Page, grid: int, side_px: int) -> NDArray[np.bool_]:
     """(side, side): where no outline of the pinned patch lies."""
     free = np.ones((side_px, side_px), bool)
-    pin = said(page).get("pin", "0.5,0.5")  # unpinned: the centre
+    pin = address_query(page).get("pin", "0.5,0.5")  # unpinned: the centre
     if pin != "cls":
         col, row = (int(float(part) * grid) for part in pin.split(","))
         px = side_px / grid
@@ -132,8 +130,8 @@ MISSION = {  # slug -> what its first screen shows
 
 
 @pytest.mark.parametrize("slug", MISSION)
-def test_each_item_of_the_mission_is_two_clicks_from_start(visit: Visit, slug: str) -> None:
-    page = visit()
+def test_each_item_of_the_mission_is_two_clicks_from_start(open_page: OpenPage, slug: str) -> None:
+    page = open_page()
     arrived(page, "home")
     go(page, slug)  # the group and its entry
     expect(page.locator(f"{MAIN} {MISSION[slug]}").first).to_be_visible()
@@ -142,30 +140,31 @@ def test_each_item_of_the_mission_is_two_clicks_from_start(visit: Visit, slug: s
 
 
 @pytest.mark.slow
-def test_an_engineer_takes_a_photo_to_its_attention_and_along(visit: Visit, tmp_path: Path) -> None:
+def test_an_engineer_takes_a_photo_to_its_attention_and_along(open_page: OpenPage, tmp_path: Path) -> None:
     data = photo()
-    page = visit()
+    page = open_page()
     page.set_default_timeout(PATIENCE_MS)
     arrived(page, "home")
-    before = said(page)
-    assert before["model"] == "checkpoint:mnist_vit"
+    assert address_query(page)["model"] == "checkpoint:mnist_vit"
     page.get_by_text("Upload", exact=True).click()
     page.locator('input[type="file"]').set_input_files(
         {"name": "me.jpg", "mimeType": "image/jpeg", "buffer": data}
     )
-    note = page.locator('[data-testid="stSidebar"] [data-testid="stAlert"]').filter(has_text="has colour")
-    expect(note).to_contain_text(re.compile(r"CIFAR-10 .* is shown instead"))
-    expect(page).to_have_url(re.compile("model=checkpoint%3Acifar10_"))
+    expect(page).to_have_url(re.compile("model=pretrained%3Adinov2_small_saliency"))
+    sidebar = page.get_by_test_id("stSidebar")
+    expect(sidebar).to_contain_text(
+        re.compile(r"CIFAR-10 ViT, patch 4\W? is shown instead")
+    )  # it has classes
+    sidebar.get_by_role("button", name="Select this model").click()
+    expect(page).to_have_url(re.compile("model=checkpoint%3Acifar10_vit&"))
 
     go(page, "attention")
-    upload = said(page)["image"]
+    upload = address_query(page)["image"]
     assert upload.startswith("upload:")
     view = explorer(page)
     crop = crop_for(page, data)
     assert crop.shape == (480, 480, 3)
-    expect(view).to_have_attribute("data-photo", "480x480")
-    base = view.locator("canvas.ax-base")
-    assert base.evaluate("node => [node.width, node.height]") == [480, 480]
+    expect(view).to_have_attribute("data-photo", "32x32")  # what the model saw
     stage = view.locator(".ax-stage")
     stage.hover(position=cell(stage, 1, 6))
     expect(view.locator(".ax-name")).to_contain_text("row 2, column 7")
@@ -173,9 +172,9 @@ def test_an_engineer_takes_a_photo_to_its_attention_and_along(visit: Visit, tmp_
     page.get_by_role("button", name="Options").click()
     seen = page.locator('[data-testid="stPopoverBody"]').get_by_text("Show model input", exact=True)
     seen.click()
-    expect(view).to_have_attribute("data-photo", "32x32")
-    seen.click()
     expect(view).to_have_attribute("data-photo", "480x480")
+    base = view.locator("canvas.ax-base")
+    assert base.evaluate("node => [node.width, node.height]") == [480, 480]
     page.keyboard.press("Escape")
 
     kept = exported(page, tmp_path)
@@ -184,18 +183,11 @@ def test_an_engineer_takes_a_photo_to_its_attention_and_along(visit: Visit, tmp_
     assert_one_weight_per_patch_over(crop, kept, free, 8)
     assert (kept[free] != crop[free]).any()
 
-    page.locator('[data-testid="stSidebar"]').get_by_role(
-        "button",
-        name=re.compile("Back to .?MNIST"),  # a word joiner stands before another's words
-    ).click()
-    expect(page).to_have_url(re.compile("model=checkpoint%3Amnist_vit"))
-    settle(page)
-    assert said(page)["image"] == upload and said(page).get("pin") == before.get("pin")
-
     # A window's tokens look nowhere outside of it: there the map is zero and the file is the crop, to the last bit.
     page.goto(
         page.url.partition("?")[0]
         + f"?model=checkpoint:cifar10_swin&image={upload}&pin=0.1,0.1&attention.layer=1&attention.head=1"
+        + "&attention.seen=0"
     )
     arrived(page, "attention")
     explorer(page)
@@ -208,7 +200,7 @@ def test_an_engineer_takes_a_photo_to_its_attention_and_along(visit: Visit, tmp_
 
 
 def pictured(page: Page) -> dict[str, object]:
-    """What the explorer shows: query, layer, head, and the pixels of the picture and of the map over it."""
+    """What the explorer shows: query, layer, head, and the pixels of the image and of the map over it."""
     page.mouse.move(5, 5)
     view = explorer(page)
     expect(view).to_have_attribute("data-photo", re.compile(r"\d+x\d+"))
@@ -217,7 +209,7 @@ def pictured(page: Page) -> dict[str, object]:
     }
     for name in ("ax-base", "ax-cells"):
         shown[name] = view.locator(f".ax-stage canvas.{name}").evaluate("node => node.toDataURL()")
-    return shown | {"link": said(page)}
+    return shown | {"link": address_query(page)}
 
 
 def press(page: Page, way: str, slug: str) -> None:
@@ -228,8 +220,8 @@ def press(page: Page, way: str, slug: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_lecturer_hands_out_a_link_and_walks_back_and_forth(visit: Visit) -> None:
-    page = visit(
+def test_a_lecturer_hands_out_a_link_and_walks_back_and_forth(open_page: OpenPage) -> None:
+    page = open_page(
         "attention?model=checkpoint:cifar10_vit&image=sample:coffee&pin=cls&attention.style=heat&attention.layer=2"
     )
     arrived(page, "attention")
@@ -244,7 +236,7 @@ def test_a_lecturer_hands_out_a_link_and_walks_back_and_forth(visit: Visit) -> N
     settle(page)
     shown = pictured(page)
 
-    guest = visit(page.url.partition("/attention")[1].lstrip("/") + page.url.partition("/attention")[2])
+    guest = open_page(page.url.partition("/attention")[1].lstrip("/") + page.url.partition("/attention")[2])
     arrived(guest, "attention")
     assert pictured(guest) == shown
     guest.close()
@@ -260,7 +252,7 @@ def test_a_lecturer_hands_out_a_link_and_walks_back_and_forth(visit: Visit) -> N
     press(page, "forward", "patches")
     press(page, "forward", "positions")
 
-    zoomed = visit(width=933, height=600, device_scale_factor=1.5)
+    zoomed = open_page(width=933, height=600, device_scale_factor=1.5)
     wide: dict[str, list[int]] = {}
     for entry in registry.PAGES:
         zoomed.goto(page.url.partition("/positions")[0] + f"/{'' if entry.slug == 'home' else entry.slug}")

@@ -1,28 +1,28 @@
-"""Check that a dotted term opens on hover, focus and tap, and the glossary's search, strip and pictures."""
+"""Check that a dotted term opens on hover, focus and tap, and the glossary's search, strip and images."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
+
+from tests.browser.conftest import OpenPage
 
 pytestmark = pytest.mark.browser
-Visit = Callable[..., Page]
 
 
 WORD = '[data-testid="stMain"] a[href^="#word-"]'
 
 
-def test_a_word_opens_and_escape_closes_it(visit: Visit) -> None:
-    page = visit("patches?model=preset:vit_digits&image=digits:0")
+def test_a_word_opens_and_escape_closes_it(open_page: OpenPage) -> None:
+    page = open_page("patches?model=preset:vit_digits&image=digits:0")
     page.wait_for_function("() => window[Symbol.for('vitviz.browser')]")  # what explains words comes last
     word, meaning = page.locator(WORD).first, page.locator("#vv-meaning")
-    said = word.get_attribute("title")
+    returned = word.get_attribute("title")
     word.hover()
     expect(meaning).to_be_visible()
-    assert said is not None and said.replace(": ", " ", 1) == meaning.text_content()
+    assert returned is not None and returned.replace(": ", " ", 1) == meaning.text_content()
     page.keyboard.press("Escape")
     expect(meaning).to_be_hidden()
     page.mouse.move(700, 5)
@@ -45,8 +45,8 @@ def test_a_word_opens_and_escape_closes_it(visit: Visit) -> None:
     assert "#" not in page.url
 
 
-def test_a_tap_opens_a_word_inside_a_phone_s_screen(visit: Visit) -> None:
-    page = visit("patches?model=preset:vit_digits&image=digits:0", width=390, height=844, has_touch=True)
+def test_a_tap_opens_a_word_inside_a_phone_s_screen(open_page: OpenPage) -> None:
+    page = open_page("patches?model=preset:vit_digits&image=digits:0", width=390, height=844, has_touch=True)
     page.wait_for_function("() => window[Symbol.for('vitviz.browser')]")
     page.locator(WORD).last.tap()
     meaning = page.locator("#vv-meaning")
@@ -59,38 +59,41 @@ def test_a_tap_opens_a_word_inside_a_phone_s_screen(visit: Visit) -> None:
     expect(meaning).to_be_hidden()
 
 
-def test_the_page_of_words_keeps_its_word_in_the_link(visit: Visit) -> None:
-    page = visit("words?words.word=rollout")
+def test_the_page_of_words_keeps_its_word_in_the_link(open_page: OpenPage) -> None:
+    page = open_page("words?words.word=rollout")
     expect(page.get_by_text("averaged with the identity matrix for the residual path").first).to_be_visible()
     expect(page.get_by_role("link", name="Abnar and Zuidema 2020").first).to_have_attribute(
         "href", "https://arxiv.org/abs/2005.00928"
     )
 
 
-def test_a_term_is_found_and_drawn_and_follows_the_pointer(visit: Visit) -> None:
-    page = visit("words")
-    terms, picture = page.locator("[data-component=term_list]"), page.locator("[data-component=term_picture]")
-    expect(picture.locator(".tp-note").nth(1)).to_contain_text("65 × 128")
+def test_a_term_is_found_and_drawn_and_follows_the_pointer(open_page: OpenPage) -> None:
+    page = open_page("words")
+    terms, shown_image = (
+        page.locator("[data-component=term_list]"),
+        page.locator("[data-component=term_picture]"),
+    )
+    expect(shown_image.locator(".tp-note").nth(1)).to_contain_text("65 × 128")
     page.get_by_label("Search the terms").fill("rollout")
     expect(terms.locator("button:visible")).to_have_text(["rollout", "gradient-weighted rollout"])
     page.get_by_label("Search the terms").fill("parallel attention")  # words of its sentence
     terms.get_by_role("button", name="head", exact=True).click()
-    expect(picture.locator("figcaption").nth(1)).to_have_text("Its weights in each head")
+    expect(shown_image.locator("figcaption").nth(1)).to_have_text("Its weights in each head")
     expect(page).to_have_url(re.compile(r"words\.word=head"))
-    image = picture.locator("canvas").first
+    image = shown_image.locator("canvas").first
     box = image.bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + 2, box["y"] + 2)
-    expect(picture.locator(".tp-name")).to_contain_text("patch 1 (row 1, column 1)")
+    expect(shown_image.locator(".tp-name")).to_contain_text("patch 1 (row 1, column 1)")
     image.focus()
     page.keyboard.press("ArrowRight")
-    expect(picture.locator(".vv-live")).to_contain_text("patch 2 (row 1, column 2)")
+    expect(shown_image.locator(".vv-live")).to_contain_text("patch 2 (row 1, column 2)")
     page.go_back()
-    expect(picture.locator("figcaption").nth(1)).to_have_text("z₀: one row per token")
+    expect(shown_image.locator("figcaption").nth(1)).to_have_text("z₀: one row per token")
 
 
-def test_the_strip_filters_the_list_and_arrows_walk_it(visit: Visit) -> None:
-    page = visit("words?words.word=window")
+def test_the_strip_filters_the_list_and_arrows_walk_it(open_page: OpenPage) -> None:
+    page = open_page("words?words.word=window")
     terms = page.locator("[data-component=term_list]")
     expect(terms.locator("[aria-current]")).to_have_text("window")
     page.get_by_role("radio", name="positions", exact=True).click()

@@ -1,10 +1,10 @@
-// An image that is covered or rearranged by hand is the same input in the browser as on the server.
+// An image that is covered, rearranged, turned or blurred is the same input in the browser as on the server.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { changeInput } from '../../pages/lenses/on_your_image/sweep_live.js';
+import { changeInput } from '../../pages/lenses/on_your_image/input_changes.js';
 import { toInput } from '../../vitviz/browser/engine/live_model.js';
 import { unpack } from '../../vitviz/browser/kit/blob.js';
 

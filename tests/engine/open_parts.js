@@ -1,5 +1,5 @@
 // Open all parts of a map, as a process that a test of Python talks to: a JSON line {map, queries} begins; with {weights,
-// input} the engine computes the records, else each line written is a request {names}, and each line read its answer.
+// input, masks} the engine computes the records, else each line written is a request {names}, and each line read its answer.
 
 import { createInterface } from 'node:readline';
 import { answer } from '../../vitviz/browser/engine/answer.js';
@@ -13,7 +13,7 @@ const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 const read = async () => JSON.parse((await lines.next()).value);
 const write = (value) => process.stdout.write(`${JSON.stringify(value)}\n`);
 
-const { map, queries, weights, input, config, classes } = await read();
+const { map, queries, weights, input, masks, config, classes } = await read();
 
 function engineRecords() {
   const { reply } = answer({ load: 'model', bytes: bytes(weights) });
@@ -22,7 +22,7 @@ function engineRecords() {
     weights: async (names) => answer({ weights: 'model', names }).reply,
     run: async (pixels, options) => ({ tensors: answer({ run: 'model', pixels, ...options }).reply }),
   };
-  return new EngineRecords(model, Object.values(unpack(bytes(input)).arrays)[0], {});
+  return new EngineRecords(model, Object.values(unpack(bytes(input)).arrays)[0], masks);
 }
 
 const server = {

@@ -1,7 +1,7 @@
-"""Open every image classifier of transformers and every ViT of vit-pytorch: opens, refused with its reason, or wrong.
+"""Open the image models of transformers, torchvision, open_clip and vit-pytorch: opens, refused, or wrong.
 
 `python tests/parity/library_sweep.py [PATTERN]` prints a line a model, --write the document. Models are small, with
-random weights; each is opened as its file and as a live module.
+random weights; each is opened as a live module, those of transformers and vit-pytorch as their files, too.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pkgutil
 import sys
 import tempfile
 import warnings
-from collections import Counter
+from collections import Counter, OrderedDict
 from pathlib import Path
 from typing import Any
 
@@ -88,12 +88,47 @@ def list_vit_pytorch() -> list[str]:
     return sorted(found)
 
 
+def list_torchvision() -> list[str]:
+    """Return torchvision's ViTs and Swins, as 'torchvision/name'."""
+    names = import_torchvision().models.list_models(include=["*vit*", "*swin*"], exclude=["*3d*"])
+    return [f"torchvision/{name}" for name in names]
+
+
+def list_open_clip() -> list[str]:
+    """Return open_clip's models whose image encoder is a ViT of its own, as 'open_clip/name'."""
+    import_torchvision()
+    factory = importlib.import_module("open_clip.factory")
+    towers = {name: config["vision_cfg"] for name, config in factory._MODEL_CONFIGS.items()}
+    return sorted(
+        f"open_clip/{name}" for name, tower in towers.items() if isinstance(tower.get("layers"), int)
+    )
+
+
+def build_of_zoo(name: str) -> nn.Module:
+    """Return a model of torchvision or an image encoder of open_clip; ViTs with two layers."""
+    library, _, name = name.partition("/")
+    if library == "torchvision":
+        model = import_torchvision().models.get_model(name).eval()
+        if name.startswith("vit"):
+            first = dict(
+                [*model.encoder.layers.named_children()][:2]
+            )  # rounding grows with every random block
+            model.encoder.layers = nn.Sequential(OrderedDict(first))
+        return shake(model, 0)
+    config = importlib.import_module("open_clip").get_model_config(name)
+    tower = config["vision_cfg"] | {"layers": 2}
+    make = importlib.import_module("open_clip.model")._build_vision_tower
+    return shake(make(config["embed_dim"], tower, quick_gelu=config.get("quick_gelu", False)).eval(), 0)
+
+
 def build(name: str) -> nn.Module:
-    """Return a small model of either library.
+    """Return a small model of a library.
 
     Raises:
         Exception: whatever the library raises if it takes other arguments.
     """
+    if "/" in name:
+        return build_of_zoo(name)
     if "." in name:
         module, _, kind = name.partition(".")
         model = getattr(importlib.import_module(f"vit_pytorch.{module}"), kind)
@@ -143,6 +178,10 @@ def check(name: str) -> Result:
         live = vitviz.load(model)
     except PretrainedError as error:
         live, why = None, str(error)
+    if "/" in name and live is None:
+        return Result(name, "refused", why)
+    if "/" in name:
+        return Result(name, "opens" if live.verified else "not compared", live.not_verified)
     with tempfile.TemporaryDirectory() as folder:
         given = write(name, model, Path(folder))
         try:
@@ -174,17 +213,20 @@ def _are_equal(ours: Tensor, theirs: Tensor) -> bool:
 def list_lines(results: list[Result]) -> list[str]:
     """Return the results as a Markdown document."""
     lines = [
-        "# Which models of transformers and vit-pytorch open",
+        "# Which models of transformers, torchvision, open_clip and vit-pytorch open",
         "",
         "Written by `tests/parity/library_sweep.py`: transformers' classes for image classification and its image",
-        "encoders, and all models of vit-pytorch, small and with random weights. A model opens if its file and the",
-        "live module give the same outputs, and these equal the publisher's to 1e-4 of the largest number.",
+        "encoders, all models of vit-pytorch, torchvision's ViTs and Swins, and open_clip's own ViTs, small and with",
+        "random weights. A model opens if the live module, and of transformers and vit-pytorch its file, give the",
+        "publisher's outputs to 1e-4 of the largest number.",
         "",
     ]
-    for title, of_pytorch in (("transformers", False), ("vit-pytorch", True)):
-        of_library = [result for result in results if ("." in result.name) == of_pytorch]
+    for title in ("transformers", "torchvision", "open_clip", "vit-pytorch"):
+        of_library = [result for result in results if name_library(result.name) == title]
         counts = Counter(result.outcome for result in of_library)
-        opened = ", ".join(f"`{result.name}`" for result in of_library if result.outcome == "opens")
+        opened = ", ".join(
+            f"`{result.name.removeprefix(title + '/')}`" for result in of_library if result.outcome == "opens"
+        )
         lines += [
             f"## {title}",
             "",
@@ -197,7 +239,7 @@ def list_lines(results: list[Result]) -> list[str]:
             "| others | reason |",
             "|---|---|",
             *(
-                f"| `{r.name}` | {r.outcome}: {r.why.replace('|', '/')} |"
+                f"| `{r.name.removeprefix(title + '/')}` | {r.outcome}: {r.why.replace('|', '/')} |"
                 for r in of_library
                 if r.outcome != "opens"
             ),
@@ -206,11 +248,18 @@ def list_lines(results: list[Result]) -> list[str]:
     return lines[:-1]
 
 
+def name_library(name: str) -> str:
+    """Return the library of a model's name in this sweep."""
+    if "/" in name:
+        return name.partition("/")[0]
+    return "vit-pytorch" if "." in name else "transformers"
+
+
 def main() -> None:
     """Print every result and the counts; with --write and without a pattern, write the document, too."""
     patterns = [argument for argument in sys.argv[1:] if argument != "--write"] or ["*"]
     results = []
-    for name in [*list_transformers(), *list_vit_pytorch()]:
+    for name in [*list_transformers(), *list_torchvision(), *list_open_clip(), *list_vit_pytorch()]:
         if fnmatch.fnmatch(name, patterns[0]):
             results.append(check(name))
             print(f"{results[-1].outcome:12} {name:45} {results[-1].why[:300]}", flush=True)

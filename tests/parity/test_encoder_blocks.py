@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from vitviz.config import ViTConfig
 from vitviz.models.layers import Block
-from vitviz.models.record import Recorder
+from vitviz.models.record import IntermediateRecorder
 
 VIT_PYTORCH = {
     "0.norm": "norm1",
@@ -39,7 +39,7 @@ def renamed(state: dict[str, Tensor], names: dict[str, str]) -> dict[str, Tensor
 
 
 def run(block: Block, x: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-    record = Recorder(True)
+    record = IntermediateRecorder(True)
     return block(x, record, "block"), record.tensors
 
 

@@ -48,6 +48,20 @@ def written(model: nn.Module, folder: Path, config: dict[str, Any] | None = None
         (folder / "config.json").write_text(json.dumps(config))
 
 
+def finished(draw: Draw, model: nn.Module, folder: Path, side: int, config: dict[str, Any]) -> Peer:
+    """Return a publisher's model with random weights, written to its folder."""
+    shake(model, draw.randrange(99))
+    written(model, folder, config)
+    return Peer(model, folder, side, model)
+
+
+def timm_sizes(shape: dict[str, Any]) -> dict[str, Any]:
+    """Return the shape by the names of timm's arguments."""
+    names = {"patch_size": "patch", "embed_dim": "width", "depth": "depth", "num_heads": "heads"}
+    sizes = {argument: shape[name] for argument, name in names.items()}
+    return sizes | {"img_size": shape["patch"] * shape["grid"]}
+
+
 def vit_shape(draw: Draw) -> dict[str, Any]:
     heads = draw.choice([1, 2, 3])
     return {
@@ -73,14 +87,7 @@ def timm_vit(draw: Draw, folder: Path, **options: Any) -> Peer:
     options.setdefault("reg_tokens", draw.choice([0, 2]))
     options.setdefault("no_embed_class", draw.choice([False, True]))
     model = peers.TimmViT(
-        img_size=side,
-        patch_size=shape["patch"],
-        embed_dim=shape["width"],
-        depth=shape["depth"],
-        num_heads=shape["heads"],
-        mlp_ratio=shape["ratio"],
-        num_classes=shape["classes"],
-        **options,
+        **timm_sizes(shape), mlp_ratio=shape["ratio"], num_classes=shape["classes"], **options
     )
     shake(model, draw.randrange(99))
     pool = {"global_pool": options["global_pool"]}
@@ -117,11 +124,7 @@ def timm_eva(draw: Draw, folder: Path) -> Peer:
     rope_type = draw.choice(["cat", "dinov3", "mixed"])
     pools = ["token", "avg", "map"] if has_cls else ["avg", "map"]
     model = eva.Eva(
-        img_size=side,
-        patch_size=shape["patch"],
-        embed_dim=shape["width"],
-        depth=shape["depth"],
-        num_heads=shape["heads"],
+        **timm_sizes(shape),
         mlp_ratio=shape["ratio"],
         num_classes=shape["classes"],
         class_token=has_cls,
@@ -145,9 +148,7 @@ def timm_eva(draw: Draw, folder: Path) -> Peer:
         rope_rotate_half=rope_type != "mixed" and draw.choice([True, False]),
         ref_feat_shape=draw.choice([None, (7, 7)]),
     )
-    shake(model, draw.randrange(99))
-    written(model, folder, read_module(model))
-    return Peer(model, folder, side, model)
+    return finished(draw, model, folder, side, read_module(model))
 
 
 def timm_siglip(draw: Draw, folder: Path) -> Peer:
@@ -178,17 +179,8 @@ def timm_aimv2(draw: Draw, folder: Path) -> Peer:
 def timm_deit(draw: Draw, folder: Path) -> Peer:
     shape = vit_shape(draw)
     side = shape["patch"] * shape["grid"]
-    model = peers.TimmDistilled(
-        img_size=side,
-        patch_size=shape["patch"],
-        embed_dim=shape["width"],
-        depth=shape["depth"],
-        num_heads=shape["heads"],
-        num_classes=7,
-    )
-    shake(model, draw.randrange(99))
-    written(model, folder, {"num_heads": shape["heads"]})
-    return Peer(model, folder, side, model)
+    model = peers.TimmDistilled(**timm_sizes(shape), num_classes=7)
+    return finished(draw, model, folder, side, {"num_heads": shape["heads"]})
 
 
 def swin_shape(draw: Draw) -> dict[str, Any]:
@@ -221,9 +213,7 @@ def timm_swin_v2(draw: Draw, folder: Path) -> Peer:
     model = swin.SwinTransformerV2(
         img_size=side, num_classes=draw.choice([0, 5]), pretrained_window_sizes=windows, **shape
     )
-    shake(model, draw.randrange(99))
-    written(model, folder, {"window_size": shape["window_size"]} | read_module(model))
-    return Peer(model, folder, side, model)
+    return finished(draw, model, folder, side, {"window_size": shape["window_size"]} | read_module(model))
 
 
 def torchvision_vit(draw: Draw, folder: Path) -> Peer:
@@ -238,9 +228,7 @@ def torchvision_vit(draw: Draw, folder: Path) -> Peer:
         int(shape["width"] * shape["ratio"]),
         num_classes=5,
     )
-    shake(model, draw.randrange(99))
-    written(model, folder, {"num_heads": shape["heads"]})
-    return Peer(model, folder, side, model)
+    return finished(draw, model, folder, side, {"num_heads": shape["heads"]})
 
 
 def torchvision_swin(draw: Draw, folder: Path) -> Peer:
@@ -251,48 +239,30 @@ def torchvision_swin(draw: Draw, folder: Path) -> Peer:
         **shape | two | {"depths": list(shape["depths"]), "num_heads": list(shape["num_heads"])},
         num_classes=5,
     )
-    shake(model, draw.randrange(99))
-    written(model, folder, {"img_size": side})
-    return Peer(model, folder, side, model)
+    return finished(draw, model, folder, side, {"img_size": side})
 
 
 def vit_pytorch(draw: Draw, folder: Path) -> Peer:
     import_torchvision()
     shape = vit_shape(draw)
-    side, per_head = shape["patch"] * shape["grid"], draw.choice([4, 8])
-    model = importlib.import_module("vit_pytorch").ViT(
-        image_size=side,
-        patch_size=shape["patch"],
-        num_classes=7,
-        dim=shape["width"],
-        depth=shape["depth"],
-        heads=shape["heads"],
-        mlp_dim=int(shape["width"] * shape["ratio"]),
-        dim_head=per_head,
-        pool=draw.choice(["cls", "mean"]),
-    )
-    shake(model, draw.randrange(99))
-    written(model, folder, {"heads": shape["heads"]})
-    return Peer(model, folder, side, model)
+    sizes = vit_pytorch_sizes(shape, shape["width"], draw)
+    model = importlib.import_module("vit_pytorch").ViT(**sizes, pool=draw.choice(["cls", "mean"]))
+    return finished(draw, model, folder, sizes["image_size"], {"heads": shape["heads"]})
 
 
 def vit_pytorch_simple(draw: Draw, folder: Path) -> Peer:
     import_torchvision()
     shape = vit_shape(draw)
-    side, width = shape["patch"] * shape["grid"], 16 * shape["heads"]
-    model = importlib.import_module("vit_pytorch.simple_vit").SimpleViT(
-        image_size=side,
-        patch_size=shape["patch"],
-        num_classes=7,
-        dim=width,
-        depth=shape["depth"],
-        heads=shape["heads"],
-        mlp_dim=int(width * shape["ratio"]),
-        dim_head=draw.choice([4, 8]),
-    )
-    shake(model, draw.randrange(99))
-    written(model, folder, {"heads": shape["heads"], "image_size": side})
-    return Peer(model, folder, side, model)
+    sizes = vit_pytorch_sizes(shape, 16 * shape["heads"], draw)
+    model, side = importlib.import_module("vit_pytorch.simple_vit").SimpleViT(**sizes), sizes["image_size"]
+    return finished(draw, model, folder, side, {"heads": shape["heads"], "image_size": side})
+
+
+def vit_pytorch_sizes(shape: dict[str, Any], width: int, draw: Draw) -> dict[str, Any]:
+    """Return the shape by the names of vit-pytorch's arguments."""
+    sizes = {"image_size": shape["patch"] * shape["grid"], "patch_size": shape["patch"], "num_classes": 7}
+    sizes |= {"dim": width, "mlp_dim": int(width * shape["ratio"]), "dim_head": draw.choice([4, 8])}
+    return sizes | {"depth": shape["depth"], "heads": shape["heads"]}
 
 
 def saved(model: Any, folder: Path, side: int, draw: Draw, features: str = "logits") -> Peer:

@@ -21,8 +21,8 @@ def make_data() -> tuple[torch.Tensor, torch.Tensor]:
     return torch.randn(8 * BATCHES, 3, 32, 32), torch.randint(0, 5, (8 * BATCHES,))
 
 
-@pytest.mark.filterwarnings("ignore")  # of Lightning, about itself
-def test_a_lightning_module_is_recorded(tmp_path: Path) -> None:
+def train_lightning(folder: Path, **settings: Any) -> Any:
+    """Train a LightningModule, recorded in a folder; return the callback."""
     import_torchvision()
     import lightning.pytorch as lightning
     import timm
@@ -40,7 +40,7 @@ def test_a_lightning_module_is_recorded(tmp_path: Path) -> None:
         def configure_optimizers(self) -> torch.optim.Optimizer:
             return torch.optim.AdamW(self.parameters(), lr=1e-3)
 
-    callback = vitviz.LightningRecorder("net", images=IMAGES, out=tmp_path / "run")
+    callback = vitviz.LightningRecorder("net", out=folder, **settings)
     trainer = lightning.Trainer(
         max_epochs=EPOCHS,
         callbacks=[callback],
@@ -49,14 +49,14 @@ def test_a_lightning_module_is_recorded(tmp_path: Path) -> None:
         enable_checkpointing=False,
         enable_progress_bar=False,
         enable_model_summary=False,
-        default_root_dir=tmp_path,
+        default_root_dir=folder.parent,
     )
     trainer.fit(Classifier(), DataLoader(TensorDataset(*make_data()), batch_size=8))
-    check(callback, [*range(EPOCHS * BATCHES)])
+    return callback
 
 
-@pytest.mark.filterwarnings("ignore")  # of transformers, about itself
-def test_a_trainer_of_transformers_is_recorded(tmp_path: Path) -> None:
+def train_transformers(folder: Path, **settings: Any) -> Any:
+    """Train with the Trainer of transformers, recorded in a folder; return the callback."""
     from transformers import Trainer, TrainingArguments
 
     images, labels = make_data()
@@ -69,7 +69,7 @@ def test_a_trainer_of_transformers_is_recorded(tmp_path: Path) -> None:
             return {"pixel_values": images[index], "labels": labels[index]}
 
     arguments = TrainingArguments(
-        str(tmp_path / "out"),
+        str(folder.parent / "out"),
         num_train_epochs=EPOCHS,
         per_device_train_batch_size=8,
         logging_steps=2,
@@ -78,16 +78,27 @@ def test_a_trainer_of_transformers_is_recorded(tmp_path: Path) -> None:
         report_to=[],
         disable_tqdm=True,
     )
-    callback = vitviz.TrainerRecorder(images=IMAGES, out=tmp_path / "run")
+    callback = vitviz.TrainerRecorder(out=folder, **settings)
     Trainer(transformers_vit(), arguments, train_dataset=Examples(), callbacks=[callback]).train()
+    return callback
+
+
+@pytest.mark.filterwarnings("ignore")  # of Lightning, about itself
+def test_a_lightning_module_is_recorded(tmp_path: Path) -> None:
+    check(train_lightning(tmp_path / "run", images=IMAGES), [*range(EPOCHS * BATCHES)])
+
+
+@pytest.mark.filterwarnings("ignore")  # of transformers, about itself
+def test_a_trainer_of_transformers_is_recorded(tmp_path: Path) -> None:
+    callback = train_transformers(tmp_path / "run", images=IMAGES)
     check(callback, [*range(1, EPOCHS * BATCHES + 1)], logged=2)
 
 
 def check(callback: Any, steps: list[int], logged: int = 1) -> None:
     """Check the curve's steps and losses, and that the last moment is that of the last step."""
-    records, _ = callback.recorder.run.records()
+    records = callback.recorder.run.records()
     assert [record["step"] for record in records] == steps
     losses = [record["loss"] is not None for record in records]
     assert losses == [place % logged == logged - 1 for place in range(len(steps))]
     assert callback.recorder.run.steps()[-1] == steps[-1]
-    assert callback.recorder.run.status()["state"] == "done"
+    assert callback.recorder.run.status().state == "done"

@@ -1,14 +1,22 @@
-"""Every image model of transformers and vit-pytorch opens with equal numbers or is refused: 0 are wrong."""
+"""Every image model of four libraries opens with equal numbers or is refused: 0 are wrong."""
 
 from __future__ import annotations
 
 from collections import Counter
 
 import pytest
-from library_sweep import check, list_transformers, list_vit_pytorch
+from library_sweep import check, list_open_clip, list_torchvision, list_transformers, list_vit_pytorch
 
-OPEN = ("SiglipForImageClassification", "Swinv2ForImageClassification", "vit.ViT", "simple_vit.SimpleViT")
+OPEN = (
+    "SiglipForImageClassification",
+    "Swinv2ForImageClassification",
+    "vit.ViT",
+    "simple_vit.SimpleViT",
+    "torchvision/vit_b_16",
+    "open_clip/ViT-S-32",
+)
 REFUSED = {
+    "open_clip/ViT-H-14-CLIPA": "pool_type 'avg'",
     "Aimv2VisionModel": "this is an AIMv2 in transformers' names: its head pools by the attention of [CLS] without",
     "Siglip2VisionModel": "this is a SigLIP 2 of any image shape (NaFlex): ",
     "CLIPForImageClassification": "CLIP with a classifier is not supported",
@@ -33,7 +41,7 @@ def test_a_model_is_refused_with_its_reason(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_all_models_open_or_are_refused() -> None:
-    for names in (list_transformers(), list_vit_pytorch()):
+    for names in (list_transformers(), list_torchvision(), list_open_clip(), list_vit_pytorch()):
         results = [check(name) for name in names]
         for result in results:
             print(f"{result.outcome:12} {result.name:45} {result.why}")

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 import vitviz
 from vitviz.models.pretrained_list import PretrainedError
+from vitviz.torchvision_fix import import_torchvision
 
 SHAPE = {"img_size": 24, "patch_size": 8, "embed_dim": 24, "depth": 3, "num_heads": 3, "num_classes": 5}
 
@@ -66,21 +67,15 @@ def test_options_that_tensors_do_not_show_are_read_from_the_module(case: str) ->
 
 
 @pytest.mark.parametrize("heads, per_head", [(2, 8), (4, 16), (3, 64)])
-@pytest.mark.parametrize("pool", ["cls", "mean"])
-def test_the_heads_of_vit_pytorch_are_read_from_the_module(heads: int, per_head: int, pool: str) -> None:
-    kind = importlib.import_module("vit_pytorch").ViT
+@pytest.mark.parametrize("options", [{"pool": "cls"}, {"pool": "mean"}, None])
+def test_the_heads_of_vit_pytorch_are_read_from_the_module(
+    heads: int, per_head: int, options: dict[str, str] | None
+) -> None:
+    import_torchvision()
+    name, kind = ("vit_pytorch", "ViT") if options else ("vit_pytorch.simple_vit", "SimpleViT")
     shape = {"image_size": 24, "patch_size": 8, "num_classes": 4, "dim": 32, "depth": 2, "mlp_dim": 48}
-    model = shake(kind(**shape, heads=heads, dim_head=per_head, pool=pool), 2)
-    opened = vitviz.load(model)
-    assert (opened.vit.config.num_heads, opened.verified) == (heads, True)
-
-
-@pytest.mark.parametrize("heads, per_head", [(2, 8), (3, 64)])
-def test_a_simple_vit_of_vit_pytorch_is_verified_at_its_own_size(heads: int, per_head: int) -> None:
-    kind = importlib.import_module("vit_pytorch.simple_vit").SimpleViT
-    shape = {"image_size": 24, "patch_size": 8, "num_classes": 4, "dim": 32, "depth": 2, "mlp_dim": 48}
-    model = shake(kind(**shape, heads=heads, dim_head=per_head), 2)
-    opened = vitviz.load(model)
+    build = getattr(importlib.import_module(name), kind)
+    opened = vitviz.load(shake(build(**shape, heads=heads, dim_head=per_head, **options or {}), 2))
     assert (opened.vit.config.num_heads, opened.vit.config.image_size, opened.verified) == (heads, 24, True)
 
 

@@ -148,7 +148,7 @@ def test_dinov2s_own_file_is_read_as_timm_reads_it(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("missing", ["pos_embed", "cls_token"])
-def test_a_dinov2_file_without_what_registers_need_is_said(
+def test_a_dinov2_file_without_what_registers_need_is_reported(
     missing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config, theirs = small_dinov2(4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,15 @@ def vit_pytorch_vit() -> nn.Module:
     return ViT(image_size=32, patch_size=8, num_classes=5, dim=32, depth=2, heads=2, mlp_dim=64, dim_head=16)
 
 
+def open_clip_vit() -> nn.Module:
+    """Return a visual tower, whose output is the embedding: five values here."""
+    import_torchvision()
+    vision = {"image_size": 32, "layers": 2, "width": 32, "head_width": 16, "patch_size": 8}
+    text = {"context_length": 5, "vocab_size": 11, "width": 8, "heads": 1, "layers": 1}
+    tower: nn.Module = importlib.import_module("open_clip.model").CLIP(5, vision, text).visual
+    return tower
+
+
 def train(model: nn.Module, recorder: vitviz.Recorder | None, cast: bool = False) -> list[float]:
     torch.manual_seed(2)
     optimizer, losses = torch.optim.AdamW(model.parameters(), lr=1e-3), []
@@ -80,7 +90,9 @@ def train(model: nn.Module, recorder: vitviz.Recorder | None, cast: bool = False
     return losses
 
 
-@pytest.mark.parametrize("make", [timm_vit, transformers_vit, torchvision_vit, vit_pytorch_vit])
+@pytest.mark.parametrize(
+    "make", [timm_vit, transformers_vit, torchvision_vit, vit_pytorch_vit, open_clip_vit]
+)
 def test_losses_are_bit_identical_and_the_last_moment_is_the_trained_model(
     tmp_path: Path, make: Callable[[], nn.Module]
 ) -> None:
@@ -103,7 +115,15 @@ def test_losses_are_bit_identical_and_the_last_moment_is_the_trained_model(
     np.testing.assert_allclose(row[:, :2, -16:], expected, atol=0.01)
 
 
-@pytest.mark.parametrize("how", ["autocast", "checkpointing", "compile"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        "autocast",
+        "checkpointing",
+        "compile",
+        pytest.param("inductor", marks=[pytest.mark.slow, pytest.mark.filterwarnings("ignore")]),
+    ],
+)
 def test_ways_of_training(tmp_path: Path, how: str) -> None:
     models: list[Any] = []
     for _ in range(2):
@@ -111,7 +131,8 @@ def test_ways_of_training(tmp_path: Path, how: str) -> None:
         model: Any = timm_vit()
         if how == "checkpointing":
             model.set_grad_checkpointing(True)
-        models.append(torch.compile(model, backend="eager") if how == "compile" else model)
+        backend = {"compile": "eager", "inductor": "inductor"}.get(how)
+        models.append(model if backend is None else torch.compile(model, backend=backend))
     losses = train(models[0], None, cast=how == "autocast")
     with vitviz.record(models[1], IMAGES, tmp_path / "run") as recorder:
         assert train(models[1], recorder, cast=how == "autocast") == losses

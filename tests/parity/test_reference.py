@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
 import sys
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -91,6 +93,56 @@ def test_three_lines_draw_attention(photo: None, library: str) -> None:
     exec(compile(lines, library, "exec"), names)
     assert names["view"].model.verified
     assert Path("attention.html").is_file() or "SigLIP" in library
+
+
+DECLARED = {
+    "model": "torch.nn.Module",
+    "arguments": "Any",
+    "step": "int",
+    "loss": "torch.Tensor",
+    "accuracy": "float",
+    "loader": "list[tuple[torch.Tensor, torch.Tensor]]",
+    "vitviz": "",
+} | dict.fromkeys(
+    ("timm", "transformers", "torchvision", "open_clip", "vit_pytorch", "Classifier", "Trainer"), "Any"
+)
+
+
+def write_module(lines: str) -> str:
+    """Return a block of the documents as a module, with the names declared that its reader brings."""
+    names = [node for node in ast.walk(ast.parse(lines)) if isinstance(node, ast.Name)]
+    own = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    declared = [
+        f"{name}: {DECLARED[name]}" for name in sorted({n.id for n in names} - own) if DECLARED.get(name)
+    ]
+    return "\n".join(["from typing import Any", "import torch, vitviz", *declared, lines])
+
+
+@pytest.mark.slow  # mypy in a process of its own
+def test_every_line_of_the_documents_passes_a_strict_mypy(tmp_path: Path) -> None:
+    blocks = []
+    for path in (ROOT / "README.md", *sorted(GUIDE.glob("*.md"))):
+        blocks += re.findall(r"^ *```python\n(.*?)^ *```", path.read_text(), re.DOTALL | re.MULTILINE)
+    assert len(blocks) > 15
+    for number, block in enumerate(blocks):
+        (tmp_path / f"block{number}.py").write_text(write_module(textwrap.dedent(block)))
+    (tmp_path / "wrong.py").write_text(
+        "import vitviz\nvitviz.inspect('digits_vit', 'a.png').attention(layer='x')\n"
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--strict",
+        "--follow-imports=silent",
+        "--config-file",
+        os.devnull,
+    ]
+    command += ["--cache-dir", str(tmp_path / "cache"), str(tmp_path)]
+    env = {**os.environ, "MYPYPATH": str(ROOT)}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=280)
+    errors = done.stdout.splitlines()
+    assert len(errors) == 2 and "wrong.py:2" in errors[0] and "Found 1 error" in errors[1], done.stdout
 
 
 def test_the_reference_builds_without_a_warning(tmp_path: Path) -> None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import settle
+from tests.browser.conftest import OpenPage, settle
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
-Visit = Callable[..., Page]
 
 
 TITLES = {
@@ -28,8 +26,8 @@ def arrived(page: Page, slug: str) -> None:
     settle(page)
 
 
-def test_back_and_forward_go_a_page_with_one_press(visit: Visit) -> None:
-    page = visit("patches?model=preset:vit_digits&image=digits:3")
+def test_back_and_forward_go_a_page_with_one_press(open_page: OpenPage) -> None:
+    page = open_page("patches?model=preset:vit_digits&image=digits:3")
     arrived(page, "/patches")
     for slug in ("/positions", "/block"):
         page.locator('[data-testid="stTopNavSection"]').filter(has_text="The model").click()
@@ -43,8 +41,8 @@ def test_back_and_forward_go_a_page_with_one_press(visit: Visit) -> None:
         arrived(page, slug)
 
 
-def test_a_visit_is_named_by_a_cookie_and_never_by_an_address(visit: Visit) -> None:
-    page = visit("patches")
+def test_a_session_is_named_by_a_cookie_and_never_by_an_address(open_page: OpenPage) -> None:
+    page = open_page("patches")
     page.wait_for_function("() => document.cookie.includes('vitviz_visit=')")
     (cookie,) = [cookie for cookie in page.context.cookies() if cookie["name"] == "vitviz_visit"]
     assert re.fullmatch(r"[\w-]{22}\.[\w-]{43}", cookie["value"]) and cookie["sameSite"] == "Strict"
@@ -54,8 +52,8 @@ def test_a_visit_is_named_by_a_cookie_and_never_by_an_address(visit: Visit) -> N
     assert [c["value"] for c in page.context.cookies() if c["name"] == "vitviz_visit"] == [cookie["value"]]
 
 
-def test_a_forged_cookie_is_replaced(visit: Visit) -> None:
-    page = visit("patches")
+def test_a_forged_cookie_is_replaced(open_page: OpenPage) -> None:
+    page = open_page("patches")
     page.wait_for_function("() => document.cookie.includes('vitviz_visit=')")
     forged = f"{'a' * 22}.{'b' * 43}"
     page.evaluate("value => { document.cookie = `vitviz_visit=${value}; Path=/; SameSite=Strict`; }", forged)
@@ -66,8 +64,8 @@ def test_a_forged_cookie_is_replaced(visit: Visit) -> None:
 
 
 @pytest.mark.alone
-def test_a_reload_keeps_every_run_of_the_visit(visit: Visit) -> None:
-    page = visit("live_lab?live_lab.recipe=digits_live&live_lab.length=0.5")
+def test_a_reload_keeps_every_run_of_the_session(open_page: OpenPage) -> None:
+    page = open_page("live_lab?live_lab.recipe=digits_live&live_lab.length=0.5")
     for count in (1, 2):
         page.get_by_role("button", name="Start training").click()
         expect(page.get_by_text("Best validation").first).to_be_attached(timeout=120_000)
