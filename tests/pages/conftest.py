@@ -73,6 +73,18 @@ def no_background_thread(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
+def tasks_are_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page waits for its tasks to their ends: whether it shows progress before is the machine's speed."""
+    from pages.stores import tasks
+
+    def wait(task: tasks.BackgroundTask[Any], seconds: float) -> None:
+        while not task._ended.wait(0.5):
+            tasks.request([task])
+
+    monkeypatch.setattr(tasks.BackgroundTask, "wait", wait)
+
+
+@pytest.fixture(autouse=True)
 def undotted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sentences are compared as they are read: where words are dotted, test_words.py says."""
     from pages.frame import glossary_terms
