@@ -106,7 +106,9 @@ def test_the_probabilities_follow_the_pointer_and_equal_the_server_s(
     for (_, percent), each in zip(server, live, strict=True):
         assert percent == pytest.approx(100 * float(each.rpartition(" ")[2]), abs=0.06)
     page.locator("[data-component=ablation_view]").get_by_role("button", name="Undo").click()
-    expect(page.locator('[data-testid="stMain"]')).not_to_contain_text(re.compile(r"Without \d+ of 64 patches"))
+    expect(page.locator('[data-testid="stMain"]')).not_to_contain_text(
+        re.compile(r"Without \d+ of 64 patches")
+    )
     settle(page)
     again = rows(page)
     assert [name for name, _ in again] == [name for name, _ in complete] and again != server
