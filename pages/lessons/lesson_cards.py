@@ -1,4 +1,4 @@
-"""Draw lessons as cards: a picture, the lesson's length, a bar of its stops and the links that start or continue it."""
+"""Draw lessons as cards: an image, the lesson's length, a bar of its stops and the links that start or continue it."""
 
 from collections.abc import Callable, Mapping
 from functools import partial

@@ -211,7 +211,7 @@ export function writeLabels({ stream, curves }, model, name) {
   if (!curves) return;
   const [top, ...others] = lensClasses(model);
   const names = others.map((k) => model.header.classes.names[k]);
-  const grey = names.length ? ` (grey: ${names.join(', ')})` : '';
+  const grey = names.length ? `. Grey: ${names.join(', ')}` : '';
   const { data, shape } = model.arrays.lens; // layer 0 is before the first block
   const shares = Array.from({ length: shape[0] }, (_, layer) => data[layer * shape[1] + top]);
   const changes = shares.map((share, layer) => (layer ? Math.abs(share - shares[layer - 1]) : -1));
