@@ -65,8 +65,8 @@ def draw_class_lessons(by_name: Mapping[str, Lesson | str]) -> None:
 
 
 def find_card_image(name: str, lesson: Lesson) -> str:
-    """Return the file of a shipped lesson's best stop in the user's theme, or the page that the lesson opens most."""
-    stored = f"lesson_{name}_{selection.get_theme()}.webp"  # tests/browser/test_lesson_pictures.py takes it
+    """Return the picture of a shipped lesson's stop in the user's theme, or of the page that the lesson opens most."""
+    stored = f"lesson_{name}_{selection.get_theme()}.webp"  # tests/unit/test_card_pictures.py draws it
     if name.isidentifier() and (CARDS / stored).is_file():
         return stored
     slugs = [stop.link.slug for stop in lesson.stops if stop.link.slug != "home"]
