@@ -54,6 +54,7 @@ export class LiveMap {
     if (!weights || weights === this.address || !message.header.drawing || !canFollow(message)) return;
     this.address = weights;
     this.model = null;
+    delete this.view.root.dataset.follows;
     this.load(weights);
   }
 
@@ -62,7 +63,10 @@ export class LiveMap {
       console.info(`The map does not follow the pen: ${error.message}`);
       if (address === this.address) this.address = ''; // the next message tries again
     });
-    if (model && address === this.address && isPlain(model.config)) this.model = model; // no other was chosen meanwhile
+    if (!model || address !== this.address || !isPlain(model.config)) return; // another was chosen meanwhile
+    this.model = model;
+    this.view.root.dataset.follows = '';
+    if (this.isNew()) this.follow(this.view.pad.text); // the pen was faster than the weights
   }
 
   get ready() {

@@ -260,13 +260,9 @@ CAPTION = "[data-pending] ~ * [data-testid=stCaptionContainer]"
 def ready_to_follow(session: OpenPage, **kind: object) -> Page:
     """Start with an empty pad, after the model's weights have arrived."""
     page = session("", **kind)
-    the_map(page).wait_for()
-    page.wait_for_load_state("networkidle")
+    expect(the_map(page)).to_have_attribute("data-follows", "", timeout=60_000)
     page.get_by_role("button", name="Clear").click()
     drawn(page, 0)
-    page.wait_for_function(
-        "([root]) => root.dataset.live === ''", arg=[the_map(page).element_handle()], timeout=60_000
-    )
     expect(page.locator("[data-pending]")).to_have_count(0)
     return page
 
