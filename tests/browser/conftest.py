@@ -17,6 +17,7 @@ import urllib.request
 from collections.abc import Callable, Generator, Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import urlparse
 
 import pytest
@@ -43,10 +44,15 @@ FLAGS = [
 START_S = 200  # at the lowest priority of a busy machine
 TAIL_LINES = 100  # of a server's log, beside a failing test's image
 OpenPage = Callable[..., Page]
+Value = TypeVar("Value")
 BLANK = "about:blank#kept"  # where a tab waits for the next test
 MOST_TABS = 2  # of a worker, between its tests
 NOWHERE = (-9, -9)  # where a pointer points at nothing
-WAIT_MS = 30_000  # a machine that does much else is slow, not wrong
+WAIT_MS = 60_000  # a machine that does much else is slow, not wrong
+# In every page: what it has asked its server. A delay of each request in ms finds tests that read before the answer.
+REQUESTS = f"window.requestDelayMs = {float(os.environ.get('VITVIZ_REQUEST_DELAY_MS', '0'))};\n" + (
+    Path(__file__).with_name("requests.js").read_text("utf-8")
+)
 expect.set_options(timeout=WAIT_MS)
 
 
@@ -211,6 +217,7 @@ class Screens:
         context = next((one for one in pool if one not in self.taken), None)
         if context is None:
             context = self.browser.new_context(**kind)  # type: ignore[arg-type]
+            context.add_init_script(REQUESTS)
             pool.append(context)
             context.on("close", lambda gone: pool.remove(gone))  # a test may end its user
         self.taken.append(context)
@@ -311,8 +318,17 @@ def open_page(
     assert not problems, f"{problems}; {where}"
 
 
+FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+ANSWERED = """() => {
+  const state = window[Symbol.for('vitviz.requests')];
+  return !state || (!state.waiting && state.answered >= state.requested);
+}"""
+
+
 def settle(page: Page) -> None:
-    """Waits until the script has run, the code of views has come, and every view on the screen has drawn."""
+    """Waits until every request has its answer, the script has run, and every view on the screen has drawn."""
+    page.evaluate(FRAMES)  # in which Streamlit's controls send what was pressed
+    page.wait_for_function(ANSWERED)
     page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]').wait_for()
     page.locator('[data-testid="stMain"] h1').first.wait_for()
     # base.js: no view without it; and the page's own keys (browser.js)
@@ -322,6 +338,26 @@ def settle(page: Page) -> None:
     # Whichever are on the screen at that time: those of the page before may still stand there now.
     page.locator('.vv[data-component]:not([data-ready="true"]):visible').first.wait_for(state="hidden")
     assert page.locator('[data-testid="stException"]').count() == 0
+
+
+def wait_for(page: Page, read: Callable[[], Value], is_right: Callable[[Value], object]) -> Value:
+    """Read until what is read is right, as `expect` does; return it. The last reading fails the test."""
+    end = time.monotonic() + WAIT_MS / 1000
+    while not is_right(value := read()) and time.monotonic() < end:
+        page.wait_for_timeout(100)
+    assert is_right(value), value
+    return value
+
+
+# The page's time from now on passes this many times slower: what is asked midway has not ended before.
+SLOWED = """(times) => {
+  const [now, frame] = [performance.now.bind(performance), requestAnimationFrame.bind(window)];
+  const [wait, began] = [setTimeout.bind(window), now()];
+  const slow = (at) => began + (at - began) / times;
+  performance.now = () => slow(now());
+  window.requestAnimationFrame = (draw) => frame((at) => draw(slow(at)));
+  window.setTimeout = (act, ms = 0, ...rest) => wait(act, times * ms, ...rest);
+}"""
 
 
 def paper(page: Page) -> str:

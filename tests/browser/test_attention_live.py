@@ -73,10 +73,10 @@ def test_the_maps_follow_a_pointer_over_the_heads(open_page: OpenPage) -> None:
     page = open_page(VIT)
     view = explorer(page)
     heads = view.locator(".ax-heads .ax-thumb")
+    sent = frames_sent(page)
     heads.first.scroll_into_view_if_needed()
     first, last = heads.nth(0).bounding_box(), heads.nth(3).bounding_box()
     assert first is not None and last is not None
-    sent = frames_sent(page)
     page.mouse.move(first["x"] + 20, first["y"] + 20)
     page.mouse.down()
     page.mouse.move(last["x"] + 20, last["y"] + 20, steps=8)

@@ -34,7 +34,6 @@ def views_of(page: Page) -> Iterator[str]:
             continue
         if i:
             views.nth(i).click()
-            page.wait_for_timeout(300)  # until the script runs: what is settled before is the last view
             settle(page)
         open_drawers(page)
         yield name

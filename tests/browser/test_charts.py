@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 pytestmark = pytest.mark.browser
 DRAW = """async ([data, layout, mode]) => {
@@ -184,9 +185,10 @@ def test_the_pointer_reads_the_nearest_point_and_a_new_message_forgets_it(page: 
     assert box is not None
     page.mouse.move(box["x"] + box["width"] - 30, box["y"] + 30)
     tip = page.locator(".vv-tip")
-    assert tip.text_content() == "a\n1: 1" and tip.evaluate("(one) => one.style.visibility") == "visible"
+    expect(tip).to_have_text(re.compile(r"^a\n1: 1$"))
+    expect(tip).to_be_visible()
     page.evaluate("window.update({ ...window.message, header: { ...window.message.header } })")
-    assert tip.evaluate("(one) => one.style.visibility") == "hidden"
+    expect(tip).to_be_hidden()
 
 
 @pytest.mark.parametrize(("apart", "spread"), [(0.0, 0.0), (0.25, 0.1), (1.0, 0.5)])

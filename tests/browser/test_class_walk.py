@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser.conftest import WAIT_MS, OpenPage, lead, settle
+from tests.browser.conftest import WAIT_MS, OpenPage, lead, settle, wait_for
 from tests.browser.test_class import FOLLOWING, ask, challenge, follow, press
 
 pytestmark = [pytest.mark.browser, pytest.mark.alone, pytest.mark.timeout(900)]
@@ -170,7 +170,8 @@ def ask_a_stop(session: OpenPage, teacher: Page, phone: Page, learner: Page, cod
     asked = phone.locator(QUESTION)
     expect(asked.get_by_role("button", name="Submit answer")).to_be_visible()
     heading = phone.locator('[data-testid="stMain"] h1')
-    assert all(is_on_screen(phone, node) for node in (heading, asked, asked.locator("input")))
+    for node in (heading, asked, asked.locator("input")):
+        wait_for(phone, lambda node=node: is_on_screen(phone, node), bool)  # type: ignore[misc]
     expect(phone.get_by_text("How many patches are there then?", exact=False)).to_have_count(1)
     assert phone.evaluate("document.documentElement.scrollWidth <= innerWidth")
     submit(phone, "256")

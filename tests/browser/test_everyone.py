@@ -118,7 +118,6 @@ def test_a_page_is_for_everyone(open_page: OpenPage, slug: str) -> None:
     for size in (ZOOMED, PHONE):
         page.set_viewport_size({"width": size[0], "height": size[1]})
         settle(page)
-        page.wait_for_timeout(200)  # views draw in the next frame
         found[size] = page.evaluate(f"() => ({UNREACHED})(({CONTROLS})())")
     assert found == {ZOOMED: [], PHONE: []}
     views = set(page.evaluate(f"() => ({VIEWS})(({CONTROLS})())"))

@@ -22,7 +22,7 @@ def test_a_tile_opens_an_exercise_whose_operation_plays(open_page: OpenPage) -> 
     page.keyboard.press("Home")
     expect(operation.get_by_text("patch 1 of 64")).to_be_visible()
     operation.get_by_role("button", name="Play").click()
-    expect(operation.get_by_text(re.compile("patch [3-9] of 64"))).to_be_visible(timeout=30_000)
+    expect(operation.get_by_text(re.compile(r"patch (?!1 )\d+ of 64"))).to_be_visible()
     tiles.get_by_role("button", name="One head").click()
     expect(page).to_have_url(re.compile(r"exercises\.task=one_head"))
     expect(operation.get_by_text(re.compile(r"query \d+ of 65"))).to_be_visible()

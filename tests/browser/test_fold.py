@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import OpenPage, lead
+from tests.browser.conftest import OpenPage, lead, wait_for
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 PHOTO = "model=checkpoint:cifar10_hybrid&image=sample:cat"
@@ -50,8 +50,9 @@ def test_most_of_the_image_whose_attention_is_asked_stands_above_the_fold(open_p
     page = open_page(f"attention?{PHOTO}", width=853, height=640)
     view = page.locator("[data-component=explorer]").first
     expect(view).to_have_attribute("data-ready", "true")
-    box = view.locator(".ax-stage").bounding_box()
-    assert box is not None and (640 - box["y"]) / box["height"] > 0.66, box
+    wait_for(
+        page, view.locator(".ax-stage").bounding_box, lambda box: (640 - box["y"]) / box["height"] > 0.66
+    )
 
 
 def test_the_title_lies_over_nothing(open_page: OpenPage) -> None:

@@ -47,7 +47,7 @@ def test_a_damaged_or_incomplete_file_says_so(browser: Browser, view: View, tmp_
     for name, words in (("damaged", "are damaged"), ("cut", "incomplete or damaged")):
         page = browser.new_page()
         page.goto((tmp_path / f"{name}.html").as_uri())
-        expect(page.get_by_text(words)).to_be_visible(timeout=20_000)
+        expect(page.get_by_text(words)).to_be_visible()
         page.close()
 
 
@@ -94,7 +94,7 @@ def test_a_pin_stays_through_layers_and_play_ends_at_the_last(page: Page, view: 
     page.get_by_role("button", name="Play").click()
     layers = page.get_by_label("Layer", exact=True)
     expect(layers).to_have_value("0")
-    expect(layers).to_have_value("5", timeout=15_000)
+    expect(layers).to_have_value("5")
     expect(page.get_by_role("button", name="Play")).to_be_visible()
     expect(page.locator(".ax-name span")).to_contain_text("row 1, column 2")
 

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from pages.stores import registry
-from tests.browser.conftest import MOVING, OpenPage
+from tests.browser.conftest import MOVING, WAIT_MS, OpenPage, wait_for
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
 from vitviz.text import percent
@@ -21,7 +21,6 @@ from vitviz.training.run_directory import Run
 from vitviz.training.run_trainer import Session
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
-WAIT_MS = 60_000
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +103,7 @@ def test_values_are_read_on_every_axis(open_page: OpenPage, runs: tuple[Run, Run
     page.get_by_role("button", name="log x").click()
     before = page.locator(".curves-canvas").screenshot()
     page.get_by_role("button", name="log y").click()
-    assert page.locator(".curves-canvas").screenshot() != before
+    wait_for(page, page.locator(".curves-canvas").screenshot, before.__ne__)
     page.get_by_label("Smoothing").fill("0")
     expect(page.locator(".curves-smooth")).to_contain_text("smoothing 0.00")
     page.get_by_label("Third metric").select_option(label="learning rate")
@@ -152,13 +151,13 @@ def test_the_numbers_are_those_of_the_playhead(open_page: OpenPage, runs: tuple[
     accuracy = page.locator(".curves-numbers div").filter(has_text="Validation accuracy").locator("dd")
     count = len(runs[0].snapshots())
     expect(page.locator(".timeline-where")).to_contain_text(f"snapshot {count} of {count}", timeout=WAIT_MS)
-    last = accuracy.inner_text()
     evaluations = [
         record
         for record in map(json.loads, (runs[0].directory / "records.jsonl").read_text().splitlines())
         if record["kind"] == "evaluation" and record["split"] == "validation"
     ]
-    assert last == percent(evaluations[-1]["accuracy"])
+    last = percent(evaluations[-1]["accuracy"])
+    expect(accuracy).to_have_text(last)
     page.get_by_label("Training step").focus()
     page.keyboard.press("Home")
     expect(accuracy).not_to_have_text(last)
@@ -235,7 +234,7 @@ def test_a_click_on_the_curves_moves_the_timeline_and_keys_step_it(
     follow = page.get_by_role("button", name="follow the newest", exact=True)
     expect(follow).to_have_attribute("aria-pressed", "false")
     page.mouse.move(0, 0)
-    assert canvas.screenshot() != unmarked  # the moment is marked
+    wait_for(page, canvas.screenshot, unmarked.__ne__)  # the moment is marked
 
     track = page.get_by_label("Training step")
     track.focus()
@@ -309,10 +308,10 @@ def test_a_reload_and_a_browser_that_has_lost_leaves_get_all_again(
             page.evaluate(LOSE)
         go(page, "live_lab")
         expect(page.locator(".timeline-where")).to_have_text(whole, timeout=WAIT_MS)
-        assert attention.screenshot() == drawn
+        wait_for(page, attention.screenshot, drawn.__eq__)
     page.reload()
     expect(page.locator(".timeline-where")).to_have_text(whole, timeout=WAIT_MS)
-    assert attention.screenshot() == drawn
+    wait_for(page, attention.screenshot, drawn.__eq__)
 
 
 @pytest.mark.slow

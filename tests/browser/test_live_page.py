@@ -16,6 +16,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
 import vitviz
+from tests.browser.conftest import wait_for
 from tests.browser.test_axe import found
 from tests.browser.test_html_file import facts
 from vitviz.data import drawings
@@ -98,11 +99,13 @@ def test_a_drawing_changes_attention_and_class_as_python_says(opened: Page) -> N
     expect(opened.locator(".cb-head")).to_have_text(
         f"Predicted class: {name}, {100 * share:.1f}\N{NO-BREAK SPACE}%"
     )
-    assert facts(opened) != before
     weights = view.attention(-1)
     row, col = divmod(int(weights.argmax()), weights.shape[1])
     expect(opened.locator(".ax-inspector tr").first).to_contain_text(f"(row {row + 1}, column {col + 1})")
-    assert float(facts(opened)["weight"]) == pytest.approx(weights.max(), abs=0.002)
+    now = wait_for(
+        opened, lambda: facts(opened), lambda now: abs(float(now["weight"]) - weights.max()) <= 0.002
+    )
+    assert now != before
 
 
 def test_hidden_patches_change_the_class_as_the_mask_does_in_python(opened: Page) -> None:

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Error, Locator, Page, expect
 
 from pages.views.register import encode_address
-from tests.browser.conftest import Screens
+from tests.browser.conftest import SLOWED, Screens
 from tests.browser.map_message import (
     BESIDE,
     FILES,
@@ -246,6 +246,7 @@ def test_numbers_are_taken_away_as_csv(opened: Opened) -> None:
 
 def test_the_journey_plays_pauses_and_ends_with_the_class(opened: Opened) -> None:
     page = opened()
+    page.evaluate(SLOWED, 8)
     page.get_by_role("button", name="▶ Play").click()
     expect(page.locator(".mp-said")).to_contain_text("Patch 10 (row 3, column 2) is cut out")
     page.get_by_role("button", name="Pause").click()

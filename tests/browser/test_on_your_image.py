@@ -13,7 +13,7 @@ import torch
 from PIL import Image
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import OpenPage, frames_sent, settle
+from tests.browser.conftest import OpenPage, frames_sent, settle, wait_for
 from vitviz.analysis.image_parts import assemble, encode_parts, misplace_parts
 from vitviz.checkpoint_header import read_header
 from vitviz.checkpoints import open_model
@@ -167,13 +167,14 @@ def test_both_models_follow_the_cover_without_the_server(open_page: OpenPage) ->
           }).observe(node, { attributes: true });
         }"""
     )
-    for _ in range(50):
+
+    def move() -> str:
         for share in (3, 4):
             page.mouse.move(box["x"] + box["width"] / share, box["y"] + box["height"] / share, steps=6)
             page.wait_for_timeout(150)
-        if (view.evaluate("node => node.lastLive") or "").startswith("[[0.25,0.25]"):
-            break
-    assert view.evaluate("node => node.lastLive").startswith("[[0.25,0.25]")
+        return view.evaluate("node => node.lastLive") or ""
+
+    wait_for(page, move, lambda live: live.startswith("[[0.25,0.25]"))
     live = view.evaluate("node => node.answers")
     page.mouse.up()
     page.wait_for_url("**on_picture.place=0.25**")

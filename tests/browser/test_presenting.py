@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import OpenPage
+from tests.browser.conftest import OpenPage, wait_for
 
 pytestmark = pytest.mark.browser
 
@@ -40,8 +41,11 @@ def test_an_image_grows_with_the_screen(open_page: OpenPage, address: str, image
         arg=[image, 1.2 * before],
     )
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    title, stage = (page.locator(name).bounding_box() for name in ("h1", "[data-vitviz-picture]"))
-    assert title and stage and 6 <= title["y"] <= stage["y"] - title["height"], "the title is cut off"
+    wait_for(  # the title is whole, above the image
+        page,
+        lambda: [page.locator(name).bounding_box() for name in ("h1", "[data-vitviz-picture]")],
+        lambda boxes: 6 <= boxes[0]["y"] <= boxes[1]["y"] - boxes[0]["height"],
+    )
     page.keyboard.press("Escape")
     page.wait_for_function("() => !document.documentElement.style.getPropertyValue('--vv-grow')")
 
@@ -95,10 +99,14 @@ def test_the_image_takes_the_screen(open_page: OpenPage, address: str, image: st
         """() => { const { height, bottom } = document.querySelector('[data-vitviz-picture]').getBoundingClientRect();
             return height >= 0.85 * innerHeight && bottom <= innerHeight; }"""
     )
-    place, title = box.bounding_box(), page.locator("h1").bounding_box()
-    assert place and title and title["y"] + title["height"] <= place["y"] + 1 and title["height"] <= 40
-    assert title["y"] >= 6, "the title touches the screen's edge"
-    assert place["y"] + place["height"] <= 720 and place["x"] + place["width"] <= 1280
+
+    def is_whole(boxes: list[Any]) -> bool:
+        """The title is one line off the screen's edge, above the image, which leaves the screen nowhere."""
+        place, title = boxes
+        is_above = 6 <= title["y"] <= place["y"] + 1 - title["height"] and title["height"] <= 40
+        return is_above and place["y"] + place["height"] <= 720 and place["x"] + place["width"] <= 1280
+
+    wait_for(page, lambda: [box.bounding_box(), page.locator("h1").bounding_box()], is_whole)
     page.keyboard.press("Escape")
     expect(box).to_have_count(0)
     expect(page.locator('[data-testid="stSidebar"]')).to_be_visible()
@@ -123,18 +131,21 @@ def test_the_step_cards_of_swin_are_whole(open_page: OpenPage, width: int) -> No
     cut = """(all) => all.filter((node) => node.scrollWidth > node.clientWidth + 1
       || node.getBoundingClientRect().right > node.parentElement.getBoundingClientRect().right)
       .map((node) => node.textContent)"""
-    assert words.evaluate_all(cut) == []
+    wait_for(page, lambda: words.evaluate_all(cut), [].__eq__)
     page.keyboard.press("p")
     expect(page.locator('[data-testid="stSidebar"]')).to_be_hidden()
     expect(page.locator("[data-vitviz-picture] [data-component=swin_stepper]")).to_be_visible()
-    assert words.evaluate_all(cut) == []
+    wait_for(page, lambda: words.evaluate_all(cut), [].__eq__)
 
 
 def test_start_keeps_its_wide_layout_beside_a_lesson(open_page: OpenPage) -> None:
     page = open_page("?lesson=fifteen&stop=1", width=1280, height=800)
     expect(page.locator("[data-component=map][data-ready=true]")).to_be_visible()
-    panel, image = page.locator(".st-key-lesson_panel").bounding_box(), page.locator("[data-component=map]")
-    box = image.bounding_box()
-    assert panel and box and box["x"] + box["width"] <= panel["x"], "the lesson stands beside the page"
+    panel, image = page.locator(".st-key-lesson_panel"), page.locator("[data-component=map]")
+    wait_for(  # the lesson stands beside the page
+        page,
+        lambda: [image.bounding_box(), panel.bounding_box()],
+        lambda boxes: boxes[0]["x"] + boxes[0]["width"] <= boxes[1]["x"],
+    )
     expect(image).not_to_have_class(re.compile("mp-narrow"))
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

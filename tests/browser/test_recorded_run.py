@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 from torch import nn
 
 import vitviz
-from tests.browser.conftest import free_port, start_server, stop_server
+from tests.browser.conftest import free_port, start_server, stop_server, wait_for
 from tests.parity.test_framework_recorders import train_lightning, train_transformers
 from tests.parity.test_recorder import timm_vit
 from tests.rows import rows
@@ -96,8 +96,8 @@ def test_a_training_is_played_and_leaves_as_one_file(
     expect(page.locator(".timeline-where")).to_have_text(end, timeout=60_000)
     expect(page.get_by_text(TITLE, exact=True).first).to_be_visible()
     assert page.locator("b").filter(has_text="loop").count() == 0
-    titles = page.locator(".timeline-title").all_inner_texts()
-    assert titles[1:4] == ["Position similarity", "Filters of E", "Attention distance, px"]
+    for number, title in enumerate(("Position similarity", "Filters of E", "Attention distance, px"), 1):
+        expect(page.locator(".timeline-title").nth(number)).to_have_text(title)
     expect(page.locator(".curves-numbers dd").nth(1)).to_have_text(
         re.compile(r"^\d\.\d+$")
     )  # the training loss
@@ -110,7 +110,8 @@ def test_a_training_is_played_and_leaves_as_one_file(
     alone.on("request", lambda request: requests.append(request.url) if request.url[:4] == "http" else None)
     alone.goto((tmp_path / "page.html").as_uri())
     expect(alone.locator(".timeline-where")).to_have_text(end, timeout=60_000)
-    assert read_shown(alone) == shown and requests == []
+    wait_for(alone, lambda: read_shown(alone), shown.__eq__)
+    assert requests == []
     alone.close()
     page.locator(".timeline-card").nth(1).get_by_role("button", name="open").click()
     expect(page.locator("h1")).to_have_text("Positions", timeout=60_000)

@@ -19,6 +19,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 import vitviz
 from pages.frame.static_site import PAGES, write_site
 from tests.browser import firefox
+from tests.browser.conftest import over
 from tests.browser.test_axe import found
 from tests.browser.test_live_page import draw_strokes
 from vitviz.analysis.image_changes import CHANGES, ChangeSetting, apply_change
@@ -74,6 +75,7 @@ def open_page(page: Page, address: str, name: str) -> list[str]:
 def test_start_follows_the_pen_and_predicts_as_python(browser: Browser, address: str) -> None:
     page = browser.new_page(viewport={"width": 390, "height": 844})
     wrong = open_page(page, address, "index")
+    expect(page.locator("main .vv[data-component=map]")).to_have_attribute("data-follows", "")
     page.get_by_role("button", name="Clear").click()
     strokes = draw_strokes(page, "main .vv[data-component=map]", "data-live")
     name, share = vitviz.inspect("mnist_vit", drawings.draw_strokes(strokes)).prediction[0]
@@ -131,9 +133,8 @@ def test_firefox_opens_every_page_from_the_disk_and_start_answers_a_drawing(
             tab.wait(f"{missing}.length", 0, 60)
         tab.open((site / "index.html").as_uri(), 390, 844)
         root = "document.querySelector('.vv[data-component=map]')"
-        tab.wait(f"{root}?.dataset.ready", "true")
+        tab.wait(f"{root}?.dataset.follows", "", 60)
         tab.click("Clear")
-        tab.wait(f"{root}.dataset.live", "", 60)
         tab.touch("document.querySelector('canvas.vv-pad')", (0.3, 0.2), (0.7, 0.2), (0.45, 0.85))
         tab.wait(f"{root}.dataset.live !== '' && {root}.dataset.live === {root}.dataset.strokes", True, 60)
         image = drawings.draw_strokes(tab.read(f"{root}.dataset.live"))
@@ -173,9 +174,9 @@ def test_cnn_and_vit_predict_as_python_for_a_dragged_square_and_a_users_turned_a
     )
     wrong = open_page(page, address, "on_your_picture")
     view = page.locator("main .vv[data-component=sweep_view]").first
-    box = view.locator(".op-picture").bounding_box()
-    assert box and loaded == []
-    page.mouse.click(box["x"] + box["width"] / 4, box["y"] + box["height"] / 4)
+    assert loaded == []
+    image = view.locator(".op-picture")
+    image.click(position=over(image, 1 / 4, 1 / 4))
     expect(view).to_have_attribute("data-live", re.compile(r"^\[\[0\.25,0\.25\]"), timeout=60_000)
     models = {model.config.family: model for model in map(load_script, loaded)}
     answers = view.locator(".op-answer")

@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.conftest import MOVING, OpenPage, open_view, over
+from tests.browser.conftest import MOVING, SLOWED, OpenPage, open_view, over
 from vitviz.plots.theme import family_colors
 
 pytestmark = pytest.mark.browser
@@ -77,6 +77,7 @@ def test_frames_are_drawn_while_it_moves_and_play_can_be_paused(open_page: OpenP
     page = open_page(FIRST, **MOVING)
     view = open_view(page, "swin_stepper")
     before = int(view.get_attribute("data-frames") or 0)
+    page.evaluate(SLOWED, 8)
     press(view, "Play")
     expect(view).to_have_attribute("data-stage", "roll")
     press(view, "Pause")

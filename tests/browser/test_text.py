@@ -18,7 +18,16 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, TimeoutE
 from pages.stores.registry import PAGES
 from pages.streamlit_fixes.required.view_files import FOLDERS
 from pages.studies.study import list_studies
-from tests.browser.conftest import DRAWERS, FILLED, ROOT, free_port, settle, start_server, stop_server
+from tests.browser.conftest import (
+    DRAWERS,
+    FILLED,
+    REQUESTS,
+    ROOT,
+    free_port,
+    settle,
+    start_server,
+    stop_server,
+)
 from tests.browser.page_text import HIGH_PX, PAUSE_MS, RECORD_CANVAS, WIDE_PX, Reader, normalise
 from tests.browser.view_strings import texts_of
 from tests.rows import rows
@@ -77,6 +86,7 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
         reduced_motion="reduce", color_scheme="light", viewport={"width": WIDE_PX, "height": HIGH_PX}
     )
     opened.add_init_script(f"({RECORD_CANVAS})()")
+    opened.add_init_script(REQUESTS)
     yield opened
     opened.close()
 
@@ -198,7 +208,6 @@ def views_of(page: Page, slug: str) -> Locator:
 def press(button: Locator) -> None:
     """Press a button, wherever it stands, and wait for the run that follows."""
     button.evaluate("(node) => node.click()")
-    button.page.wait_for_timeout(50)  # until Streamlit has asked its server
     settle(button.page)
 
 
@@ -221,7 +230,6 @@ def answer_guesses(page: Page) -> int:
         with suppress(TimeoutError):  # a busy browser removes an answered guess late
             guesses.first.locator("button").last.evaluate("(node) => node.click()", timeout=10_000)
             count += 1
-        page.wait_for_timeout(50)
         settle(page)
     return count
 

@@ -24,17 +24,10 @@ from vitviz.plots.theme import PALETTES
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 Uint8 = NDArray[np.uint8]
-PATIENCE_MS = 60_000
 MAIN = '[data-testid="stMain"]'
 OUTLINE_PX = 4  # of the query's white frame, outside its patch
 SIDEWAYS = """main => [document.documentElement, document.querySelector(main)]
   .map((node) => node.scrollWidth - node.clientWidth).filter((more) => more > 1)"""
-
-
-@pytest.fixture(autouse=True)
-def patience() -> None:
-    """A walk loads many models: a busy machine is given a minute for each step."""
-    expect.set_options(timeout=PATIENCE_MS)
 
 
 def address_query(page: Page) -> dict[str, str]:
@@ -45,7 +38,7 @@ def address_query(page: Page) -> dict[str, str]:
 def arrived(page: Page, slug: str) -> None:
     """Waits until a page has run to its end, which is when it writes its link."""
     place = "" if slug == "home" else slug
-    page.wait_for_url(re.compile(rf"^[^?]*:\d+/{place}\?.*crop="), timeout=PATIENCE_MS)
+    page.wait_for_url(re.compile(rf"^[^?]*:\d+/{place}\?.*crop="))
     settle(page)
 
 
@@ -77,7 +70,7 @@ def exported(page: Page, folder: Path) -> Uint8:
     if not page.get_by_role("button", name="View, PNG").is_visible():
         numbers.click()
     file = folder / f"{address_query(page)['model'].partition(':')[2]}.png"
-    take(page, "View, PNG", PATIENCE_MS).save_as(file)
+    take(page, "View, PNG").save_as(file)
     with Image.open(file) as image:
         return np.asarray(image.convert("RGB"))
 
@@ -143,7 +136,6 @@ def test_each_item_of_the_mission_is_two_clicks_from_start(open_page: OpenPage, 
 def test_an_engineer_takes_a_photo_to_its_attention_and_along(open_page: OpenPage, tmp_path: Path) -> None:
     data = photo()
     page = open_page()
-    page.set_default_timeout(PATIENCE_MS)
     arrived(page, "home")
     assert address_query(page)["model"] == "checkpoint:mnist_vit"
     page.get_by_text("Upload", exact=True).click()

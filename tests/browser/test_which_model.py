@@ -8,6 +8,8 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.conftest import wait_for
+
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 PATIENCE_MS = 60_000
 
@@ -29,8 +31,11 @@ def test_all_options_of_a_row_stand_on_a_phone_s_screen(open_page: Callable[...,
     page = open_page("which_model", width=390)
     options = page.locator('[data-testid="stMain"]').get_by_role("radio")
     expect(options.filter(has_text="CNN or ViT?")).to_be_visible(timeout=PATIENCE_MS)
-    edges = options.evaluate_all("all => all.map((one) => one.getBoundingClientRect().right)")
-    assert len(edges) == 3 and max(edges) <= 390 - 8
+    wait_for(
+        page,
+        lambda: options.evaluate_all("all => all.map((one) => one.getBoundingClientRect().right)"),
+        lambda edges: len(edges) == 3 and max(edges) <= 390 - 8,
+    )
 
 
 def test_at_150_percent_the_board_has_the_page_s_width(open_page: Callable[..., Page]) -> None:
@@ -38,5 +43,9 @@ def test_at_150_percent_the_board_has_the_page_s_width(open_page: Callable[..., 
     page = open_page("which_model?which_model.set=imagenet", width=933, height=600, device_scale_factor=1.5)
     figure = page.locator('[data-testid="stMain"] .ch-canvas').first
     expect(figure).to_be_visible()
-    box, title = figure.bounding_box(), page.locator('[data-testid="stMain"] h1').bounding_box()
-    assert box and title and box["width"] > 0.9 * title["width"]
+    title = page.locator('[data-testid="stMain"] h1')
+    wait_for(
+        page,
+        lambda: [node.bounding_box() for node in (figure, title)],
+        lambda boxes: boxes[0]["width"] > 0.9 * boxes[1]["width"],
+    )

@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import OpenPage
+from tests.browser.conftest import OpenPage, wait_for
 
 pytestmark = pytest.mark.browser
 
@@ -51,9 +51,11 @@ def test_a_tap_opens_a_word_inside_a_phone_s_screen(open_page: OpenPage) -> None
     page.locator(WORD).last.tap()
     meaning = page.locator("#vv-meaning")
     expect(meaning).to_be_visible()
-    box = meaning.bounding_box()
-    assert box is not None and box["x"] >= 0 and box["x"] + box["width"] <= 390
-    assert box["y"] + box["height"] <= 844
+    wait_for(
+        page,
+        meaning.bounding_box,
+        lambda box: 0 <= box["x"] <= 390 - box["width"] and box["y"] + box["height"] <= 844,
+    )
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     page.locator("h1").first.tap()
     expect(meaning).to_be_hidden()

@@ -138,45 +138,54 @@ def workers():
     workers.close()
 
 
-def test_other_images_are_decoded_while_one_holds_a_worker(workers):
-    normal = small("JPEG")
+@pytest.fixture
+def slow_image(workers, monkeypatch):
+    """(an image that holds its worker, how often it has taken one, what lets it go)."""
+    image, taken, go_on = small("PNG"), threading.Semaphore(0), threading.Event()
+    decode = image_worker.ImageWorker.decode
 
-    def hold_a_worker() -> None:
-        with suppress(ImageError):  # on a busy machine it takes too long
-            workers.decode(KINDS[SLOW_IN_A_WORKER]())
+    def decode_slowly(worker, encoded, most_pixels):
+        if encoded == image:
+            taken.release()
+            assert go_on.wait(60)
+        return decode(worker, encoded, most_pixels)
 
-    thread = threading.Thread(target=hold_a_worker)
+    monkeypatch.setattr(image_worker.ImageWorker, "decode", decode_slowly)
+    yield image, taken, go_on
+    go_on.set()
+
+
+def test_other_images_are_decoded_while_one_holds_a_worker(workers, slow_image):
+    image, taken, go_on = slow_image
+    thread = threading.Thread(target=workers.decode, args=(image,))
     thread.start()
-    while workers._turns._free == 2:
-        time.sleep(0.001)
-    assert workers.decode(normal).pixels.shape == (64, 64, 3)
-    begun = time.monotonic()
-    assert workers.decode(normal).pixels.shape == (64, 64, 3)
-    assert thread.is_alive() and time.monotonic() - begun < 2
+    assert taken.acquire(timeout=60)
+    for _ in range(2):
+        assert workers.decode(small("JPEG")).pixels.shape == (64, 64, 3)
+    assert not go_on.is_set() and thread.is_alive()
+    go_on.set()
     thread.join()
 
 
-def test_one_user_holds_one_worker_at_a_time(workers, monkeypatch):
+def test_one_user_holds_one_worker_at_a_time(workers, slow_image, monkeypatch):
     """Two slow images of one session held both workers for 4 s, again and again."""
     monkeypatch.setattr(image_worker, "WORKERS_OF_SERVER", workers)
-    normal = small("JPEG")
-    workers.decode(normal)
+    image, taken, go_on = slow_image
 
     def upload_slow_image() -> None:
-        with suppress(ImageError), image_worker.decode_for("attacker"):
-            image_worker.decode_in_worker(KINDS[SLOW_IN_A_WORKER]())
+        with image_worker.decode_for("attacker"):
+            image_worker.decode_in_worker(image)
 
     threads = [threading.Thread(target=upload_slow_image) for _ in range(2)]
     for thread in threads:
         thread.start()
-    while workers._turns._free == 2:
-        time.sleep(0.001)
-    time.sleep(0.3)  # the second image would have its worker by now
-    begun = time.monotonic()
+    assert taken.acquire(timeout=60)
+    while not workers._turns_of_user["attacker"]._line:  # the second image waits for the first
+        assert not taken.acquire(timeout=0.001), "it has the second worker"
     with image_worker.decode_for("another"):
-        image_worker.decode_in_worker(normal)
-    assert time.monotonic() - begun < 2 and workers._turns._free == 1
-    monkeypatch.setattr(image_worker, "WALL_LIMIT_S", 0.1)  # of the one that waits
+        image_worker.decode_in_worker(small("JPEG"))
+    assert workers._turns._free == 1
+    go_on.set()
     for thread in threads:
         thread.join()
     assert not workers._turns_of_user

@@ -91,7 +91,7 @@ def status(port: int, path: str, method: str = "GET", **headers: str) -> int:
     headers = {name.replace("_", "-"): value for name, value in headers.items()}
     asked = urllib.request.Request(f"http://127.0.0.1:{port}{path}", method=method, headers=headers)
     try:
-        with urllib.request.urlopen(asked, timeout=10) as answer:
+        with urllib.request.urlopen(asked, timeout=60) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         return error.code
@@ -391,7 +391,7 @@ def test_headers_are_bounded(proxy_port: int) -> None:
     indirect=["proxy_port"],
 )
 def test_only_the_operator_s_sites_may_embed_the_app(proxy_port: int, ancestors: str) -> None:
-    with urllib.request.urlopen(f"http://127.0.0.1:{proxy_port}/vitviz/", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{proxy_port}/vitviz/", timeout=60) as answer:
         policy = dict(
             part.strip().split(" ", 1) for part in answer.headers["Content-Security-Policy"].split(";")
         )
@@ -406,5 +406,5 @@ def test_no_user_invents_an_address(proxy_port: int) -> None:
     request = urllib.request.Request(
         f"http://127.0.0.1:{proxy_port}/vitviz/", headers={"X-Forwarded-For": "192.0.2.7"}
     )
-    with urllib.request.urlopen(request, timeout=10) as answer:
+    with urllib.request.urlopen(request, timeout=60) as answer:
         assert answer.read() == b"127.0.0.1"

@@ -23,7 +23,7 @@ from vitviz.training.run_directory import Run
 
 LONG = TrainConfig(epochs=1000, batch_size=32, train_fraction=0.1, snapshots=4)
 SHORT = replace(LONG, epochs=2)
-WAIT_S = 240  # a busy machine starts a trainer slowly
+WAIT_S = 480  # a busy machine starts a trainer slowly
 
 
 def eventually(true: Callable[[], object]) -> None:

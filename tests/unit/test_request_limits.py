@@ -202,7 +202,7 @@ def test_bodies_that_arrive_at_once_share_the_room_for_uploads(
 
 def test_an_answer_may_be_read_slowly(server: uvicorn.Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its end waits in the server longer than the next request, which has begun, may take."""
-    monkeypatch.setattr(request_limits, "HEADER_S", 0.1)
+    monkeypatch.setattr(request_limits, "HEADER_S", 0.5)
     with connect(server) as client:
         client.sendall(GET.replace(b"/none", b"/large") + b"\r\n" + GET + b"X-Slow: ")
         time.sleep(1.0)

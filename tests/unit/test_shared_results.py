@@ -18,12 +18,12 @@ def test_thirty_who_ask_for_the_same_wait_for_one_computation() -> None:
     asked, begun, made = threading.Barrier(30), threading.Event(), []
 
     def make() -> object:
-        begun.wait(5)  # until all others have asked
+        begun.wait(60)  # until all others have asked
         made.append(object())
         return made[-1]
 
     def ask(number: int) -> object:
-        if asked.wait(5) == 0:
+        if asked.wait(60) == 0:
             begun.set()
         return results.get("the same", make)
 
@@ -36,12 +36,12 @@ def test_thirty_who_ask_for_the_same_wait_for_one_computation() -> None:
 def test_who_asks_for_something_else_does_not_wait() -> None:
     results: ResultCache[str] = ResultCache(4)
     free = threading.Event()
-    slow = threading.Thread(target=results.get, args=("slow", lambda: str(free.wait(5))))
+    slow = threading.Thread(target=results.get, args=("slow", lambda: str(free.wait(60))))
     slow.start()
     assert results.get("quick", lambda: "quick") == "quick"
     assert slow.is_alive()
     free.set()
-    slow.join(5)
+    slow.join(60)
 
 
 def test_what_was_asked_for_longest_ago_goes_first() -> None:

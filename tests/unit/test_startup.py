@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import time
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -13,7 +13,7 @@ import streamlit as st
 from pages.frame import startup, warm_up
 
 
-def list_events(monkeypatch: pytest.MonkeyPatch, open_first_page: Callable[[], None]) -> list[str]:
+def list_events(monkeypatch: pytest.MonkeyPatch, open_first_page: Callable[[], object]) -> list[str]:
     """Return what happens when a server starts, in order."""
     events: list[str] = []
 
@@ -51,7 +51,9 @@ def test_a_server_starts_although_its_first_page_takes_too_long(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(startup, "_FIRST_PAGE_TIMEOUT_S", 0.01)
-    events = list_events(monkeypatch, lambda: time.sleep(0.2))
+    is_over = threading.Event()
+    events = list_events(monkeypatch, lambda: is_over.wait(60))
+    is_over.set()
     assert events == ["first page", "background thread", "listening"]
     assert "could not be opened in advance" in caplog.text
 
