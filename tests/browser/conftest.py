@@ -366,8 +366,8 @@ def paper(page: Page) -> str:
     return "#" + "".join(f"{int(channel):02X}" for channel in re.findall(r"\d+", colour)[:3])
 
 
-def hold_slider(page: Page, key: str, share: float) -> None:
-    """Drag a slider to a share of its width and keep the pointer pressed."""
+def hold_slider(page: Page, key: str, share: float, steps: int = 8) -> None:
+    """Drag a slider to a share of its width, in so many steps, and keep the pointer pressed."""
     slider = page.locator(f".st-key-{key}")
     track = slider.locator("[data-testid=stSlider] [role=group]").bounding_box()
     box = slider.locator("input[type=range]").evaluate(
@@ -377,7 +377,7 @@ def hold_slider(page: Page, key: str, share: float) -> None:
     assert track is not None
     page.mouse.move(*box)
     page.mouse.down()
-    page.mouse.move(track["x"] + share * track["width"], box[1], steps=8)
+    page.mouse.move(track["x"] + share * track["width"], box[1], steps=steps)
 
 
 def frames_sent(page: Page) -> list[str | bytes]:

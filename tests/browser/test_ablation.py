@@ -13,11 +13,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 ADDRESS = "attention?model=preset:vit_digits&image=digits:0&attention.view=ablate"
 
 
-LIVE_VALUES = """(root) => new MutationObserver(() => {
-  if (root.dataset.live) window.live = root.dataset.live;
-}).observe(root, { attributes: true, attributeFilter: ['data-live'] })"""
-
-
 def left_out(page: Page, patches: int, heads: int) -> None:
     """Expect these counts in the view and in the caption."""
     view = page.locator("[data-component=ablation_view]")
@@ -82,7 +77,6 @@ def test_the_probabilities_follow_the_pointer_and_equal_the_server_s(
     stage = page.locator("[data-component=ablation_view] .aa-stage")
     stage.scroll_into_view_if_needed()
     complete = rows(page)
-    bars.evaluate(LIVE_VALUES)
     box = stage.bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + 0.3 * box["height"])
@@ -92,20 +86,22 @@ def test_the_probabilities_follow_the_pointer_and_equal_the_server_s(
     page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 0.3 * box["height"], steps=8)
     page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 0.7 * box["height"], steps=8)
     assert first is not None
-    expect(bars).not_to_have_attribute(
-        "data-live", first
-    )  # the pointer is still down: the server knows nothing
+    # The pointer is still down: the server knows nothing.
+    view = page.locator("[data-component=ablation_view]")
+    expect(view).to_have_attribute("data-live", view.get_attribute("data-patches") or "none")
+    last = bars.get_attribute("data-live")
+    assert last and last != first
     expect(page.locator('[data-testid="stMain"]')).to_have_attribute("data-behind", "")
     page.mouse.up()
     expect(page.locator('[data-testid="stMain"]')).to_contain_text(re.compile(r"Without \d+ of 64 patches"))
     expect(page.locator('[data-testid="stMain"]')).not_to_have_attribute("data-behind", "")
     settle(page)
     server = rows(page)
-    live = page.evaluate("window.live").split("; ")
+    live = last.split("; ")
     assert [name for name, _ in server] == [each.rpartition(" ")[0] for each in live]
     for (_, percent), each in zip(server, live, strict=True):
         assert percent == pytest.approx(100 * float(each.rpartition(" ")[2]), abs=0.06)
-    page.locator("[data-component=ablation_view]").get_by_role("button", name="Undo").click()
+    view.get_by_role("button", name="Undo").click()
     expect(page.locator('[data-testid="stMain"]')).not_to_contain_text(
         re.compile(r"Without \d+ of 64 patches")
     )

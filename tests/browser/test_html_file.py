@@ -11,12 +11,13 @@ from playwright.sync_api import Browser, Page, expect
 
 import vitviz
 from tests.browser.test_axe import found
+from tests.rows import rows
 from vitviz.view import View
 
 pytestmark = pytest.mark.browser
 
 
-@pytest.fixture(scope="module", params=["cifar10_vit", "cifar10_swin"])
+@pytest.fixture(scope="module", params=rows(["cifar10_vit", "cifar10_swin"], "cifar10_vit".__eq__))
 def view(request: pytest.FixtureRequest) -> View:
     pixels = np.random.default_rng(0).integers(0, 255, (48, 48, 3), dtype=np.uint8)
     return vitviz.inspect(request.param, pixels)

@@ -22,6 +22,7 @@ from tests.browser import firefox
 from tests.browser.conftest import over
 from tests.browser.test_axe import found
 from tests.browser.test_live_page import draw_strokes
+from tests.rows import rows
 from vitviz.analysis.image_changes import CHANGES, ChangeSetting, apply_change
 from vitviz.checkpoints import open_model
 from vitviz.data import drawings
@@ -46,7 +47,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module", params=["file", "http"])
+@pytest.fixture(scope="module", params=rows(["file", "http"], "file".__eq__))
 def address(request: pytest.FixtureRequest, site: Path) -> Iterator[str]:
     """The folder's address, as a file and below a path of a server."""
     if request.param == "file":

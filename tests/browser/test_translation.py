@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 
 import pytest
-from playwright.sync_api import Page, TimeoutError, expect
+from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import OpenPage, lead, settle
+from tests.browser.conftest import OpenPage, lead, settle, wait_for
 from tests.browser.test_class_walk import open_class
 
 pytestmark = [pytest.mark.browser, pytest.mark.alone, pytest.mark.timeout(900)]
@@ -61,18 +60,11 @@ MARKED = """() => {
 
 def expect_true_texts(page: Page, reference: Page) -> None:
     """Expect the texts that an untranslated tab of this session shows at the same address."""
-    for _ in range(6):  # the untranslated tab may still be drawing when it is read
-        expected = reference.evaluate(READ)
-        with suppress(TimeoutError):
-            page.wait_for_function(
-                f"(expected) => JSON.stringify(({READ})()) === JSON.stringify(expected)",
-                arg=expected,
-                timeout=10_000,
-            )
-            break
-    else:
-        assert page.evaluate(READ) == reference.evaluate(READ)
-    assert len(expected) > 2
+    wait_for(
+        page,
+        lambda: (page.evaluate(READ), reference.evaluate(READ)),
+        lambda texts: texts[0] == texts[1] and len(texts[0]) > 2,
+    )
     page.wait_for_function(f"() => ({MARKED})() === 0")
     assert page.locator("font font").count() > 5
     expect(page.get_by_text("removeChild")).to_have_count(0)

@@ -117,7 +117,7 @@ def open_app() -> OpenApp:
     """`open_app("pages/lenses/patches/page.py", model="preset:vit_digits")`: the page as that link shows it."""
 
     def open_page(page: str | None = None, **query: str) -> AppTest:
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=300)
         if page is not None:
             # `switch_page` would guess the address from the file's name before the app has run once.
             app._page_hash = calc_hash(ADDRESSES[page])
@@ -145,7 +145,7 @@ def captions(app: AppTest) -> str:
 
 def opened_again(app: AppTest, session: UserSession, **changes: str) -> AppTest:
     """The same address in a new session of a session: a reload, or somebody else's."""
-    again = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    again = AppTest.from_file(str(ROOT / "app.py"), default_timeout=300)
     again._page_hash = app._page_hash
     again.session_state["_visit"] = session
     for key in app.query_params:

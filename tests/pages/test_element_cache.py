@@ -85,7 +85,7 @@ page.table(found, {"Accuracy": gained} if "gains" in st.session_state else {}, {
 
 def test_a_table_is_put_together_once_and_anew_for_other_numbers() -> None:
     element_cache._messages.clear()
-    app = AppTest.from_string(TABLE, default_timeout=60).run()
+    app = AppTest.from_string(TABLE, default_timeout=300).run()
     (table,) = app.dataframe
     assert not app.exception and table.value["Accuracy"].tolist()[0] == 0.5 and table.proto.placeholder == "–"
     before, made = table.proto.arrow_data.data, len(kept())

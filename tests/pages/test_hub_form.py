@@ -39,7 +39,7 @@ def look_up(open_app: OpenApp, hub_id: str = REPO) -> AppTest:
 
 def wait(app: AppTest) -> AppTest:
     """Rerun the page, as its fragment does, until the job has nothing more to do."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + 240
     while has_button(app, "Cancel") and time.monotonic() < end:
         time.sleep(0.1)
         app.run()

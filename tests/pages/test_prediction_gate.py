@@ -104,11 +104,11 @@ def ask_number() -> None:
 
 
 def test_a_typed_number_is_predicted_and_stands_in_the_link() -> None:
-    app = AppTest.from_function(ask_number, default_timeout=60).run()
+    app = AppTest.from_function(ask_number, default_timeout=300).run()
     app.number_input(key="page.guess.row").set_value(12)
     app.button(key="page.guess.predict").click().run()
     assert not app.exception and "You said 12." in text(app) and query_value(app, "page.guess") == "12"
-    linked = AppTest.from_function(ask_number, default_timeout=60)
+    linked = AppTest.from_function(ask_number, default_timeout=300)
     linked.query_params["page.guess"] = "1001"
     assert "You said" not in text(linked.run()), "no possible answer"
     linked.button(key="page.guess.skip").click().run()

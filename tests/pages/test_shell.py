@@ -383,7 +383,7 @@ def test_the_first_paint_imports_nothing_heavy():
 
     script = (
         "import sys; from streamlit.testing.v1 import AppTest;"
-        " app = AppTest.from_file('app.py', default_timeout=60).run(); assert not app.exception;"
+        " app = AppTest.from_file('app.py', default_timeout=300).run(); assert not app.exception;"
         " print([name for name in ('torch', 'sklearn', 'skimage', 'timm') if name in sys.modules])"
     )
     run = subprocess.run(

@@ -86,7 +86,7 @@ def test_every_image_has_finite_values_and_a_term() -> None:
                 assert np.isfinite(panel.values).all(), (slug, panel.title)
 
     assert PICTURES.keys() == BY_SLUG.keys()
-    assert not AppTest.from_function(script, default_timeout=60).run().exception
+    assert not AppTest.from_function(script, default_timeout=300).run().exception
 
 
 def dotted(app: AppTest) -> list[str]:

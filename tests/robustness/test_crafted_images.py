@@ -8,8 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from contextlib import suppress
 
 import numpy as np
 import pytest

@@ -25,7 +25,7 @@ def test_of_two_servers_one_fetches_and_the_other_says_that_it_waits(
 
     def fetch(name: str, target: Path, report: dataset_download.ShareProgress) -> Dataset:
         fetched.append(name)
-        assert waits.wait(30)
+        assert waits.wait(240)
         write_dataset(digits, target)
         return digits
 

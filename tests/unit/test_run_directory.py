@@ -100,7 +100,7 @@ def test_pause_step_and_resume(tmp_path: Path) -> None:
         beat.wait(0.01)
     assert [record["step"] for record in of_kind(run, "step")] == [1, 2, 3, 4]
     run.control("resume")
-    thread.join(60)
+    thread.join()
     assert run.status().state == "done"
 
 

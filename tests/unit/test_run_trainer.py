@@ -67,4 +67,4 @@ def test_a_step_asked_for_with_the_pause_is_made(tmp_path: Path) -> None:
         time.sleep(0.01)
     assert run.status().step == 4
     run.control("stop")
-    thread.join(60)
+    thread.join()

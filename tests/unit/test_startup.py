@@ -13,17 +13,21 @@ import streamlit as st
 from pages.frame import startup, warm_up
 
 
-def list_events(monkeypatch: pytest.MonkeyPatch, open_first_page: Callable[[], object]) -> list[str]:
-    """Return what happens when a server starts, in order."""
+def list_events(
+    monkeypatch: pytest.MonkeyPatch, open_first_page: Callable[[threading.Event], object]
+) -> list[str]:
+    """Return what happens when a server starts, in order; `open_first_page` can wait until it listens."""
     events: list[str] = []
+    is_listening = threading.Event()
 
     def open_page() -> None:
         events.append("first page")
-        open_first_page()
+        open_first_page(is_listening)
 
     async def live() -> None:
         async with startup.lifespan(st.App("app.py")):
             events.append("listening")
+            is_listening.set()
 
     monkeypatch.setattr(warm_up, "open_first_page", open_page)
     monkeypatch.setattr(startup.log_limits, "install", lambda: None)  # it outlives the test
@@ -34,13 +38,13 @@ def list_events(monkeypatch: pytest.MonkeyPatch, open_first_page: Callable[[], o
 
 
 def test_the_first_page_is_opened_before_the_server_listens(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert list_events(monkeypatch, lambda: None) == ["first page", "background thread", "listening"]
+    assert list_events(monkeypatch, lambda _: None) == ["first page", "background thread", "listening"]
 
 
 def test_a_server_starts_although_its_first_page_fails(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fail() -> None:
+    def fail(_: threading.Event) -> None:
         raise OSError("the disk is missing")
 
     assert list_events(monkeypatch, fail) == ["first page", "background thread", "listening"]
@@ -51,9 +55,7 @@ def test_a_server_starts_although_its_first_page_takes_too_long(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(startup, "_FIRST_PAGE_TIMEOUT_S", 0.01)
-    is_over = threading.Event()
-    events = list_events(monkeypatch, lambda: is_over.wait(60))
-    is_over.set()
+    events = list_events(monkeypatch, lambda is_listening: is_listening.wait(60))
     assert events == ["first page", "background thread", "listening"]
     assert "could not be opened in advance" in caplog.text
 

@@ -122,7 +122,7 @@ def test_pause_step_and_resume_move_all_members_together(tmp_path: Path) -> None
         beat.wait(0.01)
     assert [len(of_kind(member, "step")) for member in run.members()] == [4, 4]
     run.control("resume")
-    thread.join(60)
+    thread.join()
     assert run.status().state == "done"
 
 

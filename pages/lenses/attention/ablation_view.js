@@ -161,6 +161,7 @@ export default class AblationView {
     const of = (values) => order.map((k) => values[k]);
     const names = of(model.classes);
     tell('bars', this.root, { key: BARS, names, now: of(after), before: of(before), strong: order.indexOf(top) });
+    this.root.dataset.live = String(hidden.length);
   }
 
   /** Draw a change at once, and its probabilities; the server's sentences are about the state before. */

@@ -31,7 +31,7 @@ from vitviz.classes.codes import format_code
 
 def open_link(user: UserSession, slug: str, **query: str) -> AppTest:
     """Return the app in a new tab of a user's browser, at a link."""
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=300)
     app.session_state["_visit"] = user
     app._page_hash = calc_hash(slug)
     app.query_params |= query

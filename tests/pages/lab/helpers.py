@@ -86,7 +86,7 @@ def errors(app: AppTest) -> str:
     return "\n".join(error.value for error in app.main.error).replace("\\", "")
 
 
-def until(app: AppTest, done: Callable[[], bool], deadline_s: float = 60.0) -> None:
+def until(app: AppTest, done: Callable[[], bool], deadline_s: float = 240.0) -> None:
     """Polls as a page does, while a thread of the server computes."""
     end = time.monotonic() + deadline_s
     while not done():
