@@ -58,6 +58,8 @@ def test_what_is_left_out_survives_a_reload_a_change_of_view_and_a_link(open_pag
     address = page.url.partition("/attention?")[2]
     somebody = open_page(f"attention?{address}", locale="en-GB")
     left_out(somebody, 8, 4)
+    view.get_by_role("button", name="Restore all").click()
+    expect(page.locator('[data-testid="stMain"]')).to_contain_text("The complete model predicts")
 
 
 def rows(page: Page) -> list[tuple[str, float]]:

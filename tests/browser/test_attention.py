@@ -1,4 +1,4 @@
-"""The attention explorer with mouse, touch and keyboard; the repaint time is recorded, not asserted."""
+"""The attention explorer with mouse, touch and keyboard."""
 
 from __future__ import annotations
 
@@ -169,29 +169,6 @@ def test_the_column_is_another_image_than_the_row(open_page: OpenPage) -> None:
     assert pixels(view.locator(".ax-stage canvas.ax-cells")) != row
 
 
-def test_painting_patches_and_silencing_a_layer_can_be_undone(open_page: OpenPage) -> None:
-    page = open_page(DIGIT + "&attention.view=ablate")
-    view = page.locator("[data-component=ablation_view]")
-    expect(view).to_have_attribute("data-ready", "true")
-    stage = view.locator(".aa-stage")
-    stage.scroll_into_view_if_needed()
-    box = stage.bounding_box()
-    assert box is not None
-    page.mouse.move(box["x"] + 10, box["y"] + 10)
-    page.mouse.down()
-    page.mouse.move(box["x"] + box["width"] - 10, box["y"] + 10, steps=24)
-    page.mouse.up()
-    expect(view).to_have_attribute("data-patches", "8")
-    view.get_by_role("button", name="layer 2", exact=True).click()
-    expect(view).to_have_attribute("data-heads", "4")
-    main = page.locator('[data-testid="stMain"]')
-    expect(main).to_contain_text("Without 8 of 64 patches and 4 of 16 heads")
-    view.get_by_role("button", name="Undo").click()
-    expect(main).to_contain_text(re.compile(r"8 of 64 patches(?! and)"))
-    view.get_by_role("button", name="Restore all").click()
-    expect(main).to_contain_text("The complete model predicts")
-
-
 def test_two_explorers_follow_one_pointer(open_page: OpenPage) -> None:
     page = open_page(
         "attention?model=preset:vit_digits&image=digits:0&attention.view=compare&attention.beside=model"
@@ -203,25 +180,6 @@ def test_two_explorers_follow_one_pointer(open_page: OpenPage) -> None:
     stage.hover(position=cell(stage, 5, 2))
     for i in range(2):
         expect(both.nth(i)).to_have_attribute("data-query", str(1 + 5 * 8 + 2))
-
-
-def test_the_repaint_is_measured(open_page: OpenPage, record_property: Callable[[str, object], None]) -> None:
-    page = open_page(DIGIT)
-    view = explorer(page)
-    stage = view.locator(".ax-stage")
-    stage.scroll_into_view_if_needed()
-    box = stage.bounding_box()
-    assert box is not None
-    start, measured = int(view.get_attribute("data-repaints") or 0), []
-    for i in range(24):
-        page.mouse.move(
-            box["x"] + box["width"] * (i % 8 + 0.5) / 8, box["y"] + box["height"] * (i % 7 + 0.5) / 8
-        )
-        expect(view).to_have_attribute("data-query", str(1 + (i % 7) * 8 + i % 8))
-        measured.append(float(view.get_attribute("data-repaint-ms") or "nan"))
-    assert int(view.get_attribute("data-repaints") or 0) >= start + 24
-    record_property("repaint_ms", sorted(measured))
-    assert len(measured) == 24 and all(ms >= 0 for ms in measured)
 
 
 def test_the_block_page_says_each_value_and_a_key_becomes_the_token(open_page: OpenPage) -> None:

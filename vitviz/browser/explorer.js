@@ -205,7 +205,6 @@ export default class Explorer {
     this.describe();
     this.root.dataset.query = String(token);
     this.root.dataset.repaintMs = (performance.now() - began).toFixed(2);
-    this.root.dataset.repaints = String(Number(this.root.dataset.repaints ?? 0) + 1);
   }
 
   /** Read the weights of one query in every head and layer; return the selected head's. */
