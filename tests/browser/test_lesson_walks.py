@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from pages.stores import lessons, registry
-from tests.browser.conftest import OpenPage, lead, settle
+from tests.browser.conftest import OpenPage, lead, settle, wait_for
 from tests.browser.test_attention import cell
 from tests.browser.test_class_walk import QUESTION, open_class
 from vitviz.lessons.lesson import Lesson, Stop
@@ -31,11 +31,7 @@ ON_SCREEN = """all => all.some((one) => {
 
 def wait_for_picture(page: Page) -> None:
     """Wait until an image, larger than a thumbnail, begins on the screen."""
-    for _ in range(150):
-        if page.locator(PICTURES).evaluate_all(ON_SCREEN):
-            return
-        page.wait_for_timeout(200)
-    raise AssertionError("no picture begins on the screen")
+    wait_for(page, lambda: page.locator(PICTURES).evaluate_all(ON_SCREEN), bool)
 
 
 def panel(page: Page) -> Locator:

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Error, Locator, Page, expect
 
 from pages.views.register import encode_address
-from tests.browser.conftest import SLOWED, Screens
+from tests.browser.conftest import SLOWED, Screens, wait_for
 from tests.browser.map_message import (
     BESIDE,
     FILES,
@@ -303,11 +303,10 @@ def test_the_patch_comes_into_cls_by_its_true_weights(opened: Opened) -> None:
     expect(page.locator(".mp-said")).to_have_text(
         f"[CLS] attends to patch 10 most in layer {most + 1}: {percent(given[most])} (uniform: 5.9\xa0%)."
     )
-    drawn = page.evaluate(INK, "block")
-    assert len(drawn) == 3 and all(drawn)  # an arc in every layer
+    wait_for(page, lambda: page.evaluate(INK, "block"), ([True] * 3).__eq__)  # an arc in every layer
     page.keyboard.press("ArrowRight")
     expect(page.locator(".mp-now")).to_have_attribute("data-part", "head")
-    assert not any(page.evaluate(INK, "block"))
+    wait_for(page, lambda: page.evaluate(INK, "block"), ([False] * 3).__eq__)
 
 
 def test_each_layers_map_says_its_largest_weight(opened: Opened) -> None:
