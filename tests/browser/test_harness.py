@@ -1,4 +1,4 @@
-"""What a failing test leaves, where its message says; and what a test that has ended does not leave: its users."""
+"""What a failing test leaves, what one that has ended does not leave, its users, and what `settle` waits for."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page
 
-from tests.browser.conftest import BLANK, TAIL_LINES, Screens, keep
+from tests.browser.conftest import BLANK, TAIL_LINES, OpenPage, Screens, keep, settle
 
 pytestmark = pytest.mark.browser
 
@@ -55,3 +55,11 @@ def test_users_are_strangers_to_each_other_and_to_the_test_before(browser: Brows
     ann.context.close()
     bob.context.close()
     assert screens.kept == {repr({"locale": "de"}): []}
+
+
+def test_settling_waits_for_a_late_answer_to_a_click(open_page: OpenPage) -> None:
+    page = open_page("attention?model=preset:vit_digits&image=digits:0")
+    page.evaluate("window.requestDelayMs = 1000")
+    page.get_by_test_id("stMain").get_by_text("Matrix", exact=True).click()
+    settle(page)
+    assert "attention.view=matrix" in page.url and page.locator("[data-component=matrix]").count()

@@ -12,6 +12,7 @@ from playwright.sync_api import Locator, Page, Position, expect
 
 from pages.stores import shared_cache
 from tests.browser.conftest import MOVING, ROOT, SLOWED, OpenPage, frames_sent, settle
+from tests.rows import rows
 from vitviz.checkpoints import open_model
 from vitviz.data.image_preprocessing import prepare
 from vitviz.text import percent
@@ -301,7 +302,7 @@ def test_the_map_follows_the_pen_without_a_message_and_dims_what_the_server_wrot
     assert sent and root.evaluate(BEST) == "7"
 
 
-@pytest.mark.parametrize("width", [390, 1400])
+@pytest.mark.parametrize("width", rows([390, 1400], (1400).__eq__))
 def test_the_lifted_pens_map_is_the_servers(open_page: OpenPage, width: int) -> None:
     """Numbers and tiles that the engine wrote while the server was away are the server's, once it answers."""
     page = ready_to_follow(open_page, width=width)
