@@ -1,20 +1,24 @@
-"""Start training runs from a page's buttons, once per click, and draw them again while they train."""
+"""Start training runs from a page's buttons, once per click, and draw them again while they train.
+
+Notices and buttons belong to the page of this run: its slug begins their keys.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
 
-from pages.controls import notices, session_keys
+from pages.controls import notices, session_keys, widgets
 from pages.frame import page
 from pages.stores import runs, session, shared_cache
-from vitviz.text import is_disk_full, reason
+from vitviz.config import name_fields
+from vitviz.text import is_disk_full, plain, reason
 from vitviz.training.position_race import QUESTIONS
 from vitviz.training.run_directory import Run, RunError
 
@@ -31,6 +35,63 @@ _RACE_IMAGE_PX = 64
 
 class NotStarted(Exception):
     """Raised when no run was started; its message follows 'Cannot start: '."""
+
+
+def page_key(name: str) -> str:
+    """Return a key of the page in this run, such as 'live_lab._notice'."""
+    return f"{st.session_state.get(session_keys.PAGE, '')}.{name}"
+
+
+def set_notice(sentence: str) -> None:
+    """Show one warning on the page until it is dismissed or a run is started or shown; '' removes it."""
+    notices.store_notice(page_key("_notice"), sentence)
+
+
+def draw_notice() -> None:
+    """Draw the page's warning, if there is one."""
+    notices.draw_notice(page_key("_notice"))
+
+
+# ---------------------------------------------------------------- starting a run
+
+
+def draw_start_button(
+    label: str,
+    config: object,
+    start: Callable[..., None],
+    *args: Any,
+    name: str = "_start",
+    why_not: str = "",
+    help: str | None = None,
+    primary: bool = True,
+) -> None:
+    """Draw a button that calls `start(config, *args)` once per click, or the reason why it is disabled.
+
+    Args:
+        config: what `start` takes, or the reason why the settings are invalid.
+        name: end of the button's key.
+        why_not: another reason, with valid settings.
+    """
+    widgets.button(
+        label,
+        key=page_key(name),
+        type="primary" if primary else "secondary",
+        icon=":material/play_arrow:",
+        why_not=explain_refusal(config) or why_not,
+        help=help,
+        on_click=_serve_click,
+        args=(count_clicks(), partial(start, config, *args)),
+    )
+
+
+def explain_refusal(config: object) -> str:
+    """Return why settings cannot be trained, in Markdown and in the page's names of them; '' if they can."""
+    return plain(name_fields(str(config))) if isinstance(config, ValueError) else ""
+
+
+def _serve_click(click: int, start: Callable[[], None]) -> None:
+    if claim_click(click):
+        start()
 
 
 def count_clicks() -> int:
@@ -93,12 +154,28 @@ def start_run(config: RunConfig, lease_s: float | None = runs.LEASE_S, **options
     return run
 
 
-def adopt_linked_run(key: str, notice: str) -> None:
+def start_and_show(config: RunConfig, show: Callable[[Run], None] | None = None, **options: Any) -> None:
+    """Start a run and call `show` with it, or with the user's active run of these settings; a callback.
+
+    Args:
+        options: further arguments of the executor's `start`.
+    """
+    active = find_active_run(config)
+    try:
+        run = active or start_run(config, **options)
+    except NotStarted as error:
+        set_notice(f"The run could not start: {error}.")
+        return
+    if show is not None:
+        show(run)
+    set_notice("This run is being trained with these settings already." if active else "")
+
+
+def adopt_linked_run(key: str) -> None:
     """Add the permalink's run to the session, or store a notice if it does not exist.
 
     Args:
         key: of the control that holds the run.
-        notice: session key of the notice.
     """
     requested = st.session_state.get(session_keys.REQUESTED, {})
     run_id = requested.get(key, "")
@@ -108,7 +185,10 @@ def adopt_linked_run(key: str, notice: str) -> None:
     else:
         runs.adopt_run(session.get_current(), run_id)
     if run_id:
-        notices.store_notice(notice, RUN_MISSING if run is None else "")
+        set_notice(RUN_MISSING if run is None else "")
+
+
+# ---------------------------------------------------------------- drawing runs as they train
 
 
 def rerun_if_deleted(draw: Callable[..., None]) -> Callable[..., None]:

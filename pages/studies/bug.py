@@ -44,7 +44,7 @@ def draw_live(values: Values, numbers: Numbers) -> None:
     config = bugs.build_run_config(dataset, name)
     with page.row():
         label = f"Train both models, {plural(len(bugs.LIVE_SEEDS), 'seed')} each"
-        live_runs.draw_start_button(config, "studies.bug", label)
+        live_runs.draw_start_button(config, "bug", label)
         sizes = [sum(parameter_count.parameters(member.model).values()) for member in config.members]
         length = format_epochs(config.train.epochs or 0)
         share = bugs.LIVE_SHARE[BUGS[name].family]

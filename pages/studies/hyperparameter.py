@@ -44,7 +44,7 @@ def draw_live(values: Values, numbers: Numbers | None) -> None:
     hyperparameter = HYPERPARAMETERS[values["knob"]]
     config = _draw_form(hyperparameter)
     with page.row():
-        live_runs.draw_start_button(config, "studies.hyperparameter", "Train all values")
+        live_runs.draw_start_button(config, "hyperparameter", "Train all values")
         if not isinstance(config, ValueError):
             page.caption(describe_run(config))
 

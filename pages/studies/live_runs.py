@@ -6,36 +6,23 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from pages.controls import notices, widgets
 from pages.frame import training_runs
 from pages.selection import selection
 from pages.stores import runs, session
-from vitviz.config import name_fields
-from vitviz.text import plain
 
 if TYPE_CHECKING:
     from vitviz.training.run_config import RunConfig
 
-NOTICE = "studies._notice"
 
-
-def draw_start_button(config: RunConfig | ValueError, key: str, label: str) -> None:
+def draw_start_button(config: RunConfig | ValueError, name: str, label: str) -> None:
     """Draw the button that starts a run, or the reason why it cannot start, and the link to the newest such run."""
-    problem = plain(name_fields(str(config))) if isinstance(config, ValueError) else ""
-    widgets.button(
-        label,
-        key=f"{key}._start",
-        type="primary",
-        icon=":material/play_arrow:",
-        why_not=problem,
-        on_click=_start_run,
-        args=(config, training_runs.count_clicks()),
-    )
+    training_runs.draw_start_button(label, config, training_runs.start_and_show, name=f"{name}._start")
     if isinstance(config, ValueError):
-        st.error(f"This cannot be trained: {problem}.", icon=":material/block:")
+        refusal = training_runs.explain_refusal(config)
+        st.error(f"This cannot be trained: {refusal}.", icon=":material/block:")
     elif run_id := find_newest_run(config):
         selection.link_to("live_lab", "Show these models in the live lab", **{"live_lab.run": run_id})
-    notices.draw_notice(NOTICE)
+    training_runs.draw_notice()
 
 
 def find_newest_run(config: RunConfig) -> str | None:
@@ -46,17 +33,3 @@ def find_newest_run(config: RunConfig) -> str | None:
         if (existing.preset, existing.train.dataset) == wanted:
             return run.id
     return None
-
-
-def _start_run(config: RunConfig, click: int) -> None:
-    """Start a run once per click, unless the session's own equal run has not ended."""
-    if not training_runs.claim_click(click):
-        return
-    if training_runs.find_active_run(config):
-        notices.store_notice(NOTICE, "These models are being trained already.")
-        return
-    try:
-        training_runs.start_run(config)
-        notices.clear_notice(NOTICE)
-    except training_runs.NotStarted as error:
-        notices.store_notice(NOTICE, f"The run cannot start: {error}.")

@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from pages.controls import notices, widgets
+from pages.controls import widgets
+from pages.frame import training_runs
 from pages.stores import runs, session, shared_cache
 from pages.train.fine_tuning.race_controls import TuningControls
 from vitviz.analysis.fine_tuning import Group
@@ -26,7 +27,6 @@ from vitviz.training.run_config import Member, RunConfig
 from vitviz.training.run_directory import Run, RunError
 from vitviz.training.start_weights import load_start
 
-NOTICE = "fine_tuning._notice"
 PROBE_TITLE = "Frozen backbone"
 MAX_PROBE_IMAGES = 3000  # in all; more would keep the page waiting
 TOO_MANY_IMAGES = f"Frozen features are computed for up to {MAX_PROBE_IMAGES:,} images; this run has more."
@@ -78,7 +78,7 @@ def find_member(run: Run, name: str, seed: int) -> Run:
 
 def choose_race() -> Run | None:
     """Draw the selection among the session's races and the permalink's; return None if there is none."""
-    notices.draw_notice(NOTICE)
+    training_runs.draw_notice()
     races = {run.id: run for run in runs.list_runs(session.get_current()) if run.config().preset == PRESET}
     if not races:
         return None

@@ -5,7 +5,7 @@ from functools import partial
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.controls import downloads, notices, query_params, widgets
+from pages.controls import downloads, query_params
 from pages.frame import page, training_runs
 from pages.selection import selection
 from pages.stores import catalogue, own_weights, runs, session, shared_cache
@@ -39,7 +39,7 @@ _GUESS = "fine_tuning._guess"
 
 
 def draw() -> None:
-    training_runs.adopt_linked_run(TuningControls.key("run"), race_results.NOTICE)
+    training_runs.adopt_linked_run(TuningControls.key("run"))
     chosen = race_controls.draw()
     with st.container(key="fine_tuning.first"):
         question = st.container()
@@ -117,15 +117,8 @@ def _draw_question(chosen: RaceSettings) -> None:
         width="content",
         label_visibility="collapsed",
     )
-    widgets.button(
-        "Train both models",
-        key="fine_tuning._start",
-        icon=":material/play_arrow:",
-        type="primary",
-        why_not="predict first" if guess is None else "",
-        on_click=_start_race,
-        args=(chosen, guess, training_runs.count_clicks()),
-    )
+    why_not = "predict first" if guess is None else ""
+    training_runs.draw_start_button("Train both models", chosen, _start_race, guess, why_not=why_not)
 
 
 def _offer_colour(chosen: RaceSettings) -> None:
@@ -139,26 +132,26 @@ def _offer_colour(chosen: RaceSettings) -> None:
     st.button(label, key="fine_tuning._colour", on_click=TuningControls.change, kwargs={"source": key})
 
 
-def _start_race(chosen: RaceSettings, guess: str, click: int) -> None:
+def _start_race(chosen: RaceSettings, guess: str) -> None:
     """Start the race with a copy of the initial weights and display it (a callback)."""
-    if not training_runs.claim_click(click):
-        return
     try:
         model = shared_cache.load_model(chosen.source, chosen.step)
         source = BackboneSource(chosen.source.title, model.digest, model.config, model.preparation)
-        run = training_runs.start_run(race(source, chosen.task, chosen.method), start=start_file(model))
-    except (training_runs.NotStarted, CheckpointError, OSError, ValueError) as error:
-        notices.store_notice(race_results.NOTICE, f"Training cannot start: {error}.")
+        config, weights = race(source, chosen.task, chosen.method), start_file(model)
+    except (CheckpointError, OSError, ValueError) as error:
+        training_runs.set_notice(f"The run could not start: {error}.")
     except KeyError:
-        notices.store_notice(
-            race_results.NOTICE,
-            "Training cannot start: these weights were deleted or have expired on this server.",
+        training_runs.set_notice(
+            "The run could not start: these weights were deleted or have expired on this server."
         )
     else:
-        notices.clear_notice(race_results.NOTICE)
-        session.get_current().notes[_get_prediction_key(run)] = guess
-        st.session_state[_GUESS] = None
-        query_params.request_value(TuningControls.key("run"), run.id)
+        training_runs.start_and_show(config, partial(_show_started, guess), start=weights)
+
+
+def _show_started(guess: str, run: Run) -> None:
+    session.get_current().notes[_get_prediction_key(run)] = guess
+    st.session_state[_GUESS] = None
+    query_params.request_value(TuningControls.key("run"), run.id)
 
 
 def _get_prediction_key(run: Run) -> str:
@@ -250,7 +243,7 @@ def _control_race(run: Run, action: str) -> None:
         else:
             runs.get_executor().resume(run, session.get_address())
     except (ExecutorError, ValueError, OSError) as error:
-        notices.store_notice(race_results.NOTICE, f"The run did not {action}: {reason(error)}.")
+        training_runs.set_notice(f"The run did not {action}: {reason(error)}.")
 
 
 def _describe_setup(config: RunConfig) -> str:

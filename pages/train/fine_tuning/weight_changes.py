@@ -45,7 +45,7 @@ class ChangeControls(widgets.ControlValues, page="fine_tuning"):
 
 
 def draw() -> None:
-    training_runs.adopt_linked_run(TuningControls.key("run"), race_results.NOTICE)
+    training_runs.adopt_linked_run(TuningControls.key("run"))
     run = race_results.choose_race()
     if run is None or not all(len(member.snapshots()) > 1 for member in run.members()):
         st.info("No trained models yet.", icon=":material/timer:")

@@ -9,7 +9,7 @@ from pages.classroom.challenge_board import format_wait
 from pages.controls import widgets
 from pages.frame import training_runs
 from pages.stores import leaderboard, runs, session
-from pages.train.lab import lab_controls, runs_table
+from pages.train.lab import runs_table
 from vitviz.classes import challenge as rules
 from vitviz.classes.codes import format_code
 from vitviz.classes.database import ClassError
@@ -30,16 +30,8 @@ def draw_train_button(config: RunConfig | ValueError, show: Callable[[str], None
     """
     if not _get_challenge_class():
         return False
-    limited_config = _apply_limits(config)
-    is_refused = isinstance(limited_config, ValueError)
-    widgets.button(
-        "Train and hand in",
-        key="live_lab._train_for_class",
-        type="primary",
-        icon=":material/play_arrow:",
-        why_not=plain(name_fields(str(limited_config))) if is_refused else "",
-        on_click=_train,
-        args=(limited_config, training_runs.count_clicks(), show),
+    training_runs.draw_start_button(
+        "Train and hand in", _apply_limits(config), _train, show, name="_train_for_class"
     )
     return True
 
@@ -126,18 +118,18 @@ def _hand_in(run: Run) -> None:
             membership.get_class_store(), classroom.code, classroom.who, membership.get_nickname(), run.id
         )
     except ClassError as error:
-        lab_controls.set_notice(f"The run was not handed in: {error}.")
+        training_runs.set_notice(f"The run was not handed in: {error}.")
 
 
-def _train(config: RunConfig, click: int, show: Callable[[str], None]) -> None:
+def _train(config: RunConfig, show: Callable[[str], None]) -> None:
     """Queue the run and enter it into the ranking; a teacher's first run goes to the front of the queue."""
     classroom = membership.get_membership()
-    if classroom is None or not training_runs.claim_click(click):
+    if classroom is None:
         return
     store = membership.get_class_store()
     try:
         if refusal := rules.explain_full(store, classroom.code, classroom.who):
-            lab_controls.set_notice(f"The model is not trained: {refusal}.")
+            training_runs.set_notice(f"The model is not trained: {refusal}.")
             return
         goes_first = classroom.leads and not any(
             entry.who == classroom.who for entry in rules.load_entries(store, classroom.code)
@@ -145,6 +137,6 @@ def _train(config: RunConfig, click: int, show: Callable[[str], None]) -> None:
         run = training_runs.start_run(runs_table.make_name_unique(config), config.lease_s, first=goes_first)
         rules.submit_run(store, classroom.code, classroom.who, membership.get_nickname(), run.id)
     except (ClassError, training_runs.NotStarted) as error:
-        lab_controls.set_notice(f"The model is not trained: {error}.")
+        training_runs.set_notice(f"The model is not trained: {error}.")
         return
     show(run.id)

@@ -5,14 +5,13 @@ from typing import Any
 
 import streamlit as st
 
-from pages.controls import notices, widgets
+from pages.controls import widgets
 from pages.stores import session
 
 COMPARED = "live_lab._beside"  # ids of the runs compared with the shown one
 MOMENT = "live_lab._moment"  # {run, step, follow} selected on the timeline, or None
 MODEL_BEFORE = "live_lab._model_before"  # the key of the selected model as the shown run started
 VIEW = "live_lab._view"  # axis, smoothing and scales of the curves
-NOTICE = "live_lab._notice"  # one warning (notices.py)
 REFUSAL = "live_lab._refusal"  # (run id, why a change was refused), shown until the next change
 # (run id, its learning rate and weight decay when first shown, and at the last poll)
 SHOWN_RATES = "live_lab._standing"
@@ -78,11 +77,6 @@ class DataRaceControls(widgets.ControlValues, page="live_lab"):
     race_pictures: int
     race_augmented: bool
     race_draw: int  # the seed, one of those of the stored results
-
-
-def set_notice(sentence: str) -> None:
-    """Show one warning on the page until it is dismissed or a run is shown."""
-    notices.store_notice(NOTICE, sentence)
 
 
 def load_note(key: str, default: Any = None) -> Any:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from pages.controls import popover, query_params, widgets
+from pages.frame import training_runs
 from pages.stores import session, user_datasets
-from pages.train.lab import lab_controls, model_form, recipe_form, settings
+from pages.train.lab import model_form, recipe_form, settings
 from pages.train.lab.lab_controls import LINEUP
 from vitviz.config import name_fields
 from vitviz.data import uploaded_datasets
@@ -61,7 +62,7 @@ def load_entries() -> tuple[LineupEntry, ...]:
     try:
         entries = _decode_stored()
     except ValueError as error:
-        lab_controls.set_notice(f"The models of this link cannot be used: {name_fields(str(error))}.")
+        training_runs.set_notice(f"The models of this link cannot be used: {name_fields(str(error))}.")
         entries = ()
     user_session = session.get_current()
     available = tuple(

@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.controls import notices, popover, query_params, session_keys, widgets
+from pages.controls import popover, query_params, session_keys, widgets
 from pages.frame import page, training_runs
 from pages.frame.training_runs import rerun_if_deleted
 from pages.lessons import open_lesson
@@ -30,7 +30,6 @@ from pages.train.lab import (
 from pages.train.lab.flip_book_images import MISTAKES_TITLE
 from pages.train.lab.snapshots import Recording
 from pages.views.figures import RACE_MATH
-from vitviz.config import name_fields
 from vitviz.data.datasets import first_number, has_images
 from vitviz.experiments import data_size
 from vitviz.models.abilities import abilities
@@ -52,21 +51,13 @@ TABLE_POLL_S = 2.0
 COLUMNS = [2, 1]  # pictures, and the curves with the drawing pad
 
 
-def start_run(config: RunConfig, click: int) -> None:
-    """Start a run and show it, once per click even if two script runs handle the same click, unless it is active."""
-    if not training_runs.claim_click(click):
-        return
-    if active := training_runs.find_active_run(config):  # a second, quick click
-        show_run(active.id)
-        lab_controls.set_notice("This model is being trained with these settings already.")
-        return
-    try:
-        run = training_runs.start_run(runs_table.make_name_unique(config))
-    except training_runs.NotStarted as error:
-        lab_controls.set_notice(f"The run could not start: {error}.")
-        return
+def start_run(config: RunConfig) -> None:
+    training_runs.start_and_show(runs_table.make_name_unique(config), _show_started)
+
+
+def _show_started(run: Run) -> None:
     show_run(run.id)
-    select_matching_image(config)
+    select_matching_image(run.config())
 
 
 def select_matching_image(config: RunConfig) -> None:
@@ -85,7 +76,7 @@ def _get_own_model() -> str | None:
 def show_run(run_id: str) -> None:
     lab_controls.save_note(lab_controls.MODEL_BEFORE, _get_own_model())
     query_params.request_value(lab_controls.StageControls.key("run"), run_id)
-    notices.clear_notice(lab_controls.NOTICE)
+    training_runs.set_notice("")
     lab_controls.save_note(lab_controls.MOMENT, None)
 
 
@@ -118,22 +109,19 @@ def _draw_start_row(row: DeltaGenerator, visit_runs: list[Run]) -> Run | str | N
             _draw_start_button(config)
     challenge_submission.draw(focus, lambda: _draw_start_button(config, is_primary=False))
     if isinstance(config, ValueError) and not isinstance(config, lineup_form.IncompleteLineup):
-        problem = plain(name_fields(str(config)))
+        problem = training_runs.explain_refusal(config)
         st.error(f"These settings cannot be trained: {problem}.", icon=":material/block:")
-    notices.draw_notice(lab_controls.NOTICE)
+    training_runs.draw_notice()
     return shown
 
 
 def _draw_start_button(config: RunConfig | ValueError, is_primary: bool = True) -> None:
-    widgets.button(
+    training_runs.draw_start_button(
         "Start training" if is_primary else "Train without handing in",
-        key="live_lab._start",
-        type="primary" if is_primary else "secondary",
-        icon=":material/play_arrow:",
-        why_not=plain(name_fields(str(config))) if isinstance(config, ValueError) else "",
+        config,
+        start_run,
         help=None if isinstance(config, ValueError) else f"{settings.describe_config(config)}.",
-        on_click=start_run,
-        args=(config, training_runs.count_clicks()),
+        primary=is_primary,
     )
 
 
@@ -263,16 +251,16 @@ def main() -> None:
     adopt = recorded_runs.adopt_run if str(run_id).startswith(recorded_runs.KEY) else runs.adopt_run
     if run_id and not adopt(session.get_current(), run_id):
         query_params.take_value(run_key)  # without the run no control takes it
-        lab_controls.set_notice(
+        training_runs.set_notice(
             "The run of this link is missing: it was deleted or has expired on this server."
         )
     edit_key = query_params.take_value("live_lab.edit")  # never written to the page's own address
     if edit_key and run_id and not runs.join_run(session.get_current(), run_id, edit_key):
-        lab_controls.set_notice("This link is read-only now: editing was revoked.")
+        training_runs.set_notice("This link is read-only now: editing was revoked.")
     runs.get_executor()
     visit_runs = runs.list_runs(session.get_current())
     if lost_count := session.take_lost_run_count(session.get_current()):
-        lab_controls.set_notice(
+        training_runs.set_notice(
             f"{plural(lost_count, 'run is', 'runs are')} missing: deleted or expired on this server."
         )
     shown_run = _draw_start_row(row, visit_runs)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
-from pages.controls import notices, widgets
+from pages.controls import widgets
+from pages.frame import training_runs
 from pages.stores import record_arrays, runs, session
 from pages.train.lab import lab_controls
 from pages.views.event_values import read_fields, read_index, read_like
@@ -320,11 +321,11 @@ def _send_command(run: Run, act: Callable[[Run], object], stops: bool) -> None:
     try:
         act(run)
     except (ExecutorError, ValueError) as error:  # the run may have been deleted
-        lab_controls.set_notice(f"{error}.")
+        training_runs.set_notice(f"{error}.")
     except OSError as error:
-        lab_controls.set_notice(f"The command could not be written to the run's folder ({reason(error)}).")
+        training_runs.set_notice(f"The command could not be written to the run's folder ({reason(error)}).")
     else:
-        notices.clear_notice(lab_controls.NOTICE)
+        training_runs.set_notice("")
         st.session_state[lab_controls.STOPPING] = run.id if stops else None
 
 
