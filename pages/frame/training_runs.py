@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 _clicks = threading.Lock()  # held while session_keys.CLICKS_SERVED is read and raised
 RUN_MISSING = "The run of this link was deleted or has expired on this server."
 POLL_S = 0.5
-WATCHED = "_watched_run"  # session key: True if the run was active when it was drawn last
+WATCHED = "_watched_run"  # session key: True if one of the runs was active when they were drawn last
+SLOWNESS = "_slowness"  # session key: factor on the polling interval of the runs that are drawn
+RESTART_RATIO = 1.5  # rerun the page if the polling interval should change by this factor
 MAX_RACE_IMAGES = 4  # images, of the first classes
 _RACE_IMAGE_PX = 64
 
@@ -207,22 +209,42 @@ def rerun_if_deleted(draw: Callable[..., None]) -> Callable[..., None]:
     return draw_or_rerun
 
 
-def follow(run: Run, draw: Callable[[Run], None]) -> None:
-    """Draw a run, again while it trains; rerun the page when it has ended, was resumed or was deleted."""
-    active = st.session_state[WATCHED] = runs.read_status(run).active
-    st.fragment(draw_followed, run_every=POLL_S * runs.get_slowness() if active else None)(run, draw)
+def follow(
+    shown: list[Run],
+    draw: Callable[[], None],
+    poll_s: float = POLL_S,
+    on_end: Callable[[], None] | None = None,
+) -> None:
+    """Draw runs, again while one trains; rerun the page when the last has ended, or one was resumed or deleted.
+
+    Args:
+        poll_s: interval with few users.
+        on_end: called before the rerun when the last run has ended.
+    """
+    active = st.session_state[WATCHED] = is_any_active(shown)
+    st.session_state[SLOWNESS] = runs.get_slowness()
+    interval_s = poll_s * st.session_state[SLOWNESS] if active else None
+    st.fragment(draw_followed, run_every=interval_s)(shown, draw, on_end)
+
+
+def is_any_active(shown: list[Run]) -> bool:
+    return any(runs.read_status(run).active for run in shown)
 
 
 @rerun_if_deleted
-def draw_followed(run: Run, draw: Callable[[Run], None]) -> None:
-    """Draw a run, and rerun the page if polling must start or stop."""
+def draw_followed(shown: list[Run], draw: Callable[[], None], on_end: Callable[[], None] | None) -> None:
+    """Draw runs, and rerun the page if polling must start, stop or change its interval."""
     user = session.get_current()
     runs.mark_active(user)
     runs.note_watcher(user.token)
-    draw(run)
-    active = runs.read_status(run).active
-    if active != st.session_state.get(WATCHED):
+    draw()
+    active, ratio = is_any_active(shown), runs.get_slowness() / st.session_state[SLOWNESS]
+    if active != st.session_state[WATCHED]:
         st.session_state[WATCHED] = active
+        if not active and on_end is not None:
+            on_end()
+        st.rerun()
+    if active and max(ratio, 1 / ratio) >= RESTART_RATIO:  # many sessions have come or gone
         st.rerun()
 
 

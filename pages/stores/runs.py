@@ -183,17 +183,11 @@ def describe_event(status: Status) -> str:
     return _RESUME_HINT.split(status.message)[0].removesuffix(".")
 
 
-def describe_wait(user: UserSession, run: Run) -> str:
-    """Describe a run's position in the queue and the user's run that is training, in Markdown."""
-    position, running = get_executor().queue_position(run), get_executor().running()
-    if run.id in running:
-        return "starting"
-    own_run = next(
-        (other for other in list_runs(user) if other.id in running and is_maker(user, other)), None
-    )
-    queue = f", number {position} in the queue" if position else ""
-    training = "" if own_run is None else f"; your '{plain(own_run.config().name)}' is training"
-    return f"waiting for a free slot{queue}{training}"
+def describe_own_training(user: UserSession) -> str:
+    """Name a run of the user that is in training, in Markdown; '' if there is none."""
+    running = get_executor().running()
+    own_run = next((run for run in list_runs(user) if run.id in running and is_maker(user, run)), None)
+    return "" if own_run is None else f"your '{plain(own_run.config().name)}' is training"
 
 
 def describe_missing_curve(status: Status, has_losses: bool = False) -> str:
@@ -288,7 +282,7 @@ def list_racers(run: Run) -> list[Racer]:
         config, accuracies = member.config(), records.validation()[[1, -1]]
         racers.append(
             race.create_racer(
-                member.directory.name, config.name, accuracies, records.shuffled, config.model.family
+                member.directory.name, name_model(member), accuracies, records.shuffled, config.model.family
             )
         )
     return racers

@@ -1,5 +1,7 @@
 """Read the models with and without one bug of the lecture's code, and train them live."""
 
+from functools import partial
+
 from pages.frame import page
 from pages.selection import selection
 from pages.studies import live_runs
@@ -12,6 +14,7 @@ from vitviz.experiments.bugs import BUGS
 from vitviz.lessons.experiment_measures import read_bug
 from vitviz.models import parameter_count
 from vitviz.text import percent, plural
+from vitviz.training.run_config import RunConfig
 
 
 def read(values: Values, numbers: None) -> Numbers:
@@ -39,18 +42,20 @@ def draw_above(values: Values, numbers: Numbers) -> None:
 
 
 def draw_live(values: Values, numbers: Numbers) -> None:
-    """Draw the button that trains both models."""
+    """Draw the button that trains both models, and the newest run of them."""
     name, dataset = values["bug"], values["dataset"]
-    config = bugs.build_run_config(dataset, name)
-    with page.row():
-        label = f"Train both models, {plural(len(bugs.LIVE_SEEDS), 'seed')} each"
-        live_runs.draw_start_button(config, "bug", label)
-        sizes = [sum(parameter_count.parameters(member.model).values()) for member in config.members]
-        length = format_epochs(config.train.epochs or 0)
-        share = bugs.LIVE_SHARE[BUGS[name].family]
-        shorter = "" if share == 1 else f" ({percent(share, 0)} of the stored epochs)"
-        page.caption(
-            f"{len(config.members)} models, {length} each{shorter}; {sizes[0]:,} parameters without the bug,"
-            f" {sizes[-1]:,} with it."
-        )
+    label = f"Train both models, {plural(len(bugs.LIVE_SEEDS), 'seed')} each"
+    live_runs.draw(bugs.build_run_config(dataset, name), "bug", label, partial(describe_run, name))
     selection.link_to("live_lab", "Open the lecture's recipes in the live lab", **{"live_lab.train": "one"})
+
+
+def describe_run(name: str, config: RunConfig) -> str:
+    """Describe the number of models, their epochs and their parameters."""
+    sizes = [sum(parameter_count.parameters(member.model).values()) for member in config.members]
+    length = format_epochs(config.train.epochs or 0)
+    share = bugs.LIVE_SHARE[BUGS[name].family]
+    shorter = "" if share == 1 else f" ({percent(share, 0)} of the stored epochs)"
+    return (
+        f"{len(config.members)} models, {length} each{shorter}; {sizes[0]:,} parameters without the bug,"
+        f" {sizes[-1]:,} with it."
+    )

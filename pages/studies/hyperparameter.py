@@ -43,10 +43,7 @@ def draw_live(values: Values, numbers: Numbers | None) -> None:
     """Draw the form of a live run of the selected hyperparameter."""
     hyperparameter = HYPERPARAMETERS[values["knob"]]
     config = _draw_form(hyperparameter)
-    with page.row():
-        live_runs.draw_start_button(config, "hyperparameter", "Train all values")
-        if not isinstance(config, ValueError):
-            page.caption(describe_run(config))
+    live_runs.draw(config, "hyperparameter", "Train all values", describe_run)
 
 
 def describe_run(config: RunConfig) -> str:

@@ -1,35 +1,48 @@
-"""Start the experiment of a study as a run, which the live lab shows."""
+"""Train the experiment of a study live, and show the newest such run."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from pages.frame import training_runs
+from pages.frame import page, run_panel, training_runs
 from pages.selection import selection
 from pages.stores import runs, session
 
 if TYPE_CHECKING:
     from vitviz.training.run_config import RunConfig
+    from vitviz.training.run_directory import Run
 
 
-def draw_start_button(config: RunConfig | ValueError, name: str, label: str) -> None:
-    """Draw the button that starts a run, or the reason why it cannot start, and the link to the newest such run."""
-    training_runs.draw_start_button(label, config, training_runs.start_and_show, name=f"{name}._start")
+def draw(config: RunConfig | ValueError, name: str, label: str, describe: Callable[[RunConfig], str]) -> None:
+    """Draw the button that starts a run, or the reason why it cannot start, and the session's newest such run.
+
+    Args:
+        name: of the study.
+        label: of the button.
+        describe: returns the caption beside the button.
+    """
+    with page.row():
+        training_runs.draw_start_button(label, config, training_runs.start_and_show, name=f"{name}._start")
+        if not isinstance(config, ValueError):
+            page.caption(describe(config))
+    training_runs.draw_notice()
     if isinstance(config, ValueError):
         refusal = training_runs.explain_refusal(config)
         st.error(f"This cannot be trained: {refusal}.", icon=":material/block:")
-    elif run_id := find_newest_run(config):
-        selection.link_to("live_lab", "Show these models in the live lab", **{"live_lab.run": run_id})
-    training_runs.draw_notice()
+    elif run := find_newest_run(config):
+        training_runs.follow([run], partial(run_panel.draw, run))
+        selection.link_to("live_lab", "Show these models in the live lab", **{"live_lab.run": run.id})
 
 
-def find_newest_run(config: RunConfig) -> str | None:
+def find_newest_run(config: RunConfig) -> Run | None:
     """Return the session's newest run of the same experiment on the same dataset."""
     wanted = config.preset, config.train.dataset
     for run in runs.list_runs(session.get_current()):
         existing = run.config()
         if (existing.preset, existing.train.dataset) == wanted:
-            return run.id
+            return run
     return None

@@ -289,14 +289,15 @@ def test_a_race_that_was_resumed_is_polled_again(
     monkeypatch: pytest.MonkeyPatch, before: bool, state: str, again: bool
 ) -> None:
     """'Resume' ran the fragment alone, whose polling had ended: 'waiting for a free slot' stood there for good."""
-    kept, reruns = {training_runs.WATCHED: before}, []
+    kept, reruns, ends = {training_runs.WATCHED: before, training_runs.SLOWNESS: 1.0}, [], []
     monkeypatch.setattr(training_runs.st, "session_state", kept)
     monkeypatch.setattr(training_runs.st, "rerun", lambda: reruns.append(1))
     monkeypatch.setattr(training_runs, "session", MagicMock())
     monkeypatch.setattr(training_runs.runs, "mark_active", lambda user: None)
     monkeypatch.setattr(training_runs.runs, "read_status", lambda run: Status(state))
-    training_runs.draw_followed(object(), lambda run: None)
+    training_runs.draw_followed([object()], lambda: None, lambda: ends.append(1))
     assert bool(reruns) == again and kept[training_runs.WATCHED] == Status(state).active
+    assert bool(ends) == (before and state == "done")
 
 
 def test_random_weights_are_reported(open_app: OpenApp, shipped: Path) -> None:

@@ -6,7 +6,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.controls import downloads, query_params
-from pages.frame import page, training_runs
+from pages.frame import page, run_panel, training_runs
 from pages.selection import selection
 from pages.stores import catalogue, own_weights, runs, session, shared_cache
 from pages.train.fine_tuning import kept_parameters, race_controls, race_results
@@ -20,8 +20,7 @@ from vitviz.experiments.result_file import read_result_if_any
 from vitviz.models.backbone_transfer import transferred
 from vitviz.models.vit import resize_positions
 from vitviz.plots import fine_tuning as plots
-from vitviz.text import percent, plain, plural, reason
-from vitviz.training.executor import ExecutorError
+from vitviz.text import percent, plain, plural
 from vitviz.training.fine_tuning_race import TITLES, BackboneSource, race, recipes
 from vitviz.training.optimizers import rate_scales
 from vitviz.training.run_config import RunConfig
@@ -58,7 +57,7 @@ def _draw_shown_race() -> Run | None:
     if run is None:
         _draw_recorded()
     else:
-        training_runs.follow(run, _draw_race)
+        training_runs.follow([run], partial(run_panel.draw, run, _draw_results))
     return run
 
 
@@ -161,9 +160,8 @@ def _get_prediction_key(run: Run) -> str:
 # ---------------------------------------------------------------- the displayed race
 
 
-def _draw_race(run: Run) -> None:
-    status, config = runs.read_status(run), run.config()
-    _draw_status(run, status)
+def _draw_results(run: Run, status: Status) -> None:
+    config = run.config()
     tuned, scratch = race_results.load_groups(run)
     frozen = race_results.fit_probe(run) if status.state == "done" else None
     chance, waiting = 1 / config.model.num_classes, runs.describe_missing_curve(status)
@@ -186,64 +184,6 @@ def _draw_race(run: Run) -> None:
         page.caption(_describe_setup(config))
     if not status.active:
         selection.link_to("live_lab", "Open its models in the live lab", **{"live_lab.run": run.id})
-
-
-def _draw_status(run: Run, status: Status) -> None:
-    left, right = st.columns([4, 1], vertical_alignment="center")
-    with left:
-        if status.state == "done":
-            st.markdown(f":material/check: {_format_progress(run, status)}")
-        else:
-            st.progress(min(max(status.progress, 0.0), 1.0), text=_format_progress(run, status))
-    if runs.may_change(session.get_current(), run):
-        with right:
-            _draw_button(run, status)
-    if status.state in ("failed", "diverged", "interrupted"):
-        message = runs.describe_status(session.get_current(), run, status)
-        st.error(plain(f"{message[:1].upper()}{message[1:]}."), icon=":material/info:")
-
-
-def _draw_button(run: Run, status: Status) -> None:
-    """Draw the stop button of a running race, or the resume button of one that ended early."""
-    if status.active:
-        action, icon = "stop", "stop"
-    elif status.state not in ("done", "diverged"):
-        action, icon = "resume", "play_arrow"
-    else:
-        return
-    st.button(
-        action.capitalize(),
-        key=f"fine_tuning._{action}",
-        icon=f":material/{icon}:",
-        on_click=_control_race,
-        args=(run, action),
-        width="stretch",
-    )
-
-
-def _format_progress(run: Run, status: Status) -> str:
-    name = plain(run.config().name)
-    if status.state == "queued":
-        return f"{name}: {runs.describe_wait(session.get_current(), run)}"
-    if status.state == "starting":
-        return f"{name}: the images are being prepared"
-    if status.state == "done":
-        return f"{name}: {status.step:,} updates of each model, {status.seconds:.0f} s of training together"
-    total = f" of {status.total_steps:,}" if status.total_steps else ""
-    left = f", {status.seconds_left:.0f} s left" if status.active and status.seconds_left else ""
-    return f"{name}: {status.state}, update {status.step:,}{total} of each model{left}"
-
-
-def _control_race(run: Run, action: str) -> None:
-    if not runs.may_change(session.get_current(), run):
-        return
-    try:
-        if action == "stop":
-            runs.get_executor().stop(run)
-        else:
-            runs.get_executor().resume(run, session.get_address())
-    except (ExecutorError, ValueError, OSError) as error:
-        training_runs.set_notice(f"The run did not {action}: {reason(error)}.")
 
 
 def _describe_setup(config: RunConfig) -> str:

@@ -12,15 +12,9 @@ COMPARED = "live_lab._beside"  # ids of the runs compared with the shown one
 MOMENT = "live_lab._moment"  # {run, step, follow} selected on the timeline, or None
 MODEL_BEFORE = "live_lab._model_before"  # the key of the selected model as the shown run started
 VIEW = "live_lab._view"  # axis, smoothing and scales of the curves
-REFUSAL = "live_lab._refusal"  # (run id, why a change was refused), shown until the next change
-# (run id, its learning rate and weight decay when first shown, and at the last poll)
-SHOWN_RATES = "live_lab._standing"
 EDIT_KEY = "live_lab._shared"  # (run id, edit key) created in this session
-STOPPING = "live_lab._stopping"  # id of the run that is finishing its last step
-POLLING = "live_lab._watched"  # True if the last script run saw an active run
 FRAMES_PENDING = "live_lab._growing"  # True if the timeline polls only for missing frames
 FOLLOWED = "live_lab._followed"  # id of the run whose model the sidebar shows, or cannot show
-SLOWNESS = "live_lab._slowness"  # factor on the polling intervals in the last script run
 LINEUP = (
     "live_lab.lineup"  # URL control: the models of a run of several, as `vitviz.training.lineup` encodes them
 )

@@ -1,13 +1,14 @@
 """Live lab: train models and watch their attention, filters and mistakes develop."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.controls import popover, query_params, session_keys, widgets
-from pages.frame import page, training_runs
+from pages.frame import page, run_panel, training_runs
 from pages.frame.training_runs import rerun_if_deleted
 from pages.lessons import open_lesson
 from pages.selection import selection
@@ -43,7 +44,6 @@ from vitviz.training.run_directory import Run
 from vitviz.training.schedule import learning_rate_factor
 from vitviz.training.shuffled_patches import shuffle_patches
 
-RESTART_RATIO = 1.5  # rerun the page if the polling interval should change by this factor
 STAGE_POLL_S = 0.1  # a poll costs about 6 ms; a browser shows 7 to 8 per second (benchmarks/live_updates.md)
 TIMELINE_POLL_S = 0.5
 PREDICTION_POLL_S = 1.0
@@ -156,29 +156,20 @@ def _choose_compared_runs(visit_runs: list[Run], focus: Run | None) -> None:
 
 
 def _draw_stage(shown: list[Run], focus: Run) -> None:
-    """Draw curves and inspector; when the last shown run ends, rerun the page without polling."""
-    user_session = session.get_current()
-    runs.mark_active(user_session)
-    runs.note_watcher(user_session.token)
+    """Draw curves and inspector, or the race of an experiment."""
     open_lesson.report_facts(run=runs.read_status(focus).progress)
     if race.is_experiment(focus):
         race.draw_stage(focus)
     else:
         run_view.draw_run(shown, focus)
-    under_way = any(runs.read_status(run).active for run in shown)
-    if st.session_state.get(lab_controls.POLLING) and not under_way:
-        st.session_state[lab_controls.POLLING] = False
-        shown_model = race.get_shown_model(focus)
-        unchanged = _get_own_model() == lab_controls.load_note(lab_controls.MODEL_BEFORE, _get_own_model())
-        if shown_model.snapshots() and unchanged:  # else the user selected another meanwhile
-            selection.set_model(f"run:{shown_model.id}")
-        st.rerun()
-    if under_way and not st.session_state.get(lab_controls.POLLING):  # resumed from the inspector
-        st.session_state[lab_controls.POLLING] = True
-        st.rerun()
-    ratio = runs.get_slowness() / st.session_state[lab_controls.SLOWNESS]
-    if under_way and max(ratio, 1 / ratio) >= RESTART_RATIO:  # many sessions have come or gone
-        st.rerun()
+
+
+def _select_trained(focus: Run) -> None:
+    """Make the trained model the selection, unless the user selected another meanwhile."""
+    shown_model = race.get_shown_model(focus)
+    unchanged = _get_own_model() == lab_controls.load_note(lab_controls.MODEL_BEFORE, _get_own_model())
+    if shown_model.snapshots() and unchanged:
+        selection.set_model(f"run:{shown_model.id}")
 
 
 def _get_selected_step(focus: Run | Recording) -> int | None:
@@ -277,12 +268,11 @@ def _draw_run(run: Run, visit_runs: list[Run]) -> None:
     """Draw the shown run; each part polls on its own while the run is active."""
     compared_ids = [] if race.is_experiment(run) else lab_controls.load_note(lab_controls.COMPARED, [])
     shown = [run, *filter(None, map(runs.find_run, compared_ids))]
-    active = any(runs.read_status(run).active for run in shown)
-    st.session_state[lab_controls.POLLING] = active
-    st.session_state[lab_controls.SLOWNESS] = runs.get_slowness()
-    focus, stage_interval = run, STAGE_POLL_S if active else 0
+    active = training_runs.is_any_active(shown)
+    stage = partial(_draw_stage, shown, run), STAGE_POLL_S, partial(_select_trained, run)
+    focus = run
     if race.is_experiment(run):  # its race is the picture; the images of one of its models follow
-        _poll(_draw_stage, stage_interval, shown, run)
+        training_runs.follow(shown, *stage)
         focus = race.choose_member(run)
     growing = active or not flip_book.is_complete(focus)
     st.session_state[lab_controls.FRAMES_PENDING] = growing and not active
@@ -291,7 +281,7 @@ def _draw_run(run: Run, visit_runs: list[Run]) -> None:
         _poll(_draw_timeline, TIMELINE_POLL_S if growing else 0, focus)
     with side:
         if focus is run:
-            _poll(_draw_stage, stage_interval, shown, run)
+            training_runs.follow(shown, *stage)
         _link_to_distillation(focus)
         _draw_prediction_title(focus)
         _poll(_draw_prediction, PREDICTION_POLL_S if active else 0, focus)
@@ -303,7 +293,7 @@ def _draw_run(run: Run, visit_runs: list[Run]) -> None:
 
 def _poll(draw: Callable[..., None], interval_s: float, *args: Any) -> None:
     """Draw in a fragment that reruns every `interval_s`, more slowly with many users; 0 stops polling."""
-    run_every = interval_s * st.session_state[lab_controls.SLOWNESS] or None
+    run_every = interval_s * runs.get_slowness() or None
     st.fragment(rerun_if_deleted(draw), run_every=run_every)(*args)
 
 
@@ -390,7 +380,7 @@ def _describe_recording(recording: Recording) -> str:
     last_step = recording.choice.last_step
     if growth is not None and not growth.is_shipped:
         card, last_step = {"machine": growth.machine}, int(growth.steps[-1])
-    text = f"{last_step:,} steps in {run_view.format_duration(seconds)}"
+    text = f"{last_step:,} steps in {run_panel.format_duration(seconds)}"
     date, machine = (plain(str(card.get(name, ""))) for name in ("date", "machine"))
     return text + (f" on {date}" if date else "") + (f" ({machine}, one seed)" if machine else "")
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from pages.controls import query_params, session_keys, widgets
-from pages.frame import page
+from pages.frame import page, run_panel
 from pages.selection import selection
-from pages.stores import runs, shared_cache
-from pages.stores.runs import list_racers
+from pages.stores import runs
 from pages.train.lab import lineup_form, run_view
 from pages.train.lab.lab_controls import (
     LOADED_RACE,
@@ -20,11 +18,8 @@ from pages.train.lab.lab_controls import (
     RecipeControls,
     StageControls,
 )
-from pages.views.figures import draw_race
-from vitviz.analysis import race as results
 from vitviz.experiments import data_size
 from vitviz.experiments.data_size import GRIDS, SEEDS
-from vitviz.plots import race as plots
 from vitviz.text import plain
 from vitviz.training.position_race import CODES, POSITIONS_RACE, RACES, TITLE, positions_race
 
@@ -133,27 +128,11 @@ def choose_stage_view() -> None:
 
 
 def draw_stage(run: Run) -> None:
-    """Draw the experiment's state and buttons, the race or the curves, and a caption of its results."""
-    status, config = runs.read_status(run), run.config()
-    names = {model.directory.name: runs.name_model(model) for model in runs.list_models(run)}
-    competitors = [replace(racer, title=names[racer.name]) for racer in list_racers(run)]
-    state_box, steer_box = st.columns([1.2, 1], gap="medium")
-    with state_box:
-        run_view.draw_state(run, status)
-    with steer_box:
-        run_view.draw_steering(run, status, _describe_speed(status, len(competitors)))
-    if st.session_state.get(StageControls.key("look")) == CURVES:
-        chance_text = ""
-        run_view.draw_curves(runs.list_models(run), get_shown_model(run))
-    else:
-        chance_text = f"Dotted line: chance level of {config.model.num_classes} classes."
-        chance, waiting = 1 / config.model.num_classes, runs.describe_missing_curve(status)
-        race = plots.payload(competitors, chance, config.longest or 1.0, waiting)
-        draw_race(race, key="live_lab.race_view")
-    # Titles and classes of an uploaded run come from another user.
-    escaped = [replace(racer, title=plain(racer.title)) for racer in competitors]
-    page.caption(results.describe_race(escaped, tuple(map(plain, _load_classes(run)))) or chance_text)
-    if _is_data_race(config) and status.state == "done":
+    """Draw the experiment's state and buttons, and the race or the curves with a caption of its results."""
+    curves = st.session_state.get(StageControls.key("look")) == CURVES
+    run_panel.draw(run, _draw_curves if curves else None)
+    config = run.config()
+    if _is_data_race(config) and runs.read_status(run).state == "done":
         selection.link_to(
             "data",
             "Compare with the stored results",
@@ -165,28 +144,9 @@ def draw_stage(run: Run) -> None:
         )
 
 
-def _describe_speed(status: Status, count: int) -> str:
-    speed = (
-        f" {status.images_per_second:,.0f} images per second in total." if status.images_per_second else ""
-    )
-    precision = f" Precision: {status.precision}." if status.precision else ""
-    return f"{count} models train in alternating steps.{speed}{precision}"
-
-
-@shared_cache.shared(max_entries=64)
-def _read_classes(path: str) -> tuple[str, ...]:
-    from vitviz.checkpoint_header import read_header
-
-    return tuple(read_header(path).classes)
-
-
-def _load_classes(run: Run) -> tuple[str, ...]:
-    """Return the class names from a snapshot, or numbers before the first one."""
-    member = runs.list_models(run)[0]
-    steps = member.snapshots()
-    if not steps:
-        return tuple(map(str, range(run.config().model.num_classes)))
-    return _read_classes(str(member.snapshot_path(steps[0])))
+def _draw_curves(run: Run, status: Status) -> None:
+    run_view.draw_curves(runs.list_models(run), get_shown_model(run))
+    page.caption(run_panel.describe_race(run))
 
 
 # ---------------------------------------------------------------- one of its models

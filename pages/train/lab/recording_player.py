@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from pages.controls import widgets
-from pages.frame import page
+from pages.frame import page, run_panel
 from pages.selection import selection
 from pages.stores import recorded_runs, session
 from pages.stores.record_arrays import Records
@@ -201,7 +201,7 @@ def _describe_step(step: int, log: Records) -> str:
     if not len(earlier):
         return ""
     seconds, loss, accuracy = table[2, earlier[-1]], table[3, earlier[-1]], table[4, earlier[-1]]
-    parts = [run_view.format_duration(float(seconds))]
+    parts = [run_panel.format_duration(float(seconds))]
     parts += [f"loss {loss:.3f}"] if np.isfinite(loss) else []
     parts += [f"training accuracy {percent(accuracy)}"] if np.isfinite(accuracy) else []
     return " · ".join(parts)

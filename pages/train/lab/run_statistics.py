@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from pages.frame import page
+from pages.frame import page, run_panel
 from pages.stores import record_arrays, runs, shared_cache
 from pages.train.lab import run_view
 from vitviz.analysis.run_comparison import parameters_by_part, time_to_accuracy
@@ -70,7 +70,7 @@ def _collect_facts(config: RunConfig, total: int, status: Status, log: runs.RunL
         **{
             f"{percent(level, 0)} validation accuracy": "not reached"
             if (at := time_to_accuracy(curve[2], curve[-1], level)) is None
-            else f"after {run_view.format_duration(at)}"
+            else f"after {run_panel.format_duration(at)}"
             for level in run_view.LEVELS
         },
     }

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from pages.controls import downloads, listing
-from pages.frame import page, training_runs
+from pages.frame import page, run_panel, training_runs
 from pages.selection import upload
 from pages.stores import recorded_runs, runs, session
-from pages.train.lab import lab_controls, race, recipe_form, run_view, running_page, settings
+from pages.train.lab import lab_controls, race, recipe_form, running_page, settings
 from vitviz.analysis.run_comparison import time_to_accuracy
 from vitviz.text import percent, plain, reason
 from vitviz.training import permissions
@@ -65,7 +65,7 @@ def _build_row(run: Run) -> dict[str, Any]:
     table, best = log.validation(), log.best()
     return {
         "Run": runs.get_title(run),
-        "State": run_view.get_state_label(status).word,
+        "State": run_panel.get_state_label(status).word,
         "step": status.step,
         "seconds": status.seconds,
         "validation": None if best is None else best[1],

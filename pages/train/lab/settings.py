@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pages.frame import run_panel
 from pages.selection import selection
 from pages.stores import catalogue, runs
-from pages.train.lab import model_form, run_statistics, run_view
+from pages.train.lab import model_form, run_statistics
 from pages.train.lab.model_form import FAMILIES
 from vitviz.analysis.run_comparison import find_varying_names
 from vitviz.config import SETTINGS, ViTConfig, to_dict
@@ -62,7 +63,7 @@ def describe_config(config: RunConfig) -> str:
 def _describe_length(train: TrainConfig) -> str:
     """Return the length of a run: '1 epoch', '6.7 % of an epoch', '20 s'."""
     if train.epochs is None:
-        return f"{train.seconds:g}{run_view.NBSP}s"
+        return f"{train.seconds:g}{run_panel.NBSP}s"
     if train.epochs < 1:
         return f"{percent(train.epochs)} of an epoch"
     return f"{train.epochs:.4g} {'epoch' if train.epochs == 1 else 'epochs'}"

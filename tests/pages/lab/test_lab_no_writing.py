@@ -16,6 +16,7 @@ import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
+from pages.frame import run_panel
 from pages.frame.training_runs import rerun_if_deleted
 from pages.stores import runs
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs, errors, start_button
@@ -132,7 +133,7 @@ def test_a_refused_change_is_reported_of_its_own_run_alone(open_app: OpenApp, ru
     app.run()
     app.main.selectbox(key="live_lab.run").set_value(twin.id).run()
     assert app.main.number_input(key=f"live_lab._set_learning_rate_{twin.id}") and not errors(app)
-    assert app.session_state["live_lab._standing"][0] == twin.id  # what was held of the one before is gone
+    assert app.session_state[run_panel.SHOWN_RATES][0] == twin.id  # what was held of the one before is gone
 
 
 def test_own_images_that_cannot_be_stored_or_removed_are_reported(

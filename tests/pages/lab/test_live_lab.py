@@ -10,17 +10,16 @@ import threading
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from pages.controls import session_keys
+from pages.frame import run_panel
 from pages.stores import runs, session
 from pages.stores.record_arrays import Records
-from pages.train.fine_tuning import tuning_race
-from pages.train.lab import flip_book, run_view
+from pages.train.lab import flip_book
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs, errors, until, view
 from tests.strokes import encode_strokes
 from tests.unit.training_helpers import duplicate
@@ -404,13 +403,8 @@ def test_who_may_not_change_a_run_steers_nothing_by_a_tab_that_is_still_open(
     reported: list[object] = []
     monkeypatch.setattr(runs, "may_change", lambda user_session, run: False)
     monkeypatch.setattr(session, "get_current", lambda: None)
-    monkeypatch.setattr(
-        runs, "get_executor", lambda: SimpleNamespace(stop=reported.append, resume=reported.append)
-    )
     monkeypatch.setattr(Run, "control", lambda self, what, **values: reported.append(what))
-    run_view.st.session_state[f"live_lab._set_weight_decay_{run.id}"] = 0.1
-    run_view._send_command(run, reported.append, True)
-    run_view.apply_change(run, "weight_decay")
-    for what in ("stop", "resume"):
-        tuning_race._control_race(run, what)
+    run_panel.st.session_state[run_panel._get_rate_key(run, "weight_decay")] = 0.1
+    run_panel._send_command(run, reported.append, True)
+    run_panel.apply_change(run, "weight_decay")
     assert reported == []
