@@ -31,6 +31,7 @@ POLL_S = 0.5
 WATCHED = "_watched_run"  # session key: True if one of the runs was active when they were drawn last
 SLOWNESS = "_slowness"  # session key: factor on the polling interval of the runs that are drawn
 RESTART_RATIO = 1.5  # rerun the page if the polling interval should change by this factor
+_IDENTITY = ("preset", "model", "members", "train")  # fields in which two runs of the same models agree
 MAX_RACE_IMAGES = 4  # images, of the first classes
 _RACE_IMAGE_PX = 64
 
@@ -119,13 +120,8 @@ def find_active_run(config: RunConfig) -> Run | None:
     for run in runs.list_runs(user):
         existing = run.config()
         requested = config.on_threads(existing.train.threads)  # fixed when a run starts
-        same = (existing.preset, existing.model, existing.members, existing.train) == (
-            requested.preset,
-            requested.model,
-            requested.members,
-            requested.train,
-        )
-        if same and runs.is_maker(user, run) and runs.read_status(run).active:
+        is_same = all(getattr(existing, name) == getattr(requested, name) for name in _IDENTITY)
+        if is_same and runs.is_maker(user, run) and runs.read_status(run).active:
             return run
     return None
 
