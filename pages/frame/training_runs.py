@@ -37,7 +37,7 @@ _RACE_IMAGE_PX = 64
 
 
 class NotStarted(Exception):
-    """Raised when no run was started; its message follows 'Cannot start: '."""
+    """Raised when no run was started; its message follows 'The run could not start: '."""
 
 
 def page_key(name: str) -> str:
