@@ -20,7 +20,7 @@ from pages.stores import user_datasets
 from pages.train.fine_tuning import tuning_race
 from tests.messages import body, message, unpack
 from tests.pages.conftest import OpenApp, opened_again, query_value
-from tests.pages.lab.helpers import belongs
+from tests.pages.lab.helpers import FakeExecutor, belongs
 from tests.pages.test_distillation import ship
 from tests.unit.training_helpers import GREY, TINY
 from vitviz.checkpoints import open_model
@@ -52,18 +52,14 @@ def orders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
 
     given: list[Any] = []
 
-    class Takes:
-        def start(self, config: Any, address: str = "", start: bytes | None = None) -> Run:
+    class Takes(FakeExecutor):
+        def start(
+            self, config: Any, address: str = "", first: bool = False, start: bytes | None = None
+        ) -> Run:
             given.append((config, start))
-            return Run.create(tmp_path / "runs", config, start=start)
+            return Run.create(self.folder, config, start=start)
 
-        def queue_position(self, run: Run) -> int | None:
-            return None
-
-        def running(self) -> list[str]:
-            return []
-
-    monkeypatch.setattr(runs, "get_executor", Takes)
+    monkeypatch.setattr(runs, "get_executor", lambda: Takes(tmp_path / "runs"))
     return given
 
 
