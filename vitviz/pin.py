@@ -49,18 +49,23 @@ class Pin:
         object.__setattr__(self, "place", (round(x, 3), round(y, 3)))
 
     @classmethod
-    def parse(cls, text: str) -> "Pin | None":
-        """Parse 'x,y', 'cls', 'dist' or 'reg1' from a link or view; None if invalid."""
+    def parse(cls, text: str, grid: tuple[int, int] | None = None) -> "Pin | None":
+        """Parse 'x,y', 'cls', 'dist' or 'reg1' from a link or view; None if invalid.
+
+        Args:
+            grid: (rows, cols) on which a link may also name a patch by its number or 'row,column', from 1.
+        """
         if _PREFIX.fullmatch(text):
             return cls(None, text)
+        if grid is not None and (patch := cls._parse_patch(text, grid)) is not None:
+            return patch
         x, y = map(parse_float, text.partition(",")[::2])
         if x is None or y is None or not (0 <= x <= 1 and 0 <= y <= 1):
             return None
         return cls((x, y))
 
     @classmethod
-    def parse_patch(cls, text: str, grid: tuple[int, int]) -> "Pin | None":
-        """Parse a patch's number or 'row,column', from 1, on a grid (rows, cols); None if invalid."""
+    def _parse_patch(cls, text: str, grid: tuple[int, int]) -> "Pin | None":
         if not _PATCH.fullmatch(text):
             return None
         first, _, second = text.partition(",")

@@ -211,6 +211,7 @@ def shown(page: str = "attention", guessed: bool = False, run: float | None = No
         (TokenPinned(), shown(), shown(pin="cls")),
         (TokenPinned(prefix="cls"), shown(pin="dist"), shown(pin="cls")),
         (TokenPinned(row=1, col=8), shown(pin="cls"), shown(pin="0.900,0.100")),
+        (TokenPinned(row=4, col=4), shown(pin="27"), shown(pin="28")),
         (TokenPinned(row=1, col=2, grid=2), shown(pin="0.400,0.100"), shown(pin="0.600,0.400")),
         (ControlSet("attention.layer"), shown(), shown(attention__layer="3")),
         (ControlSet("attention.layer", "4"), shown(attention__layer="3"), shown(attention__layer="4")),

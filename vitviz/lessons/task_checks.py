@@ -46,7 +46,7 @@ class PageState:
     @property
     def pin(self) -> Pin | None:
         """The pinned token; None if the link names none."""
-        return Pin.parse(self.link.get("pin", ""))
+        return Pin.parse(self.link.get("pin", ""), self.grid)
 
 
 class Check(Protocol):
@@ -142,7 +142,7 @@ class TokenPinned:
             if pin.place is None or grid is None:
                 return False
             return pin.row_col(grid) == (self.row - 1, self.col - 1)
-        return pin != Pin.parse(start.get("pin", ""))
+        return pin != Pin.parse(start.get("pin", ""), state.grid)
 
 
 @dataclass(frozen=True)
