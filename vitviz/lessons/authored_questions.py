@@ -86,9 +86,10 @@ class Number(AuthoredMeasure):
 class Place(AuthoredMeasure):
     """A patch of the image.
 
-    row, col: the right patch, from 1; 0 if every patch counts.
+    patch, or row and col: the right patch, from 1; 0 if every patch counts.
     """
 
+    patch: Annotated[int, 0, 64 * 64] = 0
     row: Annotated[int, 0, 64] = 0
     col: Annotated[int, 0, 64] = 0
 
@@ -96,6 +97,8 @@ class Place(AuthoredMeasure):
         super().__post_init__()
         if bool(self.row) != bool(self.col):
             raise ValueError(f"expected row and col, or neither, received {self.row} and {self.col}")
+        if self.patch and self.row:
+            raise ValueError(f"expected a patch or its row and col, received {self.patch} and {self.row}")
 
     def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
         rows, cols = subject.layout.grid
@@ -105,7 +108,9 @@ class Place(AuthoredMeasure):
         kind = self.get_answer_kind(subject)
         assert isinstance(kind, Point)
         rows, cols = kind.grid
-        return float((min(self.row, rows) - 1) * cols + min(self.col, cols) - 1) if self.row else None
+        if self.row:
+            return float((min(self.row, rows) - 1) * cols + min(self.col, cols) - 1)
+        return float(min(self.patch, rows * cols) - 1) if self.patch else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -233,6 +233,7 @@ def test_a_teacher_asks_questions_of_ones_own(teacher: AppTest, open_app: OpenAp
         ("order", {"items": "one\ntwo"}, ["one", "two"], "one → two"),
         ("text", {"explanation": "No sum."}, "a\\*map", "No sum."),
         ("place", {"row": 2, "col": 3}, 10, "row 2, column 3"),
+        ("place", {"patch": 11, "row": 0, "col": 0}, 10, "row 2, column 3"),
     ):
         fill_own(teacher, name, **values)
         state = question_store.load_question(stored.get_classes(), code_of(teacher))
