@@ -6,6 +6,7 @@ import streamlit as st
 
 from pages.controls import session_keys, widgets
 from pages.selection import model_dialog, selection
+from pages.selection.substitutes import find_nearest_model
 from pages.stores import catalogue, published_weights, registry, shared_cache
 from pages.stores.model_choice import ModelChoice
 from vitviz.models.abilities import abilities, as_vit
@@ -42,11 +43,11 @@ class PreviousModel:
     suggested: str  # key of the model that the app selected
 
 
-def suggest_for_image(image: str) -> None:
+def suggest_for_image(image: str, *, for_this_page: bool = False) -> None:
     """Switch from the default model to a photo model, or else to a colour model, when the user adds a colour image.
 
     A page that needs what the photo model lacks, such as classes, shows a substitute of a grey model's successor; the
-    next page shows the photo model itself.
+    next page shows the photo model itself. With `for_this_page`, the substitute is selected for all pages.
     """
     model = selection.get_model_choice()
     chosen = st.session_state.get(session_keys.MODEL_CHOSEN)
@@ -56,6 +57,8 @@ def suggest_for_image(image: str) -> None:
     if is_photo_model(model) or (photo_model is None and not _needs_colour(model, image)):
         return
     target = photo_model or find_photo_model("embedding") or _find_fitting_model(model, image)
+    if for_this_page and target is not None:
+        target = find_nearest_model(lambda config: bool(getattr(abilities(config), _get_need())), target)
     if target is None:
         return
     current, values = selection.get_current(), session_keys.get_control_values()

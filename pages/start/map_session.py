@@ -256,7 +256,7 @@ def _show_drawing() -> None:
 def _show_photo() -> None:
     if selection.get_model_choice().preparation.digit:
         st.session_state[session_keys.MODEL_CHOSEN] = False
-    model_suggestion.suggest_for_image(PHOTO)
+    model_suggestion.suggest_for_image(PHOTO, for_this_page=True)
     _show_image(PHOTO)
 
 
