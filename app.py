@@ -38,7 +38,7 @@ def draw() -> None:
     st.set_page_config("vitviz" if slug == "home" else f"{page.title} · vitviz")
     menu.forward(slug)
     body = st.container()
-    mount_browser()  # mounts the shared view frame before the first view
+    mount_browser(slug)  # mounts the shared view frame before the first view
     with query_params.sync_address(), body, class_bar.follow_class(slug):
         open_lesson.read_address(slug)
         sidebar.draw(slug)

@@ -54,8 +54,11 @@ function reloadIfBlank() {
   watch.observe(root, { childList: true });
 }
 
-/** Give Streamlit's menu of narrow screens valid roles: its list holds groups of items, not items. */
-function markMenu() {
+/** Mark the open page's group, and give the menu of narrow screens valid roles: its list holds groups of items. */
+function markMenu(group) {
+  document
+    .querySelectorAll('[data-testid="stTopNavSection"]')
+    .forEach((node, place) => node.setAttribute('aria-current', String(place === group)));
   for (const node of document.querySelectorAll(
     '[data-testid="stSidebarNavItems"], [data-testid="stSidebarNavItems"] li',
   ))
@@ -83,6 +86,6 @@ export default function browser() {
   return ({ header, colors }) => {
     storeToken(header);
     setColours(colors);
-    markMenu();
+    markMenu(header.group);
   };
 }

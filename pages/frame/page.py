@@ -265,11 +265,12 @@ def _read_style() -> str:
     return Path(__file__).with_name("page.css").read_text("utf-8")
 
 
-def mount_browser() -> None:
-    """Send the style sheet and the session's token to the browser.
+def mount_browser(slug: str) -> None:
+    """Send the style sheet, the session's token and the open page's place in the menu to the browser.
 
     The main script sends both: Streamlit drops what a page sent when another page begins.
     """
     st.html(f"<style>{_read_style()}</style>")
     cookie = describe_cookie(session.get_current().token, st.context.cookies, st.context.url)
-    _browser(pack(cookie), key="shell.browser", height=1)
+    group = registry.BY_SLUG.get(slug, registry.PAGES[0]).group
+    _browser(pack(cookie | {"group": registry.GROUPS.index(group)}), key="shell.browser", height=1)
