@@ -116,7 +116,7 @@ def write_site(folder: Path, pages: Sequence[SitePage] = PAGES) -> Iterator[Path
         entry = registry.BY_SLUG[page.slug]
         views = [view for query in page.selections for view in _collect_messages(entry, query, weights)]
         messages = [message for _, message in views]
-        headings = {message: _HEADINGS[key] for key, message in views if key in _HEADINGS}
+        headings = [_HEADINGS.get(key, "") for key, _ in views]
         html = render_html(
             page.title or title, messages, page.lead, pages=links, current=name, headings=headings
         )

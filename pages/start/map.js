@@ -87,8 +87,8 @@ export default class MapView {
     this.message = message;
     this.model = new MapModel(message);
     this.hover = NONE;
-    this.summary.textContent = summary(this.model);
     this.crisp = this.pad.take(message);
+    this.summary.textContent = summary(this.model);
     this.masks.take(message);
     this.build();
     writeParts(this.parts, this.model);

@@ -166,6 +166,7 @@ export class LiveMap {
     const { view } = this;
     view.message = { ...view.message, header: message.header, arrays: message.arrays };
     view.model = new MapModel(message);
+    view.model.isEmpty = view.pad.isEmpty;
     for (const entry of view.parts.values()) entry.part = view.model.byId.get(entry.part.id);
     view.scale = streamScale(view.model, [view.model.readout, view.model.header.pin]);
     paintParts(view.parts, view.view(), true);

@@ -69,6 +69,11 @@ export class MapPad {
     return Boolean(this.drawing) && this.drawn;
   }
 
+  /** True if the image is a drawing without strokes. */
+  get isEmpty() {
+    return Boolean(this.drawing) && this.pad.empty;
+  }
+
   /** True while strokes lie where they were drawn, not where the model sees them. */
   get free() {
     return this.on && !this.acts.busy();
@@ -93,6 +98,7 @@ export class MapPad {
       this.sent = null;
       this.resting = setTimeout(() => this.pad.line || this.acts.trigger('rest', drawing.strokes), REST_MS);
     } else if (!this.isNew) this.pad.set(drawing.strokes);
+    this.acts.view.model.isEmpty = this.isEmpty;
     this.dim(this.isNew);
     return drawing.frame && this.crisp(drawing);
   }

@@ -60,7 +60,7 @@ export function writeParts(parts, model) {
   for (const [id, entry] of parts) {
     const part = model.byId.get(id);
     entry.part = part;
-    const label = partWords(part);
+    const label = partWords(part, model);
     if (entry.open.ariaLabel !== label) entry.open.ariaLabel = label;
     if (entry.box.beside) writeBeside(entry.words, part, model);
     else if (entry.words) setText(entry.words, part.caption ?? '');

@@ -264,7 +264,7 @@ function drawHead(ctx, w, h, { model, part, colors }) {
       ctx.imageSmoothingEnabled = false;
       ctx.drawImage(image, 0, head * rows + k, cols, 1, 0, y + head * tall, w, tall - (heads > 1 ? 1 : 0));
     }
-    if (k === model.top) outline(ctx, colors.primary, 2, 1, y - 1, w - 2, heads * tall + 2);
+    if (k === model.top && !model.isEmpty) outline(ctx, colors.primary, 2, 1, y - 1, w - 2, heads * tall + 2);
   }
 }
 
@@ -274,6 +274,8 @@ const SMALLEST = 12; // px of type
 
 /** Draw a line per class: name and probability bar; `share` scales the bars during the animation. */
 function drawClasses(ctx, w, h, { model, colors, share = 1 }) {
+  if (model.isEmpty)
+    return write(ctx, colors, 'Draw a digit', 0, h / 2, { style: `${SMALLEST}px`, color: colors.muted });
   const { names, truth } = model.header.classes;
   const probabilities = model.arrays.probabilities.data;
   const step = h / names.length;

@@ -7,18 +7,23 @@ import { shapeWords } from './map_model.js';
 const formatNorm = (value) => (value >= 100 ? value.toFixed(0) : value.toFixed(1));
 
 /** A part's title, description and output shape, for a screen reader. */
-export function partWords(part) {
+export function partWords(part, model) {
   const shape = part.shape_out ? ` Output: ${part.shape_out.join(' by ')}.` : '';
-  return `${part.title}: ${part.stale ? '' : part.words}${shape}`;
+  const words = part.kind === 'classes' && model.isEmpty ? predictionWords(model) : part.words;
+  return `${part.title}: ${part.stale ? '' : words}${shape}`;
+}
+
+/** The predicted class and its probability; of an empty pad nothing is predicted. */
+function predictionWords({ isEmpty, header, top, arrays }) {
+  if (isEmpty) return 'Draw a digit: nothing is predicted for an empty pad.';
+  return `Prediction: ${header.classes.names[top]} (${percent(arrays.probabilities.data[top])}).`;
 }
 
 /** The whole map in a few sentences, for a screen reader. */
 export function summary(model) {
   const { header } = model;
   const chain = model.parts.map((part) => part.title).join(', ');
-  const best = header.classes.names[model.top];
-  const share = percent(model.arrays.probabilities.data[model.top]);
-  return `${header.label}. ${plural(model.parts.length, 'part')} in order: ${chain}. Prediction: ${best} (${share}).`;
+  return `${header.label}. ${plural(model.parts.length, 'part')} in order: ${chain}. ${predictionWords(model)}`;
 }
 
 /** A token's strongest key in words: 'patch 12 (18.3 %)'. */
@@ -74,8 +79,7 @@ const TOUR = {
   norm: () => 'The classifier head reads the last layer.',
   pool: () => 'All positions are pooled.',
   head: () => 'Every class gets a logit.',
-  classes: (model) =>
-    `Prediction: ${model.header.classes.names[model.top]}, ${percent(model.arrays.probabilities.data[model.top])}.`,
+  classes: predictionWords,
 };
 
 /** Describe a station in a few words while the map moves by itself. */

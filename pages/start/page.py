@@ -71,7 +71,12 @@ def draw() -> None:
     choice, current = selection.get_model_choice(), selection.get_current()
     message = MapFrame(VIEW, "home.part", "home.asked", choice, current).draw()
     header, _ = open_blob(message)
-    page.caption(plain(header["caption"]), describe_classes(choice, current.image))
+    page.caption(
+        "Draw a digit: nothing is predicted for an empty pad."
+        if current.image == map_session.DRAWING
+        else plain(header["caption"]),
+        describe_classes(choice, current.image),
+    )
     if len(choice.steps) > 1:
         step_weights.draw(choice, current.step)
     st.session_state[TERMS] = find_terms(header)

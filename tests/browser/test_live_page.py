@@ -108,6 +108,14 @@ def test_a_drawing_changes_attention_and_class_as_python_says(opened: Page) -> N
     assert now != before
 
 
+def test_nothing_is_predicted_for_an_empty_pad(opened: Page) -> None:
+    draw_seven(opened)
+    expect(opened.locator(".cb-head")).to_contain_text("Predicted class")
+    opened.get_by_role("button", name="Clear").click()
+    expect(opened.locator(".cb-head")).to_have_text("Draw a digit: nothing is predicted for an empty pad.")
+    expect(opened.locator(".cb-row")).to_have_count(0)
+
+
 def test_hidden_patches_change_the_class_as_the_mask_does_in_python(opened: Page) -> None:
     strokes = draw_seven(opened)
     view = vitviz.inspect("digits_vit", drawings.draw_strokes(strokes))

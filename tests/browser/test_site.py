@@ -78,10 +78,24 @@ def test_start_follows_the_pen_and_predicts_as_python(browser: Browser, address:
     wrong = open_page(page, address, "index")
     expect(page.locator("main .vv[data-component=map]")).to_have_attribute("data-follows", "")
     page.get_by_role("button", name="Clear").click()
+    expect(page.locator(".mp-summary")).to_contain_text("Draw a digit: nothing is predicted")
     strokes = draw_strokes(page, "main .vv[data-component=map]", "data-live")
     name, share = vitviz.inspect("mnist_vit", drawings.draw_strokes(strokes)).prediction[0]
     summary = page.locator(".mp-summary")
     expect(summary).to_contain_text(f"Prediction: {name} ({100 * share:.1f}\N{NO-BREAK SPACE}%)")
+    assert wrong == []
+    page.close()
+
+
+def test_the_chosen_theme_holds_on_all_pages(browser: Browser, address: str) -> None:
+    page = browser.new_page(color_scheme="light")
+    wrong = open_page(page, address, "swin")
+    page.get_by_role("button", name="Use the dark theme").click()
+    page.get_by_role("link", name="Patches").click()
+    page.wait_for_url("**/patches.html")
+    expect(page.get_by_role("button", name="Use the light theme")).to_be_visible()
+    page.reload()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     assert wrong == []
     page.close()
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from pages.frame import static_site
 from pages.stores import registry
-from vitviz.browser.html import render_weights
+from vitviz.browser.html import render_html, render_weights
 from vitviz.checkpoints import open_model
-from vitviz.plots.blob import open_blob, read_files
+from vitviz.plots.blob import name_files, open_blob, pack, read_files
 
 
 def _read(page: str) -> tuple[list[bytes], list[str]]:
@@ -42,6 +42,12 @@ def test_a_page_names_the_weights_of_every_step(tmp_path: Path) -> None:
         raw = gzip.decompress(base64.b64decode(script.split("'")[1]))
         assert script == render_weights(raw) and open_model(raw).step == step
     assert not re.search(r'(?:src|href)="(?:https?:|/)', attention)
+
+
+def test_a_heading_stands_over_its_view_whatever_bytes_the_view_has() -> None:
+    message = name_files(["vitviz/browser/explorer.js"]) + pack({})
+    page = render_html("Page", [message, message], headings=["", "Second"])
+    assert page.count("<h2>") == 1 and page.index("data-message>") < page.index("<h2>Second</h2>")
 
 
 def test_the_site_starts_with_start_and_knows_its_pages() -> None:

@@ -21,6 +21,13 @@ export class ClassBars {
     return { box, name, bar, value: el(box, 'span', { class: 'cb-value', role: 'cell' }) };
   }
 
+  /** Show a sentence in place of the bars. */
+  clear(text) {
+    setCount(this.rows, 0);
+    this.head.textContent = text;
+    delete this.root.dataset.predicted;
+  }
+
   show(classes, probabilities) {
     const order = [...probabilities.keys()].sort((a, b) => probabilities[b] - probabilities[a]);
     const [best] = order;

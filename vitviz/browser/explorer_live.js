@@ -96,7 +96,8 @@ export default class ExplorerLive {
       const attention = records.map((name, layer) => (whole ? tensors[name] : unfold(tensors[name], arrays, layer)));
       const codes = Object.fromEntries(attention.map((weights, layer) => [`codes${layer}`, weights]));
       this.explorer.replace({ ...arrays, ...codes, photo: { bitmap: this.cover(image.bitmap) } });
-      this.bars.show(model.classes, probabilitiesOf(model.config, tensors.logits));
+      if (image.isEmpty) this.bars.clear('Draw a digit: nothing is predicted for an empty pad.');
+      else this.bars.show(model.classes, probabilitiesOf(model.config, tensors.logits));
       this.root.dataset.live = String(Number(this.root.dataset.live ?? 0) + 1);
       this.root.dataset.step = String(model.step);
     } catch (error) {

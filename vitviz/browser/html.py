@@ -62,7 +62,7 @@ def render_html(
     *,
     pages: Sequence[tuple[str, str]] = (),
     current: str = "",
-    headings: Mapping[bytes, str] = MappingProxyType({}),
+    headings: Sequence[str] = (),
 ) -> str:
     """Return the HTML document of some views, with a sentence before them.
 
@@ -70,7 +70,7 @@ def render_html(
         weights: checkpoints that the document holds, by the address under which messages name them.
         pages: the pages (file, title) of a site, whose checkpoints lie beside them as scripts (`render_weights`).
         current: the file of this page.
-        headings: what stands over a message's view.
+        headings: what stands over each message's view; '' for nothing, and no heading at all by default.
 
     Raises:
         FileNotFoundError: if a view's file is missing.
@@ -88,7 +88,7 @@ def render_html(
         styles=read_styles([*styles, *(file for file in files if file.endswith(".css"))]),
         links=_render_links(pages, current),
         lead=f"<p>{escape(lead)}</p>\n" if lead else "",
-        body="\n".join(_embed_message(message, headings.get(message, "")) for message in messages),
+        body="\n".join(map(_embed_message, messages, headings or [""] * len(messages))),
         modules=encode(modules.encode()),
         weights="".join(
             f'<script type="text/plain" data-weights="{escape(name)}">{encode(raw)}</script>\n'

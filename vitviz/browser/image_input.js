@@ -23,7 +23,7 @@ export function cutGround(photo, [left, top, wide, high]) {
 }
 
 export class ImageInput {
-  /** acts: {root: where a file may be dropped, show({pixels, bitmap}), note(text)} */
+  /** acts: {root: where a file may be dropped, show({pixels, bitmap, isEmpty: true without strokes}), note(text)} */
   constructor(parent, acts) {
     this.acts = acts;
     this.box = el(parent, 'div', { class: 'xl-input' });
@@ -105,7 +105,7 @@ export class ImageInput {
     if (!prepared) return this.acts.note('The strokes fill the edge of the pad: undo or clear.');
     const { image_size: side } = this.preparation;
     this.acts.root.dataset.strokes = text;
-    this.show({ pixels: prepared.pixels, bitmap: toCanvas(toImage([prepared.shown], side)) });
+    this.show({ pixels: prepared.pixels, bitmap: toCanvas(toImage([prepared.shown], side)), isEmpty: this.pad.empty });
   }
 
   async open(file) {

@@ -6,6 +6,7 @@ import { createView, el } from './kit/dom.js';
 import { theme } from './kit/colour_ramp.js';
 import { inflate } from './module_loader.js';
 
+const THEME = 'vitviz-theme'; // the last choice by the button
 const DAMAGED = 'This view cannot be shown: its data in this file are damaged. Save or download the page again.';
 
 /** Return the frame of a notebook's output that holds this document; null elsewhere. */
@@ -25,8 +26,20 @@ function fill(frame) {
   }).observe(document.body);
 }
 
+/** Return the browser's store of settings, which all files of a folder share; {} where the browser refuses it. */
+function openStore() {
+  try {
+    return window.localStorage;
+  } catch {
+    return {}; // for this document alone
+  }
+}
+
 /** Mount the views of an HTML file, and switch its theme. */
 export async function start(urls) {
+  const store = openStore();
+  const root = document.documentElement;
+  if (store[THEME]) root.dataset.theme = store[THEME];
   const places = [...document.querySelectorAll('script[data-message]')];
   const mounted = places.map(async (place) => {
     try {
@@ -37,7 +50,6 @@ export async function start(urls) {
     }
   });
   const views = (await Promise.all(mounted)).filter(Boolean);
-  const root = document.documentElement;
   const dark = window.matchMedia('(prefers-color-scheme: dark)');
   const node = document.querySelector('#theme');
   const frame = findFrame();
@@ -56,7 +68,7 @@ export async function start(urls) {
     views.forEach((view) => view.draw());
   }
   node.onclick = () => {
-    root.dataset.theme = isDark() ? 'light' : 'dark';
+    root.dataset.theme = store[THEME] = isDark() ? 'light' : 'dark';
     draw();
   };
   dark.onchange = draw;
