@@ -32,6 +32,7 @@ _PAIR = _CIFAR | {
     "on_picture.guess": "shown",  # the answer to the page's question
 }
 _HEADINGS = {  # of views whose page writes them outside the view
+    "positions.by_distance": "How alike two positions are on average, by their distance",
     "attention_distance.map": "Layer 1, head 1: mean distance by query patch",
     "attention_distance.distribution": "Layer 1, head 1: its attention over distances",
     "attention_distance.beside": "Comparison with a CNN",
@@ -74,17 +75,27 @@ PAGES = (
     ),
     SitePage(
         "positions",
-        "A ViT learns where its patches lie. Compare the positions that it has learned with a fixed encoding.",
+        "A ViT receives an image as a list of patches, so it has to learn where each patch lies: every"
+        " position has a list of numbers, its vector. Each small map belongs to one position and shows how"
+        " alike its vector is to those of all other positions. Point at a small map to enlarge it, or press"
+        " Play to watch the training. Compare the positions that a model has learned with a fixed formula of"
+        " waves: are neighbours alike?",
         ({},),
     ),
     SitePage(
         "filters",
-        "A ViT compares every patch of an image with these patterns, which it has learned in training.",
+        "First, a ViT compares every patch of an image with patterns that it has learned in training, the"
+        " filters of a matrix E. The tiles show the main patterns among these filters, and the bars how much"
+        " each one explains. Point at a tile to enlarge it, or press Play to watch the training. Compare the"
+        " trained models with random weights: which patterns has training made?",
         ({},),
     ),
     SitePage(
         "attention_distance",
-        "A layer has several attention heads. How far away are the patches that each head reads from?",
+        "A layer has several attention heads; each one lets patches read from other patches. Every dot is a"
+        " head: the higher it lies, the farther away are the patches that it reads from, in pixels of the"
+        " image. The dashed line is a head that reads from all patches alike. Point at a dot to see where its"
+        " head reads, or press Play to watch the training. In which layers do heads read only nearby?",
         (_CIFAR,),
     ),
     SitePage(
@@ -100,8 +111,10 @@ PAGES = (
     ),
     SitePage(
         "swin",
-        "In a Swin Transformer a patch reads only from the patches of its window. Every second layer shifts the"
-        " windows: step through such a layer.",
+        "A Swin Transformer saves work: a patch reads only from the patches of its own window, a small square"
+        " of patches. Every second layer shifts the windows, so that information also crosses their borders."
+        " Press Play, or one step after the other, to see such a layer, and point at a patch: at the right you"
+        " see the patches that it reads from (attends to).",
         ({},),
     ),
 )

@@ -26,7 +26,7 @@ def test_a_tile_is_enlarged_by_pointer_and_keyboard(open_page: OpenPage) -> None
     assert box is not None
     sheet.hover(position={"x": box["width"] * 2.5 / 7, "y": box["height"] * 1.5 / 4})
     expect(stage).to_contain_text("Component 10 of 28")
-    expect(stage).to_contain_text(re.compile(r"[\d.]+\s% of the variance; the first 10"))
+    expect(stage).to_contain_text(re.compile(r"[\d.]+\s% of all differences \(the variance\); the first 10"))
     sheet.focus()
     sheet.press("ArrowRight")
     expect(stage).to_contain_text("Component 11 of 28")

@@ -213,6 +213,46 @@ def test_cnn_and_vit_predict_as_python_for_a_dragged_square_and_a_users_turned_a
     page.close()
 
 
+GATE = """() => {
+  const decode = window.createImageBitmap;
+  const gate = new Promise((open) => { window.openGate = open; });
+  window.createImageBitmap = async (...given) => {
+    const bitmap = await decode(...given);
+    if (given[0] instanceof File) await gate;
+    return bitmap;
+  };
+}"""
+
+
+def test_a_square_that_is_moved_while_a_photo_is_read_covers_that_photo(
+    browser: Browser, site: Path, tmp_path: Path
+) -> None:
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    loaded: list[Path] = []
+    page.on(
+        "request",
+        lambda one: loaded.append(site / "weights" / Path(one.url).name) if "/weights/" in one.url else None,
+    )
+    wrong = open_page(page, site.as_uri(), "on_your_picture")
+    view = page.locator("main .vv[data-component=sweep_view]").first
+    page.evaluate(GATE)
+    cat = load_sample("cat")
+    Image.fromarray(cat).save(tmp_path / "cat.png")
+    view.get_by_label("Image file").set_input_files(tmp_path / "cat.png")
+    expect(view.get_by_role("status").first).to_have_text("Reading the image …")
+    box = view.locator(".op-picture").bounding_box()
+    assert box
+    page.mouse.click(box["x"] + box["width"] / 4, box["y"] + box["height"] / 4)
+    expect(view).to_have_attribute("data-live", re.compile(r"^\[\[0\.25,0\.25\]"), timeout=60_000)
+    page.evaluate("openGate()")
+    expect(view.get_by_role("status").first).to_have_text("", timeout=60_000)
+    models = {model.config.family: model for model in map(load_script, dict.fromkeys(loaded))}
+    expect(view.locator(".op-answer")).to_have_text(predict_changed(models, cat, "occlude", 0.25))
+    expect(view.locator("progress")).to_be_hidden()
+    assert wrong == []
+    page.close()
+
+
 TAPPED = {
     "index": "Mask patches",
     "patches": "Show response",

@@ -150,7 +150,7 @@ def test_a_finger_reads_a_patch_on_a_phone(open_page: OpenPage) -> None:
     following.tap()
     expect(view).to_have_attribute("data-stage", "partition")
     expect(part(view, "finding")).to_have_text(
-        "Each token attends to 16 of 64 tokens: 1,024 query–key pairs instead of 4,096."
+        "Each token attends to 16 of 64 tokens: 1,024 pairs of query and key instead of 4,096."
     )
 
 

@@ -112,7 +112,7 @@ export default class HeadDistance {
       for (let layer = 0; layer < layers; layer++)
         for (let head = 0; head < heads; head++) this.drawHead(ctx, plot, s, layer, head);
     this.key.textContent = this.message.header.series
-      .map((label, s) => `${s ? '○' : '●'} ${label}, bar: ${this.message.header.bars[s]}`)
+      .map((_, s) => `${s ? '○' : '●'} one head, ${this.nameSeries(s)} (bar: ${this.message.header.bars[s]})`)
       .join('   ');
     for (const { label, value } of this.message.header.lines) this.nameLine(ctx, plot, label, plot.y(value));
     this.inspect(narrow ? Math.min(this.message.width, 280) : this.message.width - width - GAP - 1);
@@ -167,6 +167,12 @@ export default class HeadDistance {
     plot.text(text, x, y, { align: 'left', paper: true });
   }
 
+  /** Return a series' label; the first one's moment where the timeline moves it. */
+  nameSeries(s) {
+    const { series, training } = this.message.header;
+    return s || this.shape[0] < 2 ? series[s] : nameMoment(training, this.time.place);
+  }
+
   inspect(width) {
     const { header, arrays } = this.message;
     const { series, layer, head } = this.picked;
@@ -175,14 +181,15 @@ export default class HeadDistance {
     const shown = Boolean(offsets) && this.time.place === header.shown;
     const [v, d] = [`values${series}`, `spread${series}`].map((name) => this.value(name, layer, head));
     const format = (value) => value.toFixed(value < 10 ? 2 : 1);
-    const text = `${format(v)} ${header.unit} (± ${format(d)}: ${header.bars[series]})`;
+    const far = header.unit === 'px' ? ' away on average' : '';
+    const text = `${format(v)} ${header.unit}${far} (± ${format(d)}: ${header.bars[series]})`;
     const top = shown ? arrays[`tops${series}`].data[layer * this.shape[2] + head] : 0;
     const share = percent(top);
     this.side.style.flexBasis = `${width}px`;
     this.map.node.style.display = offsets ? 'block' : 'none';
-    this.title.textContent = `Layer ${layer + 1}, head ${head + 1} · ${header.series[series]}`;
+    this.title.textContent = `Layer ${layer + 1}, head ${head + 1} · ${this.nameSeries(series)}`;
     const other = offsets ? ` The map is available at step ${counted(header.steps[header.shown])}.` : '';
-    const mapNote = ` Map: mean attention by offset from the query (centre), up to ${share}.`;
+    const mapNote = ` Map: where the head attends to, relative to the attending patch (centre); at most ${share}.`;
     this.note.textContent = `${text}.${shown ? mapNote : other}`;
     this.announce(`${this.title.textContent}: ${text}`);
     this.legend.style.visibility = shown ? 'visible' : 'hidden';

@@ -23,7 +23,7 @@ def describe_tile(word: str) -> str:
 def describe_shares(shares: FloatArray) -> str:
     """Describe the shares of the variance (k,) that k components explain."""
     total, first = percent(shares.sum(), 0), percent(shares[0], 0)
-    return f"{total} of the variance in total; first component: {first}"
+    return f"Together these tiles explain {total} of all differences (the variance), the first one {first}"
 
 
 def describe_filters(

@@ -132,7 +132,7 @@ def _load_patches(choice: ModelChoice) -> tuple[str, filters.FloatArray] | None:
 
 def _create_data_sheet(title: str, patches: filters.FloatArray, controls: FilterControls) -> plots.Sheet:
     maps, shares = _compute_components([_average_channels(patches, controls.grey)], controls.count)
-    note = f"PCA of {len(patches):,} patches, no model"
+    note = f"no model: main patterns of {len(patches):,} patches (PCA)"
     return plots.Sheet(title, note, maps, shares, [""], [captions.describe_shares(shares[0])])
 
 

@@ -112,7 +112,9 @@ def create_random_filters(config: ModelConfig) -> FilterHistory:
     # One block suffices for E, and initializing a large ViT takes seconds.
     small = replace(config, depth=1) if isinstance(config, ViTConfig) else config
     weights = as_array(create_model(small, seed=SEED).get_parameter(get_parameter_name(config)))
-    return FilterHistory("Random weights", f"same shape, seed {SEED}", [weights], [""], 0, trained=False)
+    return FilterHistory(
+        "Random weights", f"before any training · seed {SEED}", [weights], [""], 0, trained=False
+    )
 
 
 def measure_first_share(weights: filters.FloatArray) -> float:

@@ -224,7 +224,8 @@ export default class TilesView {
     let sum = 0;
     for (let i = 0; part !== undefined && i <= k; i++) sum += this.share(this.active, i);
     const first = k && this.message.header.summed ? `; the first ${k + 1}: ${(100 * sum).toFixed(1)}\u00a0%` : '';
-    const explained = part === undefined ? '' : `${(100 * part).toFixed(1)}\u00a0% of the variance${first}`;
+    const explained =
+      part === undefined ? '' : `explains ${(100 * part).toFixed(1)}\u00a0% of all differences (the variance)${first}`;
     setText(this.lines[0], explained || `${p} × ${p} × ${channels} ${this.noun}`);
     setText(this.lines[1], `${this.noun} from ${this.formatWeight(lo)} to ${this.formatWeight(hi)}`);
   }

@@ -21,6 +21,10 @@ export function chancesOf({ data, shape: [, steps, classes] }, model, at) {
   return data.subarray(from, from + classes);
 }
 
+/** Returns true if all models have answered a strength; of a new image, answers come one after the other. */
+export const isKnown = ({ header, arrays }, at) =>
+  header.models.every((_, m) => !Number.isNaN(chancesOf(arrays.chances, m, at)[0]));
+
 /** Returns the most probable class. */
 export const predictedOf = (chances) => chances.indexOf(Math.max(...chances));
 

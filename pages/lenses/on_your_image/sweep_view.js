@@ -7,7 +7,7 @@ import { nameMargin, Plot } from '../../../vitviz/browser/kit/plot.js';
 import { percent } from '../../../vitviz/browser/kit/text.js';
 import { words } from '../../../vitviz/browser/engine/live_model.js';
 import { LiveSweep, replaceImage } from './sweep_live.js';
-import { RequestQueue, Panels, chancesOf, describePredictions, predictedOf } from './sweep_panels.js';
+import { RequestQueue, Panels, chancesOf, describePredictions, isKnown, predictedOf } from './sweep_panels.js';
 import { Stage } from './sweep_stage.js';
 
 class Chart {
@@ -87,6 +87,7 @@ export default class SweepView {
     };
     onUnmount(listen('file', root, (opened) => this.open(opened)));
     button(this.own, 'Open or photograph an image', () => file.click());
+    this.progress = el(this.own, 'progress', { hidden: '', 'aria-label': 'Computed predictions' });
     this.note = el(this.own, 'span', { role: 'status' });
     const go = (at, done) => this.move({ at }, done);
     this.current = new Chart(this.right, 'This image: confidence in the initial prediction', go);
@@ -95,7 +96,11 @@ export default class SweepView {
     this.announce = live(root);
     this.mark = null;
     this.requests = new RequestQueue(() => send('moved', { ...this.hand, mark: this.mark }), onUnmount);
-    this.live = new LiveSweep((message, hand, all) => this.showLive(message, hand, all));
+    this.live = new LiveSweep(
+      (message, hand, all) => this.showLive(message, hand, all),
+      (message, left) => this.showStrength(message, left),
+    );
+    this.opened = 0;
     this.words = words(root);
     this.rest = 0;
     onUnmount(() => {
@@ -124,13 +129,33 @@ export default class SweepView {
   /** Compute the models' predictions for a user's image, at every strength. */
   async open(file) {
     if (!file || !this.live.answers(this.now)) return;
-    this.note.textContent = 'Computing the predictions …';
+    this.opened += 1;
+    const number = this.opened;
+    this.note.textContent = 'Reading the image …';
+    let problem = '';
     try {
-      await this.live.follow(await replaceImage(this.now, file), this.hand, true);
-      this.note.textContent = '';
+      const replace = await replaceImage(this.now, file);
+      if (number !== this.opened) return; // another file was opened meanwhile
+      this.now = replace(this.now); // what moves from here on moves the new image
+      this.note.textContent = 'Computing the predictions …';
+      this.draw();
+      await this.live.followImage(this.now, () => this.hand);
     } catch (error) {
-      this.note.textContent = error.message;
+      problem = error.message;
     }
+    if (number !== this.opened) return;
+    this.note.textContent = problem;
+    this.progress.hidden = true;
+  }
+
+  /** Draw what the engine has computed so far for an opened image. */
+  showStrength(message, left) {
+    const { colors, width } = this.now;
+    this.now = { ...message, colors, width };
+    const steps = message.header.words.length;
+    Object.assign(this.progress, { hidden: false, max: steps, value: steps - left });
+    this.draw();
+    if (!left) this.root.dataset.live = JSON.stringify([this.hand.place, this.hand.pieces]);
   }
 
   /** Draw what the engine has computed for a moved cover or piece, unless the server has answered meanwhile. */
@@ -173,13 +198,15 @@ export default class SweepView {
     const { header, width } = this.now;
     const narrow = width < NARROW;
     this.root.classList.toggle('op-narrow', narrow);
+    const isAnswered = isKnown(this.now, this.hand.at);
+    if (!isAnswered) this.live.change(this.now, this.hand);
     this.stage.draw(this.now, this.hand);
-    this.panels.draw(this.now, this.hand);
+    if (isAnswered) this.panels.draw(this.now, this.hand);
     this.room = narrow ? width : width - this.left.clientWidth - 24;
     this.drawCurrent(this.room, this.now);
     this.drawStored(this.room);
     this.root.dataset.at = String(this.hand.at);
-    this.announce(`${header.words[this.hand.at]}. ${describePredictions(this.now, this.hand.at)}`);
+    if (isAnswered) this.announce(`${header.words[this.hand.at]}. ${describePredictions(this.now, this.hand.at)}`);
   }
 
   drawCurrent(width, { header, arrays, colors }) {
@@ -189,7 +216,7 @@ export default class SweepView {
       const points = [];
       for (let at = 0; revealed && at < words.length; at++) {
         const chances = chancesOf(arrays.chances, m, at);
-        points.push([at, chances[first], predictedOf(chances) === first]);
+        points.push([at, chances[first] ?? NaN, predictedOf(chances) === first]);
       }
       return { name, color, points, now: chancesOf(arrays.chances, m, this.hand.at)[first] };
     });

@@ -27,7 +27,12 @@ def compare_similarities(tables: Sequence[PositionTable], structures: Sequence[S
     if len(compared) < len(tables):
         return " ".join(details)
     means = "; ".join(f"{near} in {name} (elsewhere {far})" for name, near, far in compared)
-    return " ".join((f"At the selected step, adjacent patches have a mean cosine of {means}.", *details))
+    return " ".join(
+        (
+            f"At the selected step, the positions of adjacent patches are alike by {means}: mean cosines.",
+            *details,
+        )
+    )
 
 
 def describe_similarity(table: PositionTable, structure: Structure) -> str:
@@ -44,9 +49,10 @@ def describe_similarity(table: PositionTable, structure: Structure) -> str:
 def describe_means(structure: Structure) -> str:
     """Describe the mean cosines of adjacent patches, of rows, of columns and of all others."""
     return (
-        f"vectors of adjacent patches have a mean cosine of {format_similarity(structure.either_step)}, pairs"
-        f" in the same row {format_similarity(mean_along(structure.along_row))}, pairs in the same column"
-        f" {format_similarity(mean_along(structure.along_column))}, all other pairs"
+        f"positions of adjacent patches are alike by {format_similarity(structure.either_step)} on average (mean"
+        f" cosine; 1: the same direction, 0: unrelated), of patches in the same row by"
+        f" {format_similarity(mean_along(structure.along_row))}, in the same column by"
+        f" {format_similarity(mean_along(structure.along_column))}, of all others by"
         f" {format_similarity(structure.elsewhere)}"
     )
 

@@ -154,7 +154,7 @@ def load_encoding(option: str, parameters: EncodingControls, seed: int = 0) -> P
         return _load_model_encoding(choice, selected)
     kind = cast(position_similarity.Encoding, option)
     grid, dim, base = parameters.grid, parameters.dim, parameters.base
-    note = "all values are zero" if kind == "none" else f"width D = {dim}"
+    note = "all values are zero" if kind == "none" else f"computed, not learned · width D = {dim}"
     if kind in SINUSOIDAL:
         note += f" · base {base:,.0f}"
     tables = position_similarity.encode(kind, grid, dim, base, seed)[None]

@@ -29,6 +29,8 @@ export function drawHighlighted(view, image, side, [rows, cols], cells) {
   }
 }
 
+const COSINE = 'Cosine: 1 the same direction, 0 unrelated, −1 opposite. cos = p_i·p_j / (‖p_i‖ ‖p_j‖)';
+const RAW = 'Dot product: larger for alike and for long vectors. p_i · p_j';
 const GUTTER = 2;
 const HEADINGS = 18;
 const GAP = 16;
@@ -71,7 +73,7 @@ export default class SimilarityView extends Tables {
     this.values = this.lines
       .slice(1, 3)
       .map((line) => ['sim-big', 'vv-muted'].map((kind) => el(line, 'span', { class: kind })));
-    this.lines[3].className = 'vv-muted vv-mono';
+    this.lines[3].className = 'vv-muted';
     this.pinned = [0.5, 0.5];
     this.query = null;
     this.key = null;
@@ -202,7 +204,7 @@ export default class SimilarityView extends Tables {
     }
     const apart = Math.hypot(Math.floor(j / cols) - Math.floor(i / cols), (j % cols) - (i % cols));
     const chosen = this.key || (!this.query && this.message.header.key);
-    const between = `${this.place(p, i)} and ${this.place(p, j)}: ${chosen ? '' : 'most similar, '}`;
+    const between = `Positions ${this.place(p, i)} and ${this.place(p, j)}: ${chosen ? '' : 'most alike, '}`;
     const patches = `${apart.toFixed(apart % 1 ? 2 : 0)} ${apart === 1 ? 'patch' : 'patches'}`;
     setText(this.lines[0], `${between}${patches} apart`);
     this.values.forEach(([value, name], k) => {
@@ -211,7 +213,7 @@ export default class SimilarityView extends Tables {
       setText(value, panel ? this.similarityOf(k, j) : '');
       setText(name, panel ? ` ${title}${this.placesIn(k, j)}` : '');
     });
-    setText(this.lines[3], this.message.header.raw ? 'p_i · p_j' : 'cos = p_i·p_j / (‖p_i‖ ‖p_j‖)');
+    setText(this.lines[3], this.message.header.raw ? RAW : COSINE);
     const values = this.panels.map((panel, k) => `${panel.title} ${this.similarityOf(k, j)}`);
     return `${this.lines[0].textContent}: ${values.join(', ')}`;
   }

@@ -17,7 +17,9 @@ def describe_stages(layout: Layout, leak: FloatArray) -> list[str]:
     rows, cols = layout.grid
     count, cells = layout.index.shape
     tokens, shift, pairs = rows * cols, layout.shift, layout.mask.size
-    attends = f"Each token attends to {cells:,} of {tokens:,} tokens: {pairs:,} query–key pairs instead of"
+    attends = (
+        f"Each token attends to {cells:,} of {tokens:,} tokens: {pairs:,} pairs of query and key instead of"
+    )
     attends += f" {tokens**2:,}."
     if not shift:
         same = "Without a shift, both blocks have the same windows."

@@ -19,9 +19,9 @@ const DWELL_MS = 1100;
 const MOVE_MS = 600;
 
 export default class SwinStepper extends Windows {
-  constructor({ root, trigger, onUnmount }) {
+  constructor({ root, trigger, onUnmount, alone = false }) {
     super();
-    Object.assign(this, { root, trigger, hover: -1, pinned: 0, begun: 0, leaking: false, drawn: '' });
+    Object.assign(this, { root, trigger, alone, hover: -1, pinned: 0, begun: 0, leaking: false, drawn: '' });
     // Recomputed for each message: sizes, layers of patches and matrices, slots, masked pairs.
     Object.assign(this, { side: 0, tile: null, layers: null, slots: null, shut: null, frames: 0 });
     this.matrices = new Map();
@@ -168,7 +168,7 @@ export default class SwinStepper extends Windows {
     const { w, q } = this.home();
     const p = this.active();
     this.heading.textContent = `Step ${k + 1} of ${STAGES.length}: ${STAGES[k].name}`;
-    this.sentence.textContent = describeStage(k, this.header);
+    this.sentence.textContent = describeStage(k, this.header, this.alone);
     this.finding.textContent = this.header.captions[k];
     this.panels.classList.toggle('sw-without-mask', !this.hasMask());
     for (const { by, node } of this.neighbours) {

@@ -32,33 +32,35 @@ export function pose(at) {
   };
 }
 
-/** Return the sentence about a stage, in the order of STAGES. */
-export function describeStage(stage, { rows, cols, window: M, shift }) {
+/** Return the sentence about a stage, in the order of STAGES; `alone`: in a file, which has no other view. */
+export function describeStage(stage, { rows, cols, window: M, shift }, alone) {
   const windows = (rows * cols) / M ** 2;
   const sentences = [
-    `Each numbered square is a patch of the image and becomes one token of C values: ${rows} × ${cols} tokens.`,
-    `First block (W-MSA): ${windows} windows of ${M} × ${M} tokens. Each token attends only inside its window; ` +
-      'outlined: the window of the selected patch.',
+    `Each numbered square is a patch of the image. The model turns it into a list of C numbers, its token: ` +
+      `${rows} × ${cols} tokens.`,
+    `The image is cut into ${windows} windows of ${M} × ${M} patches. A patch attends only to the patches of its ` +
+      'window (first block, W-MSA). Outlined: the window of the selected patch.',
     shift
-      ? `Second block (SW-MSA): all patches move ${shift} up and ${shift} left and wrap around the edges, ` +
-        `so that windows hold other neighbours. In code: torch.roll(x, (−${shift}, −${shift})).`
+      ? `All patches move ${shift} up and ${shift} left; those that leave the image come back at the opposite edge. ` +
+        `So the windows of the second block (SW-MSA) hold other neighbours: torch.roll(x, (−${shift}, −${shift})).`
       : 'Shift 0: no roll, both blocks use the same windows.',
     shift
-      ? 'The borders of windows and of the shift cut the grid into nine regions; tokens attend within one. ' +
-        'In one window, only patches that were neighbours in the image have the same id.'
+      ? 'Patches that came around an edge are no neighbours in the image. Nine regions keep them apart: ' +
+        'in one window, only patches that were neighbours have the same number (region id).'
       : 'One region: no patch wrapped around.',
     shift
-      ? 'Partition into windows again: same positions on the grid, different patches.'
-      : 'Partition into windows again: same positions, same patches.',
+      ? 'The moved image is cut into the same windows again. They hold different patches now.'
+      : 'The image is cut into the same windows again. They hold the same patches.',
     shift
-      ? 'Pairs with different ids are masked (crossed out: those of the selected patch): −100 is added to their score, ' +
-        'so that their weight after the softmax is 0.'
+      ? 'No patch attends to another region (crossed out for the selected patch). The mask adds −100 to the score ' +
+        'of such a pair, so that its weight after the softmax is 0.'
       : 'All ids are equal: no mask.',
-    'Softmax in each window. Here Q = K = mean colour of each patch, without learned weights; ' +
-      '“Attention maps” shows a trained Swin.',
-    'Reverse the partition: the grid is still rolled.',
+    'Each patch divides its attention among the patches that it may attend to; its shares sum to 1 (softmax). ' +
+      'Here patches of similar colour attend to each other: Q = K = mean colour, without learned weights.' +
+      (alone ? '' : ' “Attention maps” shows a trained Swin.'),
+    'The windows are put together again (reverse). The image is still moved.',
     shift
-      ? `torch.roll(x, (${shift}, ${shift})): every token is back at its position.`
+      ? `All patches move back to their positions: torch.roll(x, (${shift}, ${shift})).`
       : 'Shift 0: every token is at its position.',
   ];
   return sentences[stage];

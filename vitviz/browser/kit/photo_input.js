@@ -9,11 +9,11 @@ const LUMINANCE = [0.299, 0.587, 0.114]; // ITU-R BT.601
 /** Round to the nearest integer, halves to the even one, as NumPy and Python do. */
 const rint = (value) => (Math.abs(value % 1) === 0.5 ? 2 * Math.round(value / 2) : Math.round(value));
 
-const channel = ({ data, width, height }, c) => ({
-  data: Uint8ClampedArray.from({ length: width * height }, (_, i) => data[4 * i + c]),
-  width,
-  height,
-});
+function channel({ data, width, height }, c) {
+  const values = new Uint8ClampedArray(width * height);
+  for (let i = 0; i < values.length; i++) values[i] = data[4 * i + c];
+  return { data: values, width, height };
+}
 
 function luminance({ data, width, height }) {
   const grey = new Uint8ClampedArray(width * height);
