@@ -33,10 +33,12 @@ _PAIR = _CIFAR | {
 }
 _HEADINGS = {  # of views whose page writes them outside the view
     "positions.by_distance": "How alike two positions are on average, by their distance",
-    "attention_distance.map": "Layer 1, head 1: mean distance by query patch",
-    "attention_distance.distribution": "Layer 1, head 1: its attention over distances",
-    "attention_distance.beside": "Comparison with a CNN",
+    "attention_distance.beside": "How far a CNN reaches, layer by layer, beside the mean of the heads",
 }
+_OMITTED = {
+    "attention_distance.map",
+    "attention_distance.distribution",
+}  # of a head that only the app can change
 
 
 @dataclass(frozen=True)
@@ -164,6 +166,7 @@ def _collect_messages(
     return [
         (key, message if isinstance(message, bytes) else _make_message(message, weights))
         for key, message in messages.items()
+        if key not in _OMITTED
     ]
 
 

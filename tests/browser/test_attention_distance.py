@@ -22,7 +22,7 @@ def test_heads_follow_pointer_and_keys(open_page: Callable[..., Page]) -> None:
     page.keyboard.press("ArrowUp")
     expect(title).to_contain_text("Layer 2, head 2")
     expect(view.locator(".hd-note")).to_have_text(
-        re.compile(r"^1[56]\.\d px \(± 0\.\d\d: 95\s% interval over 4 images\)\. ")
+        re.compile(r"^1[56]\.\d px away on average \(± 0\.\d\d: 95\s% interval over 4 images\)\. ")
     )
     page.keyboard.press("Enter")  # pins the head: the detail below follows
     expect(page.get_by_label("Layer", exact=True)).to_have_value("2")
@@ -53,6 +53,7 @@ def test_a_shipped_model_is_dragged_through_training(open_page: Callable[..., Pa
     page.keyboard.press("Home")
     expect(step).to_have_text("step 0")
     expect(note).not_to_have_text(last)
+    expect(view.locator(".hd-title")).to_have_text("Layer 1, head 1 · step 0")
 
 
 COLOURED = """canvas => {
@@ -70,7 +71,7 @@ def test_a_swins_stages_have_different_numbers_of_heads(open_page: Callable[...,
     page = open_page("attention_distance?model=preset:swin_digits&attention_distance.count=4")
     view = page.locator('[data-component="head_distance"]')
     plot = view.locator(".hd-plot canvas")
-    expect(view.locator(".hd-note")).to_contain_text("px (±")
+    expect(view.locator(".hd-note")).to_contain_text("px away on average (±")
     assert plot.evaluate(COLOURED) > 12 * 40  # two blocks of 2 heads and two of 4, a dot has about 80 pixels
     plot.focus()
     for _ in range(3):

@@ -23,8 +23,8 @@ import {
 const GAP_SHARE = 0.3;
 
 export default class PatchesStage {
-  constructor({ root, trigger }) {
-    Object.assign(this, { root, trigger });
+  constructor({ root, trigger, alone = false }) {
+    Object.assign(this, { root, trigger, alone });
     this.opened = false;
     this.apart = 0;
     this.stop = () => {};
@@ -333,7 +333,7 @@ export default class PatchesStage {
     const prefixNames = prefix.map(tokenName).join(', ');
     const total = this.shownFilters;
     const columns = total < dim ? `First ${total} of ${dim} columns of E` : `${dim} columns of E`;
-    const more = total < dim ? ', or enter its number in Options' : '';
+    const more = total < dim && !this.alone ? ', or enter its number in Options' : '';
     const sizes = `${this.count} patches of ${this.size} values become ${this.count} tokens of ${dim} values.`;
     this.summary.textContent = `${sizes} Click a patch.`;
     this.stripLabel.textContent = `Sequence: ${prefixNames ? `${prefixNames}, then ` : ''}${this.count} patches in reading order${this.spacer.offsetWidth > width ? ' (scrolls sideways)' : ''}`;
