@@ -118,9 +118,10 @@ function writeBeside(node, part, model) {
 }
 
 /** Write the prediction below the model's input, as a phone shows the classes far below the drawing. */
-function writeAnswer(node, { header, arrays, top }) {
+function writeAnswer(node, { isEmpty, header, arrays, top }) {
   if (!arrays.probabilities) return;
-  const answer = el(node, 'div', { class: 'mp-answer', translate: 'no' }, 'prediction');
+  const answer = el(node, 'div', { class: 'mp-answer', translate: 'no' }, isEmpty ? 'Draw a digit' : 'prediction');
+  if (isEmpty) return;
   el(answer, 'strong', {}, header.classes.names[top]);
   el(answer, 'span', {}, percent(arrays.probabilities.data[top]));
 }
@@ -133,7 +134,7 @@ function blockLines(part, model) {
     ['mp-words', `length ${out.toFixed(1)}`],
   ];
   const { lens } = model.arrays;
-  if (!lens) return lines;
+  if (!lens || model.isEmpty) return lines;
   const share = percent(lens.data[part.layer * lens.shape[1] + model.top]);
   return [...lines, ['mp-words', `prediction ${model.header.classes.names[model.top]} ${share}`]];
 }
@@ -208,7 +209,7 @@ export function writeLabels({ stream, curves }, model, name) {
     stream,
     `Orange attention or positive, blue negative, grey MLP · ${added} · thicker line: longer ${name} vector`,
   );
-  if (!curves) return;
+  if (!curves || model.isEmpty) return write(curves, 'Draw a digit');
   const [top, ...others] = lensClasses(model);
   const names = others.map((k) => model.header.classes.names[k]);
   const grey = names.length ? `. Grey: ${names.join(', ')}` : '';
