@@ -47,8 +47,10 @@ export class MapPad {
 
   /** Draw the map of the newest strokes; until the server answers, sentences about the ones before are dimmed. */
   follow(text) {
-    this.acts.view.root.dataset.strokes = text;
+    const { view } = this.acts;
+    view.root.dataset.strokes = text;
     this.dim(true, !this.live.ready);
+    if (this.isEmpty) this.live.show(view.message); // also before the model has been loaded
     this.live.follow(text);
   }
 
