@@ -245,7 +245,7 @@ def test_a_square_that_is_moved_while_a_photo_is_read_covers_that_photo(
     page.mouse.click(box["x"] + box["width"] / 4, box["y"] + box["height"] / 4)
     expect(view).to_have_attribute("data-live", re.compile(r"^\[\[0\.25,0\.25\]"), timeout=60_000)
     page.evaluate("openGate()")
-    expect(view.get_by_role("status").first).to_have_text("", timeout=60_000)
+    expect(view.get_by_role("status").first).to_have_text("", timeout=120_000)
     models = {model.config.family: model for model in map(load_script, dict.fromkeys(loaded))}
     expect(view.locator(".op-answer")).to_have_text(predict_changed(models, cat, "occlude", 0.25))
     expect(view.locator("progress")).to_be_hidden()
