@@ -78,7 +78,7 @@ def strength_words(name: str, strength: float, grain_px: int) -> str:
     if name == "rotate":
         return f"{signed(strength, 0)}°"
     if name == "blur":
-        return f"σ {strength:.2f} px"
+        return f"{strength:.2f} px (σ)"
     if name == "occlude":
         side = round(strength * grain_px)
         return f"{side} × {side} px"

@@ -7,7 +7,10 @@ import { accentLut } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { percent } from '../../../vitviz/browser/kit/text.js';
 
 const SHOWN = 3; // classes
-const BY = { attention: 'readout attention, last layer', gradient: 'gradient × input of the predicted class' };
+const BY = {
+  attention: 'orange: patches that the class is read from (readout attention, last layer)',
+  gradient: 'orange: pixels that the prediction depends on (gradient × input of the predicted class)',
+};
 
 const NO_MAP = 'no map: it needs gradients, which the browser does not compute';
 
