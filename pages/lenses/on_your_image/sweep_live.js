@@ -54,6 +54,9 @@ function withImage({ header, arrays, ...rest }, seen, ground) {
   return { ...rest, header: { ...header, ...news }, arrays: { ...arrays, frames, chances, photo: { bitmap } } };
 }
 
+/** Let the browser paint and take the user's input: in a file the engine may compute on the page's own thread. */
+const pause = () => new Promise((done) => setTimeout(done));
+
 export class LiveSweep {
   /**
    * show(message, hand, all): draws a message whose arrays are those of the moved cover or pieces.
@@ -87,6 +90,7 @@ export class LiveSweep {
     header.models.forEach((_, m) => (changed[`view${m}`] = copyOf(arrays[`view${m}`])));
     const missing = isKnown(message, header.neutral) ? [] : [header.neutral];
     for (const at of all ? header.words.keys() : [...missing, hand.at]) {
+      if (all) await pause();
       if (all && isOld()) return;
       const input = changeInput(message, { ...hand, at });
       if (!(await this.answer({ header, arrays: changed }, input, at))) return; // the server answers
@@ -99,6 +103,7 @@ export class LiveSweep {
     const { neutral, words } = message.header;
     const left = new Set(words.keys());
     while (left.size && !isOld()) {
+      await pause();
       const at = [neutral, hand().at, ...left].find((strength) => left.has(strength));
       if (!(await this.answer(message, changeInput(message, { ...hand(), at }), at))) return;
       left.delete(at);
