@@ -112,7 +112,7 @@ export default class HeadDistance {
       for (let layer = 0; layer < layers; layer++)
         for (let head = 0; head < heads; head++) this.drawHead(ctx, plot, s, layer, head);
     this.key.textContent = this.message.header.series
-      .map((_, s) => `${s ? '○' : '●'} one head, ${this.nameSeries(s)} (bar: ${this.message.header.bars[s]})`)
+      .map((_, s) => `${s ? '○' : '●'} ${this.nameSeries(s)} (bar: ${this.message.header.bars[s]})`)
       .join('   ');
     for (const { label, value } of this.message.header.lines) this.nameLine(ctx, plot, label, plot.y(value));
     this.inspect(narrow ? Math.min(this.message.width, 280) : this.message.width - width - GAP - 1);
