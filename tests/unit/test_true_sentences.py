@@ -202,5 +202,5 @@ def test_swin_s_ids_are_not_said_to_be_of_contiguous_regions() -> None:
     text = (ROOT / "pages" / "lenses" / "swin" / "swin_stepper_stages.js").read_text()
     assert (
         "contiguous" not in text
-        and "In one window, only patches that were neighbours in the image have the same id" in text
+        and "in one window, only patches that were neighbours have the same number" in text
     )
