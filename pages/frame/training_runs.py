@@ -82,7 +82,7 @@ def draw_start_button(
         icon=":material/play_arrow:",
         why_not=explain_refusal(config) or why_not,
         help=help,
-        on_click=_serve_click,
+        on_click=serve_click,
         args=(count_clicks(), partial(start, config, *args)),
     )
 
@@ -92,26 +92,18 @@ def explain_refusal(config: object) -> str:
     return plain(name_fields(str(config))) if isinstance(config, ValueError) else ""
 
 
-def _serve_click(click: int, start: Callable[[], None]) -> None:
-    if claim_click(click):
-        start()
-
-
 def count_clicks() -> int:
     """Return how many clicks on start buttons this session has served."""
     return int(st.session_state.get(session_keys.CLICKS_SERVED, 0))
 
 
-def claim_click(click: int) -> bool:
-    """Return True for the first script run that serves this click, and False for its duplicates.
-
-    Two script runs may serve one click, which has queued two runs of the same name.
-    """
+def serve_click(click: int, start: Callable[[], None]) -> None:
+    """Call `start` unless the click was served before: two script runs may serve one click."""
     with _clicks:
-        if count_clicks() != click:
-            return False
-        st.session_state[session_keys.CLICKS_SERVED] = click + 1
-        return True
+        if is_first := count_clicks() == click:
+            st.session_state[session_keys.CLICKS_SERVED] = click + 1
+    if is_first:
+        start()
 
 
 def find_active_run(config: RunConfig) -> Run | None:

@@ -41,8 +41,5 @@ def draw(config: RunConfig | ValueError, name: str, label: str, describe: Callab
 def find_newest_run(config: RunConfig) -> Run | None:
     """Return the session's newest run of the same experiment on the same dataset."""
     wanted = config.preset, config.train.dataset
-    for run in runs.list_runs(session.get_current()):
-        existing = run.config()
-        if (existing.preset, existing.train.dataset) == wanted:
-            return run
-    return None
+    configs = ((run, run.config()) for run in runs.list_runs(session.get_current()))
+    return next((run for run, own in configs if (own.preset, own.train.dataset) == wanted), None)

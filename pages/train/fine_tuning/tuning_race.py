@@ -165,17 +165,14 @@ def _draw_results(run: Run, status: Status) -> None:
     tuned, scratch = race_results.load_groups(run)
     frozen = race_results.fit_probe(run) if status.state == "done" else None
     chance, waiting = 1 / config.model.num_classes, runs.describe_missing_curve(status)
-    groups, images = (
-        [tuned, scratch, *([frozen.group] if frozen else [])],
-        race_results.count_test_images(run),
-    )
+    groups, images = [tuned, scratch], race_results.count_test_images(run)
+    groups += [frozen.group] if frozen else []
     message = plots.learning(groups, chance, config.train.epochs or 1.0, waiting, images=images)
     draw_race(message, key="fine_tuning.learning")
     accuracies = analysis.describe_test_accuracies(tuned, scratch, images)
     if accuracies:
-        probe = (
-            frozen.describe() if frozen else race_results.TOO_MANY_IMAGES if status.state == "done" else ""
-        )
+        missing = race_results.TOO_MANY_IMAGES if status.state == "done" else ""
+        probe = frozen.describe() if frozen else missing
         guess = session.get_current().notes.get(_get_prediction_key(run))
         if verdict := _describe_prediction(guess, analysis.compare_groups(tuned, scratch, images)):
             page.markdown(verdict)
