@@ -28,9 +28,7 @@ LONG_S = 600.0  # longer remaining times are rounded to minutes
 SLOW_START_S = 3.0  # a cold worker loads its libraries first
 CHANGEABLE = {"learning_rate": "peak learning rate", "weight_decay": "weight decay"}
 RATES = (("learning_rate", "Peak learning rate", 5e-4), ("weight_decay", "Weight decay", 0.01))
-READ_ONLY = (
-    "Read-only: this is another session's run. 'Copy settings' in the live lab fills the form for your own."
-)
+READ_ONLY = "Read-only: this run belongs to another session. 'Copy settings' in the live lab fills the form for yours."
 # Session keys.
 STOPPING = "_stopping"  # id of the run that is finishing its last step
 REFUSAL = "_refused_change"  # (run id, why a change was refused), shown until the next change

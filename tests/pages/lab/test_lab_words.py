@@ -145,12 +145,12 @@ def test_a_refusal_names_controls_and_no_fields() -> None:
 def test_names_of_classes_out_of_an_uploaded_race_are_text(
     open_app: OpenApp, executor: FakeExecutor, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pages.train.lab import race
+    from pages.frame import run_panel
     from vitviz.analysis import race as results
 
     run = Run.create(folder, positions_race("digits", epochs=1.0))
     seen: list[tuple[str, ...]] = []
-    monkeypatch.setattr(race, "_load_classes", lambda run: ("**a**", "$b$"))
+    monkeypatch.setattr(run_panel, "_load_classes", lambda run: ("**a**", "$b$"))
     monkeypatch.setattr(results, "describe_race", lambda racers, classes: seen.append(classes))
     app = open_app(PAGE, live_lab__run=run.id)
     assert not app.exception
