@@ -41,7 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-text", action="store_true", help="write tests/pages/text anew")
     parser.addoption("--slow", action="store_true", help="run the tests marked slow, too")
     parser.addoption(
-        "--again", action="store_true", help="a browser test that fails has a second try, and it is said"
+        "--again", action="store_true", help="a test that fails has a second try, and it is said"
     )
 
 
@@ -74,8 +74,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     option = config.option
     if option.again:
         for item in items:
-            if item.get_closest_marker("browser"):
-                item.add_marker(pytest.mark.flaky(reruns=1))
+            item.add_marker(pytest.mark.flaky(reruns=1))
     if option.slow or option.update_text or option.keyword or any("::" in name for name in config.args):
         return
     left_out = [item for item in items if any(map(item.get_closest_marker, ("slow", "alone")))]
