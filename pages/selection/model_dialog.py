@@ -17,7 +17,7 @@ from vitviz.text import plain
 
 _POLL_S = 0.5
 _HUB_ID = "hub_form._id"
-_WAITING = "_waiting_for_weights"  # str: name of the weights that this session selects once downloaded
+WAITING = "_waiting_for_weights"  # str: name of the weights that this session selects once downloaded
 _PUBLISHED = "Photos: published models"
 
 
@@ -189,8 +189,8 @@ def draw_download_button(
         selects_when_done: select it as soon as a download that was started here ends.
     """
     if offer.cached is not None:
-        if selects_when_done and st.session_state.get(_WAITING) == offer.name:
-            del st.session_state[_WAITING]
+        if selects_when_done and st.session_state.get(WAITING) == offer.name:
+            del st.session_state[WAITING]
             select(offer.name)
             st.rerun()
         st.button(
@@ -219,7 +219,7 @@ def _is_downloading(name: str) -> bool:
 
 
 def _start_download(name: str) -> None:
-    st.session_state[_WAITING] = name
+    st.session_state[WAITING] = name
     published_weights.start_download(name, session.get_current().token)
 
 

@@ -126,8 +126,13 @@ def _find_lab_model(selected: ModelChoice, choices: Mapping[str, ModelChoice]) -
     return selected.key if is_recorded else catalogue.get_default_model()
 
 
+def get_view_key(entry: PageEntry) -> str:
+    """Return the key of the control that selects a page's view."""
+    return f"{VIEW_PAGES.get(entry.slug, entry.slug)}.view"
+
+
 def _read_of_view(entry: PageEntry, texts: Mapping[str, str]) -> str:
-    key = f"{VIEW_PAGES.get(entry.slug, entry.slug)}.view"
+    key = get_view_key(entry)
     incoming = st.session_state.get(session_keys.INCOMING, {})
     stored = st.session_state.get(key, session_keys.get_control_values().get(key, ""))
     return texts.get(incoming.get(key, stored), texts.get("", ""))

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -29,7 +28,7 @@ from pages.stores import (
 from pages.stores.model_choice import ModelChoice
 from pages.stores.registry import PageEntry
 from pages.streamlit_fixes import installation
-from pages.streamlit_fixes.optional import element_cache
+from pages.streamlit_fixes.optional import element_cache, unchanged_parts
 from vitviz.pin import Pin
 from vitviz.plots.theme import Mode
 from vitviz.text import parse_float, parse_int, plain, plural
@@ -54,6 +53,21 @@ _WHERE_TO_CONFIRM = "Confirm or change it under 'Add a model'."
 _NO_SIDEBAR = '[data-testid="stSidebar"] { display: none; }'
 _FOLLOW_POLL_S = 1.5
 _FOLLOW_KEY, _FOLLOWED_RUN = "nouns.follow", "nouns._followed"
+_LINKED = ("model", "step", "image", "pin", "crop", "whole", page_selection.OWN_IMAGE)
+_READ = (  # session keys that the sidebar reads
+    session_keys.LESSON,
+    session_keys.MODEL_CHOSEN,
+    session_keys.STEP_MODEL,
+    session_keys.PREVIOUS_MODEL,
+    session_keys.LANDED,
+    session_keys.DROPPED_STEP,
+    session_keys.MISSING_MODEL,
+    session_keys.NOTICE,
+    "nouns._upload_notice",
+    model_dialog.WAITING,
+    "nouns.shown_image",
+    "nouns.dataset",
+)
 
 
 def draw(slug: str) -> None:
@@ -67,10 +81,56 @@ def draw(slug: str) -> None:
     choices = selection.refresh_models()
     has_selection = entry.sidebar and not page_selection.find_lab_recording(slug)
     # Streamlit keeps the sidebar of the page before, empty, until the next event.
-    with st.sidebar if has_selection else nullcontext():
-        st.html(f"<style>{_read_style() if has_selection else _NO_SIDEBAR}</style>")
-    with st.sidebar if has_selection else popover.discard():
-        _draw_selection(entry, choices)
+    st.html(f"<style>{_read_style() if has_selection else _NO_SIDEBAR}</style>")
+    if not has_selection:
+        with popover.discard():
+            _draw_selection(entry, choices)
+        return
+    shown, link = unchanged_parts.draw_unless_unchanged(
+        "nouns._sidebar",
+        st.sidebar,
+        lambda: _read_state(entry, user, choices),
+        lambda: _draw_sidebar(entry, choices),
+    )
+    st.session_state[session_keys.SELECTION] = shown
+    session_keys.get_dict(session_keys.OUTGOING).update(link)
+
+
+def _read_state(
+    entry: PageEntry, user: session.UserSession, choices: Mapping[str, ModelChoice]
+) -> tuple[object, ...] | None:
+    """Return all that the sidebar depends on beside its own widgets; None where it follows a job or a dialog."""
+    values, view = session_keys.get_control_values(), page_selection.get_view_key(entry)
+    pending = session_keys.get_dict(session_keys.REQUESTED) | session_keys.get_dict(session_keys.INCOMING)
+    model = values.get("model", "")
+    if (
+        entry.slug == "live_lab"
+        or str(model).startswith("run:")
+        or st.session_state.get(session_keys.MODEL_DIALOG)
+    ):
+        return None
+    image = str(values.get("image", ""))
+    return (
+        entry.slug,
+        selection.get_theme(),
+        tuple(choices.values()),
+        tuple(catalogue.list_datasets()),
+        not image or image_picker.image_exists(image),
+        user.uploads,
+        published_weights.list_downloads(),
+        [(key, values.get(key), pending.get(key)) for key in (*_LINKED, view)],
+        [st.session_state.get(key) for key in (*_READ, view)],
+        session_keys.get_dict(session_keys.UNUSABLE).get("step"),
+    )
+
+
+def _draw_sidebar(
+    entry: PageEntry, choices: Mapping[str, ModelChoice]
+) -> tuple[selection.Selection, dict[str, str]]:
+    """Draw the sidebar; return the selection that the page shows, and the values of the link."""
+    _draw_selection(entry, choices)
+    link = query_params.get_values()
+    return selection.get_current(), {key: link[key] for key in _LINKED if key in link}
 
 
 def _draw_selection(entry: PageEntry, choices: Mapping[str, ModelChoice]) -> None:

@@ -115,5 +115,10 @@ def start_download(name: str, user: str) -> None:
         threading.Thread(target=_downloads[name].run, name=f"download-{name}", daemon=True).start()
 
 
+def list_downloads() -> list[tuple[str, bool, str]]:
+    """Return for each download that was started: its name, whether it has ended, and its error."""
+    return [(download.name, download.finished, download.error) for download in [*_downloads.values()]]
+
+
 def get_download(name: str) -> Download | None:
     return _downloads.get(name)

@@ -51,22 +51,31 @@ def draw_cached(
     def record() -> list[ForwardMsg]:
         nonlocal is_drawn
         is_drawn = True
-        return _record_messages(context, place, path, lambda: render(*args))
+        messages = record_messages(context, place, lambda: render(*args))
+        if any(tuple(message.metadata.delta_path[: len(path)]) != path for message in messages):
+            raise ValueError(f"expected every cached element inside its container at {path}")
+        return messages
 
     # By name: the functions of a page's script are new objects in every run.
     name = f"{render.__module__}.{render.__qualname__}"
     content = args if key is None else key
     messages = _messages.get((name, content, path, thread.active_script_hash, thread.fragment_id), record)
     if not is_drawn:
-        for message in messages:
-            copied = ForwardMsg()
-            copied.CopyFrom(message)
-            context.enqueue(copied)
+        send_again(context, messages)
 
 
-def _record_messages(
-    context: ScriptRunContext, place: DeltaGenerator, path: tuple[int, ...], render: Callable[[], None]
+def send_again(context: ScriptRunContext, messages: list[ForwardMsg]) -> None:
+    """Send recorded messages; Streamlit changes what it sends."""
+    for message in messages:
+        copied = ForwardMsg()
+        copied.CopyFrom(message)
+        context.enqueue(copied)
+
+
+def record_messages(
+    context: ScriptRunContext, place: DeltaGenerator, render: Callable[[], None]
 ) -> list[ForwardMsg]:
+    """Draw into a container, and return copies of the messages that were sent."""
     messages: list[ForwardMsg] = []
     send = context.enqueue
 
@@ -88,6 +97,4 @@ def _record_messages(
             del context.__dict__["enqueue"]
         else:
             context.__dict__["enqueue"] = previous
-    if any(tuple(message.metadata.delta_path[: len(path)]) != path for message in messages):
-        raise ValueError(f"expected every cached element inside its container at {path}")
     return messages
