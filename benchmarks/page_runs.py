@@ -62,6 +62,7 @@ class Visitor:
         self.pages: dict[str, str] = {}
         self._runtime = runtime
         self._bytes, self._run = 0, 0
+        self._page, self._query = "", ""  # of the last run; a click in the menu sends no query
         # Runs after which a browser forgets a message that none of them used.
         self._memory = int(get_option("global.maxCachedMessageAge"))
         self._held: dict[str, int] = {}  # message -> the last run that used it, as a browser holds them
@@ -75,7 +76,9 @@ class Visitor:
             self._held[message.ref_hash] = self._run
         elif message.metadata.cacheable:
             self._held[message.hash] = self._run
-        if kind == "navigation":
+        if kind == "page_info_changed":
+            self._query = message.page_info_changed.query_string
+        elif kind == "navigation":
             self.pages = {
                 entry.url_pathname or "home": entry.page_script_hash for entry in message.navigation.app_pages
             }
@@ -89,9 +92,10 @@ class Visitor:
         message = BackMsg()
         message.rerun_script.widget_states.SetInParent()
         message.rerun_script.page_script_hash = page_hash
+        message.rerun_script.query_string = self._query if page_hash == self._page else ""
         message.rerun_script.cached_message_hashes.extend(self._held)
         self._ended.clear()
-        self._bytes, self._run = 0, self._run + 1
+        self._bytes, self._run, self._page = 0, self._run + 1, page_hash
         began = time.process_time()
         self._runtime.handle_backmsg(self._session, message)
         await asyncio.wait_for(self._ended.wait(), 120)

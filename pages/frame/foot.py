@@ -15,7 +15,7 @@ from pages.stores.registry import PageEntry
 from pages.streamlit_fixes.optional import element_cache
 from pages.views.register import get_messages
 from vitviz.browser.html import render_html
-from vitviz.plots.theme import PALETTES
+from vitviz.plots.theme import PALETTES, Mode
 from vitviz.text import join_words
 
 
@@ -27,7 +27,7 @@ def draw(slug: str) -> None:
     with st.container(key="shell-foot"):
         glossary_terms.write_remaining_terms(entry.slug)
         if entry.parts:
-            st.html(render_strip(entry.parts))
+            st.html(render_strip(entry.parts, selection.get_theme()))
         if get_messages():
             current = selection.get_current()
             about = selection.describe(selection.get_model_choice(), current.step, current.image)
@@ -76,14 +76,15 @@ def _draw_links(before: PageEntry | None, after: PageEntry | None, _query: Hasha
             selection.link_to(other.slug, f"{label}: {other.title}", icon=f":material/{icon}:")
 
 
-def render_strip(parts: tuple[str, ...]) -> str:
+@cache
+def render_strip(parts: tuple[str, ...], mode: Mode) -> str:
     """Return HTML of a ViT's parts with this page's marked; contains only our own words."""
     marked = ' class="vv-here"'
     cells = "".join(
         f'<li{marked * (part in parts)} data-part="{part}"><i class="vv-part-{number}"></i><span>{part}</span></li>'
         for number, part in enumerate(registry.PARTS)
     )
-    palette = PALETTES[selection.get_theme()]
+    palette = PALETTES[mode]
     names = {"line": palette.line, "muted": palette.muted, "ink": palette.ink, "here": palette.primary}
     colours = ";".join(f"--way-{name}:{colour}" for name, colour in names.items())
     body = f'<div class="vv-way" style="{colours}">{describe_parts(parts)}<ol>{cells}</ol></div>'

@@ -15,15 +15,7 @@ from pages.stores.moved_views import MOVED_PAGES, translate
 def list_pages() -> dict[str, list[StreamlitPage]]:
     """Return the pages by their group's title, for `st.navigation`."""
     # Copies: Streamlit notes in them which one this run may call.
-    menu = {
-        group: [copy(get_page(entry.slug)) for entry in entries]
-        for group, entries in groupby(registry.PAGES, key=lambda entry: entry.group)
-    }
-    menu["Studies"] += [
-        st.Page(partial(forward, slug), title="Studies", url_path=slug, visibility="hidden")
-        for slug in MOVED_PAGES
-    ]
-    return menu
+    return {group: [*map(copy, pages)] for group, pages in _build_menu(_get_script()).items()}
 
 
 def forward(slug: str) -> None:
@@ -35,8 +27,26 @@ def forward(slug: str) -> None:
 
 
 def get_page(slug: str) -> StreamlitPage:
+    return _build_page(slug, _get_script())
+
+
+def _get_script() -> str:
     context = get_script_run_ctx()
-    return _build_page(slug, "" if context is None else context.main_script_path)
+    return "" if context is None else context.main_script_path
+
+
+@lru_cache(maxsize=4)
+def _build_menu(script: str) -> dict[str, list[StreamlitPage]]:
+    """Build the menu of the app with this main script; moved studies stand in it without being listed."""
+    menu = {
+        group: [_build_page(entry.slug, script) for entry in entries]
+        for group, entries in groupby(registry.PAGES, key=lambda entry: entry.group)
+    }
+    menu["Studies"] += [
+        st.Page(partial(forward, slug), title="Studies", url_path=slug, visibility="hidden")
+        for slug in MOVED_PAGES
+    ]
+    return menu
 
 
 @lru_cache(maxsize=64)

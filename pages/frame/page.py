@@ -37,6 +37,12 @@ if TYPE_CHECKING:
 
 Formatters = Mapping[str, Callable[[float], str]]
 MISSING = "–"  # for missing values in a table
+_DRAWERS = {  # title and icon
+    "math": ("The mathematics", "function"),
+    "code": ("The code that ran", "code"),
+    "numbers": ("The numbers", "table"),
+    "asks": ("Predict, then measure", "experiment"),
+}
 _browser = register(__file__, "browser")
 
 
@@ -204,33 +210,32 @@ def drawers(
         numbers: draws tables and downloads.
         ask: a question, measured on `at` or by default on the sidebar's selection.
     """
+    contents: dict[str, Callable[[], object]] = {}
     if math is not None:
-        _add_drawer(f"{key}.drawer.math", "The mathematics", "function", lambda: markdown(link_names(math)))
+        contents["math"] = lambda: markdown(link_names(math))
     if code:
-        _add_drawer(f"{key}.drawer.code", "The code that ran", "code", partial(_draw_sources, code, call))
+        contents["code"] = partial(_draw_sources, code, call)
     if numbers is not None:
-        _add_drawer(f"{key}.drawer.numbers", "The numbers", "table", numbers)
+        contents["numbers"] = numbers
     if ask is not None:
         Slots.offer_question(ask, at)  # also while the drawer is closed
-        draw_question = partial(Slots.ask_question, ask, f"{key}.asks.0", at)
-        _add_drawer(f"{key}.drawer.asks", "Predict, then measure", "experiment", draw_question)
+        contents["asks"] = partial(Slots.ask_question, ask, f"{key}.asks.0", at)
+    st.fragment(_draw_drawers, key=f"{key}.drawers")(key, contents)
 
 
 def list_open_drawers(key: str) -> list[str]:
-    """Return the fragments of the open drawers of `drawers(key, ...)`, for `st.rerun`."""
-    names = (f"{key}.drawer.{name}" for name in ("math", "code", "numbers", "asks"))
-    return [name for name in names if st.session_state.get(name)]
+    """Return the fragment of `drawers(key, ...)`, for `st.rerun`, if a drawer is open."""
+    is_open = any(st.session_state.get(f"{key}.drawer.{name}") for name in _DRAWERS)
+    return [f"{key}.drawers"] if is_open else []
 
 
-def _add_drawer(key: str, title: str, icon: str, content: Callable[[], object]) -> None:
-    st.fragment(_draw_drawer, key=key)(key, title, icon, content)
-
-
-def _draw_drawer(key: str, title: str, icon: str, content: Callable[[], object]) -> None:
-    drawer = st.expander(title, icon=f":material/{icon}:", key=key, on_change="rerun")
-    if drawer.open:
-        with drawer:
-            content()
+def _draw_drawers(key: str, contents: Mapping[str, Callable[[], object]]) -> None:
+    for name, draw_content in contents.items():
+        title, icon = _DRAWERS[name]
+        drawer = st.expander(title, icon=f":material/{icon}:", key=f"{key}.drawer.{name}", on_change="rerun")
+        if drawer.open:
+            with drawer:
+                draw_content()
 
 
 def _draw_sources(

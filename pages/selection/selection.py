@@ -63,7 +63,8 @@ def list_models() -> Mapping[str, ModelChoice]:
 
 def refresh_models() -> Mapping[str, ModelChoice]:
     models = catalogue.list_models(session.get_current())
-    lacking = frozenset(key for key, choice in models.items() if recorded_runs.lacks_weights(choice))
+    recorded = (key for key in models if key.startswith(recorded_runs.KEY))
+    lacking = frozenset(key for key in recorded if recorded_runs.lacks_weights(models[key]))
     st.session_state[session_keys.MODELS] = (_identify_script_run(), models, lacking)
     return models
 

@@ -6,7 +6,7 @@ Without this fix (Streamlit 1.67): every run of a page draws its sidebar anew, a
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 from streamlit.cursor import get_container_cursor
@@ -14,10 +14,12 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext
-from streamlit.runtime.scriptrunner_utils.thread_safe_set import ThreadSafeSet
 
 from pages.streamlit_fixes.installation import is_enabled
 from pages.streamlit_fixes.optional.element_cache import record_messages, send_again
+
+if TYPE_CHECKING:
+    from streamlit.runtime.scriptrunner_utils.thread_safe_set import ThreadSafeSet
 
 T = TypeVar("T")
 
@@ -73,7 +75,7 @@ def draw_unless_unchanged(
     return results[0]
 
 
-def _list_registers(context: ScriptRunContext) -> list[ThreadSafeSet[str]]:
+def _list_registers(context: ScriptRunContext) -> "list[ThreadSafeSet[str]]":
     """Return where Streamlit notes the elements and the fragments that a run has drawn; it forgets all others."""
     shared = context.shared
     return [shared.widget_ids_this_run, shared.widget_user_keys_this_run, shared.new_fragment_ids]
