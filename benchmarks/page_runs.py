@@ -87,12 +87,12 @@ class Visitor:
         elif kind == "script_finished" and message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
             self._ended.set()
 
-    async def run(self, page_hash: str = "") -> tuple[float, int]:
-        """CPU milliseconds and bytes of one run of a page."""
+    async def run(self, page_hash: str = "", query: str = "") -> tuple[float, int]:
+        """CPU milliseconds and bytes of one run of a page, at the address that it wrote last or at another one."""
         message = BackMsg()
         message.rerun_script.widget_states.SetInParent()
         message.rerun_script.page_script_hash = page_hash
-        message.rerun_script.query_string = self._query if page_hash == self._page else ""
+        message.rerun_script.query_string = query or (self._query if page_hash == self._page else "")
         message.rerun_script.cached_message_hashes.extend(self._held)
         self._ended.clear()
         self._bytes, self._run, self._page = 0, self._run + 1, page_hash

@@ -1,9 +1,10 @@
 """Count the project's functions and files that a warm rerun of a lens runs, and its processor time.
 
-    python benchmarks/rerun_functions.py [--pages patches,attention] [--rounds 20] [--list] [--small]
+    python benchmarks/rerun_functions.py [--pages patches,attention] [--rounds 20] [--images] [--list] [--small]
 
-Nothing has changed since the run before. A function counts once, however often it is called; comprehensions do not
-count. Aims: 120 functions in 30 files. --list also prints the calls by file; --small runs twice only.
+Nothing has changed since the run before; with --images, each run shows another image of MNIST. A function counts once,
+however often it is called; comprehensions do not count. Aims: 120 functions in 30 files. --list also prints the calls
+by file; --small runs twice only.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ COMPREHENSIONS = (
 Calls = Counter[tuple[str, str]]  # (file, function)
 
 
-async def trace_rerun(visitor: Visitor, page: str) -> Calls:
+async def trace_rerun(visitor: Visitor, page: str, query: str) -> Calls:
     """Return how often a rerun of the page calls each function of the project, in any thread."""
     calls: Calls = Counter()
 
@@ -48,23 +49,29 @@ async def trace_rerun(visitor: Visitor, page: str) -> Calls:
 
     threading.setprofile(count)  # a rerun has a thread of its own
     try:
-        await visitor.run(page)
+        await visitor.run(page, query)
     finally:
         threading.setprofile(None)
     return calls
 
 
-async def measure(runtime: Runtime, names: list[str], rounds: int) -> dict[str, tuple[Calls, float]]:
+async def measure(
+    runtime: Runtime, names: list[str], rounds: int, images: bool
+) -> dict[str, tuple[Calls, float]]:
     """Return the calls of a rerun of each page, and the median of its processor time in milliseconds."""
     await runtime.start()
     visitor, measured = Visitor(runtime), {}
     await visitor.run()
     for name in names:
         page = visitor.pages[name]
-        for _ in range(WARMING):
-            await visitor.run(page)
-        times = [(await visitor.run(page))[0] for _ in range(rounds)]
-        measured[name] = await trace_rerun(visitor, page), statistics.median(times)
+        queries = [f"model=checkpoint:mnist_vit&image=mnist:{n}" if images else "" for n in range(4)]
+        for turn in range(WARMING + len(queries)):
+            await visitor.run(page, queries[turn % len(queries)])
+        times = [(await visitor.run(page, queries[turn % len(queries)]))[0] for turn in range(rounds)]
+        measured[name] = (
+            await trace_rerun(visitor, page, queries[rounds % len(queries)]),
+            statistics.median(times),
+        )
     return measured
 
 
@@ -74,12 +81,15 @@ def main() -> None:
     )
     parser.add_argument("--pages", default="patches,attention", help="addresses, joined by commas")
     parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--images", action="store_true", help="another image in each run")
     parser.add_argument("--list", action="store_true", help="print the calls by file")
     parser.add_argument("--small", action="store_true", help="two rounds")
     arguments = parser.parse_args()
     rounds = 2 if arguments.small else arguments.rounds
     with tempfile.TemporaryDirectory() as folder:
-        measured = asyncio.run(measure(app(Path(folder)), arguments.pages.split(","), rounds))
+        measured = asyncio.run(
+            measure(app(Path(folder)), arguments.pages.split(","), rounds, arguments.images)
+        )
     for name, (calls, cpu_ms) in measured.items():
         files = Counter(file for file, _ in calls)
         counts = f"{len(calls)} functions in {len(files)} files, {calls.total()} calls"

@@ -60,12 +60,13 @@ _READ = (  # session keys that the sidebar reads
     session_keys.STEP_MODEL,
     session_keys.PREVIOUS_MODEL,
     session_keys.LANDED,
-    session_keys.DROPPED_STEP,
     session_keys.MISSING_MODEL,
     session_keys.NOTICE,
     "nouns._upload_notice",
     model_dialog.WAITING,
     "nouns.shown_image",
+    "nouns.source",
+    "nouns.sample",
     "nouns.dataset",
 )
 
@@ -101,14 +102,9 @@ def _read_state(
 ) -> tuple[object, ...] | None:
     """Return all that the sidebar depends on beside its own widgets; None where it follows a job or a dialog."""
     values, view = session_keys.get_control_values(), page_selection.get_view_key(entry)
-    pending = session_keys.get_dict(session_keys.REQUESTED) | session_keys.get_dict(session_keys.INCOMING)
-    model = values.get("model", "")
-    if (
-        entry.slug == "live_lab"
-        or str(model).startswith("run:")
-        or st.session_state.get(session_keys.MODEL_DIALOG)
-    ):
+    if _follows_job(entry, str(values.get("model"))):
         return None
+    pending = _list_pending()
     image = str(values.get("image", ""))
     return (
         entry.slug,
@@ -120,8 +116,29 @@ def _read_state(
         published_weights.list_downloads(),
         [(key, values.get(key), pending.get(key)) for key in (*_LINKED, view)],
         [st.session_state.get(key) for key in (*_READ, view)],
-        session_keys.get_dict(session_keys.UNUSABLE).get("step"),
+        _read_step(),
     )
+
+
+def _read_step() -> list[object]:
+    """Return what the slider of steps depends on beside the model."""
+    read = [st.session_state.get(key) for key in ("step", session_keys.DROPPED_STEP)]
+    kept = [
+        session_keys.get_dict(name).get("step") for name in (session_keys.LIMITS, session_keys.CONTROL_VALUES)
+    ]
+    unusable = repr(session_keys.get_dict(session_keys.UNUSABLE).get("step"))  # is changed in place
+    return [*read, *kept, unusable, _list_pending().get("step")]
+
+
+def _follows_job(entry: PageEntry, model: str) -> bool:
+    """Return True if the sidebar shows a run, which may be training, or what the open dialog does."""
+    is_open = bool(st.session_state.get(session_keys.MODEL_DIALOG))
+    return is_open or entry.slug == "live_lab" or model.startswith("run:")
+
+
+def _list_pending() -> dict[str, str]:
+    """Return the values of the link, and of requests, that no control has taken yet."""
+    return session_keys.get_dict(session_keys.REQUESTED) | session_keys.get_dict(session_keys.INCOMING)
 
 
 def _draw_sidebar(
@@ -138,7 +155,7 @@ def _draw_selection(entry: PageEntry, choices: Mapping[str, ModelChoice]) -> Non
     _change_step_model(selected, choices)
     shown = page_selection.resolve_model(entry, selected, choices)
     model = choices[shown.value]
-    step = _draw_model(model, choices, shown, is_lab=entry.slug == "live_lab")
+    step = _draw_unchanged_model(entry, model, choices, shown)
     if _resolve_value(page_selection.OWN_IMAGE, {"1": True, "0": False}.get):
         query_params.set_value(page_selection.OWN_IMAGE, "1")
     image = image_picker.resolve_image(selected, page_selection.resolve_default_image(entry, selected))
@@ -271,12 +288,36 @@ def _resolve_whole(entry: PageEntry, model: ModelChoice) -> bool | None:
 # ---------------------------------------------------------------- model and step
 
 
+def _draw_unchanged_model(
+    entry: PageEntry, model: ModelChoice, choices: Mapping[str, ModelChoice], shown: page_selection.Shown
+) -> int:
+    """Draw the model's part of the sidebar, or send it again if only the image has changed; return the step."""
+    if popover.is_closed():
+        return _resolve_step(model)
+
+    def read_state() -> tuple[object, ...] | None:
+        if _follows_job(entry, model.key):
+            return None
+        return (
+            entry.slug,
+            selection.get_theme(),
+            tuple(choices.values()),
+            shown,
+            _read_step(),
+        )
+
+    return unchanged_parts.draw_unless_unchanged(
+        "nouns._model",
+        st.sidebar,
+        read_state,
+        lambda: _draw_model(model, choices, shown, is_lab=entry.slug == "live_lab"),
+    )
+
+
 def _draw_model(
     model: ModelChoice, choices: Mapping[str, ModelChoice], shown: page_selection.Shown, is_lab: bool
 ) -> int:
     """Draw the model's name, card and step; return the step that the page shows. The lab's card follows its run."""
-    if popover.is_closed():
-        return _resolve_step(model)
     _draw_model_list(model.key, choices, is_selected=not shown.reason)
     if shown.reason:
         st.caption(shown.reason)

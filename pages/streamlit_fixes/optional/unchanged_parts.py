@@ -32,14 +32,14 @@ class Recording:
     messages: list[ForwardMsg]
     registered: list[frozenset[str]]  # ids and keys of elements, and ids of fragments
     values: dict[str, Any]  # of its widgets by id
-    length: int  # elements in the root container
+    span: tuple[int, int]  # elements in the root container before it and after it
     result: Any
 
 
 def draw_unless_unchanged(
     key: str, root: DeltaGenerator, read_state: Callable[[], object], draw: Callable[[], T]
 ) -> T:
-    """Draw into a root container that nothing else draws into, or send again what the session's last run drew.
+    """Draw into a root container, or send again what the session's last run drew there. Parts may be nested.
 
     A run whose drawing changes the state, or that polls, is not sent again.
 
@@ -56,22 +56,24 @@ def draw_unless_unchanged(
     cursor = get_container_cursor(root._root_container)
     assert cursor is not None
     recording: Recording | None = st.session_state.get(key)
-    if recording is not None and recording.state == state and _holds(context, recording):
+    if recording is not None and recording.state == state and _holds(context, recording, cursor.index):
         send_again(context, recording.messages)
         for names, added in zip(_list_registers(context), recording.registered, strict=True):
             for name in added:
                 names.check_and_add(name)
-        cursor._index = recording.length
+        cursor._index = recording.span[1]
         result: T = recording.result
         return result
     st.session_state[key] = None
-    before = [names.snapshot() for names in _list_registers(context)]
+    start, before = cursor.index, [names.snapshot() for names in _list_registers(context)]
     results: list[T] = []
     messages = record_messages(context, root, lambda: results.append(draw()))
     registered = [names.snapshot() - old for names, old in zip(_list_registers(context), before, strict=True)]
     if read_state() == state and all(m.metadata.delta_path[:1] == [root._root_container] for m in messages):
         values = _read_values(context, registered[0])
-        st.session_state[key] = Recording(state, messages, registered, values, cursor.index, results[0])
+        st.session_state[key] = Recording(
+            state, messages, registered, values, (start, cursor.index), results[0]
+        )
     return results[0]
 
 
@@ -81,10 +83,14 @@ def _list_registers(context: ScriptRunContext) -> "list[ThreadSafeSet[str]]":
     return [shared.widget_ids_this_run, shared.widget_user_keys_this_run, shared.new_fragment_ids]
 
 
-def _holds(context: ScriptRunContext, recording: Recording) -> bool:
-    """Return True if the recorded widgets and fragments still exist, and the widgets have the recorded values."""
+def _holds(context: ScriptRunContext, recording: Recording, index: int) -> bool:
+    """Return True if the recorded widgets and fragments still exist, in the same place and with the same values."""
     is_stored = all(context.fragment_storage.contains(name) for name in recording.registered[2])
-    return is_stored and recording.values == _read_values(context, frozenset(recording.values))
+    return (
+        is_stored
+        and index == recording.span[0]
+        and recording.values == _read_values(context, frozenset(recording.values))
+    )
 
 
 def _read_values(context: ScriptRunContext, ids: frozenset[str]) -> dict[str, Any]:
