@@ -115,8 +115,8 @@ PAGES = (
         "swin",
         "A Swin Transformer saves work: a patch reads only from the patches of its own window, a small square"
         " of patches. Every second layer shifts the windows, so that information also crosses their borders."
-        " Press Play, or one step after the other, to see such a layer, and point at a patch: at the right you"
-        " see the patches that it reads from (attends to).",
+        " Press Play, or one step after the other, to see such a layer. Point at a patch: beside or below the"
+        " windows, the small images show in colour the patches that it reads from (attends to).",
         ({},),
     ),
 )

@@ -248,7 +248,7 @@ export default class SweepView {
     this.stored.title.textContent = `Accuracy over ${header.pictures.toLocaleString('en')} test images`;
     const missing = lines.filter(({ points }) => points.every(([, share]) => Number.isNaN(share)));
     const lacks = missing.length ? ` Not measured in it: ${missing.map(({ name }) => name).join(', ')}.` : '';
-    this.stored.note.textContent = `Stored experiment, dashed: your slider position.${lacks}`;
+    this.stored.note.textContent = `Stored experiment. Vertical line: your slider position.${lacks}`;
     const label = `Accuracy over ${header.pictures} test images under the same change`;
     this.stored.draw({ lines, words: header.words, at: this.hand.at, colors, width, height: 168, label });
   }
