@@ -5,7 +5,7 @@ from typing import Literal
 
 import streamlit as st
 
-from pages.classroom import invitation, membership, teacher_key, teacher_view
+from pages.classroom import invitation, membership, preview, teacher_key, teacher_view
 from pages.classroom.membership import Membership
 from pages.controls import notices
 from pages.frame import page
@@ -24,23 +24,16 @@ def draw_join_forms() -> None:
     notices.draw_notice(_NOTICE)
     st.html(STYLE)
     open_codes = _list_own_codes()
+    preview.draw()
     teach, learn = st.columns(2, gap="medium")
-    with teach, st.container(border=True, height="stretch", key="class-card-teach"):
-        _draw_card_head(
-            "teach", "Teach", "Learners see the page that you open, with your model, step, image and pin."
-        )
+    with teach, st.container(key="class-card-teach"):
+        st.header("Teach", anchor=False)
+        st.markdown("Learners see the page that you open, with your model, step, image and pin.")
         _draw_teacher_form(open_codes)
-    with learn, st.container(border=True, height="stretch", key="class-card-join"):
-        _draw_card_head(
-            "join", "Join", "Your screen follows the projector. Scan its QR code, or enter its code."
-        )
+    with learn, st.container(key="class-card-join"):
+        st.header("Join", anchor=False)
+        st.markdown("Your screen follows the projector. Scan its QR code, or enter its code.")
         _draw_learner_form("secondary" if open_codes else "primary")
-
-
-def _draw_card_head(image: str, title: str, line: str) -> None:
-    st.html(f'<img src="app/static/classroom/{image}.svg" alt="">')
-    st.subheader(title, anchor=False)
-    st.markdown(line)
 
 
 def _draw_teacher_form(open_codes: list[str]) -> None:

@@ -66,13 +66,29 @@ class Prediction:
             return False
         guess = self.kind.decode(text)
         if guess is not None:
-            verdict = self.judge(guess)
-            right = self.right()
+            verdict, right = self.store_verdict(guess)
             draw_verdict(self.key, self.prompt, self.kind, text, verdict, right=right, write=self.write)
-            guessed = self.write(self.kind.format_answer(guess))
-            prompt = self.write(self.prompt)
-            store_answer(f"{self.key} {self.about}", prompt, guessed, verdict, guess, right)
         return True
+
+    def store_verdict(self, guess: Answer) -> tuple[str, Collection[Answer]]:
+        """Store the prediction among the session's answers; return its verdict and the correct answers."""
+        verdict, right = self.judge(guess), self.right()
+        guessed, prompt = self.write(self.kind.format_answer(guess)), self.write(self.prompt)
+        store_answer(f"{self.key} {self.about}", prompt, guessed, verdict, guess, right)
+        return verdict, right
+
+    def draw_on_card(self, key: str) -> None:
+        """Draw a multiple-choice question with a widget of its own; a click on an option stores the verdict."""
+
+        def store_prediction() -> None:
+            guess = read_input(self.kind, key)
+            if guess is not None:
+                self.store_verdict(guess)
+
+        if self.question is not None and Slots.is_hidden(self.question.measure):
+            draw_hidden_notice()
+        else:
+            draw_input(self.kind, key, self.prompt, self.write, on_change=store_prediction)
 
 
 def ask_options(

@@ -5,7 +5,7 @@ import streamlit as st
 from pages.controls import query_params, widgets
 from pages.frame import page
 from pages.selection import selection
-from pages.studies import renderer
+from pages.studies import gallery, renderer
 from pages.studies.study import list_studies
 
 studies = list_studies()
@@ -24,4 +24,4 @@ if name:
     renderer.draw(study)
 else:
     page.header("studies")
-    renderer.draw_gallery([*studies.values()])
+    gallery.draw_gallery([*studies.values()])

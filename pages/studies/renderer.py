@@ -1,4 +1,4 @@
-"""Draw the gallery, and a study: controls, prediction, picture, caption, live runs, findings and drawers.
+"""Draw a study: controls, prediction, picture, caption, live runs, findings and drawers.
 
 A study's own module may have: `read(values, numbers)`, which completes the numbers of its file; `ask(values, numbers)`;
 `chart(values, numbers, mode)`, a picture or what draws it; `columns(values, numbers)`, another table; `draw_above`,
@@ -8,7 +8,6 @@ A study's own module may have: `read(values, numbers)`, which completes the numb
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from html import escape
 from typing import Any
 
 import streamlit as st
@@ -18,8 +17,6 @@ from pages.controls import downloads, widgets
 from pages.frame import page
 from pages.questions.prediction_gate import Prediction
 from pages.selection import selection
-from pages.stores import lessons, session, shared_cache
-from pages.stores.lessons import StoredAnswer
 from pages.studies import captions, questions
 from pages.studies.study import Study, StudyView, Values, load
 from pages.views.figures import draw_chart, draw_race
@@ -29,18 +26,11 @@ from vitviz.csv_table import Columns
 from vitviz.experiments.result_file import Result, ResultError, Row, describe_provenance
 from vitviz.plots import race, study_charts
 from vitviz.plots.chart import Chart
-from vitviz.plots.hidden_curves import Card, CardLine, conceal, draw_card, read_card
+from vitviz.plots.hidden_curves import conceal
 from vitviz.plots.study_charts import RaceChart
-from vitviz.plots.theme import PALETTES, Mode
+from vitviz.plots.theme import Mode
 from vitviz.text import percent, plain, plural, split_sentence
 
-CARDS = 3  # in a row of the gallery
-GROUPS = {
-    "data": "Data",
-    "positions": "Positions",
-    "recipe": "Recipe and architecture",
-    "mistakes": "Mistakes",
-}
 BARS = "Bars: 95 % intervals of the means, over seeds and images."
 IMAGE_BARS = "Bars: 95 % intervals over the images."
 BANDS = "Lines through the dots: 95 % intervals of the means, over seeds and images; bands: over seeds alone."
@@ -318,54 +308,3 @@ def _draw_numbers(name: str, built: Built, columns: Columns) -> None:
     for stored in results.values():
         rows = [dict(row) for row in stored.rows]
         downloads.json("All runs (JSON)", rows, f"{stored.name}.json", f"studies.{name}.{stored.name}.json")
-
-
-def draw_gallery(studies: Sequence[Study]) -> None:
-    for group, title in GROUPS.items():
-        members = [study for study in studies if study.group == group]
-        st.subheader(title, anchor=False)
-        for start in range(0, len(members), CARDS):
-            for place, study in zip(st.columns(CARDS), members[start : start + CARDS], strict=False):
-                key = f"study-card-{study.name}"
-                with place, st.container(border=True, height="stretch", gap="xxsmall", key=key):
-                    _draw_card(study)
-
-
-def _draw_card(study: Study) -> None:
-    answer = find_answer(study)
-    label = f"{study.question} :gray[{study.minutes}\N{NO-BREAK SPACE}min]"
-    query = {"studies.study": study.name}
-    selection.link_to("studies", label, icon=":material/arrow_forward:", **query)
-    if sketch := _sketch(study.name, selection.get_theme(), answer is None, study):
-        st.html(sketch)
-    if answer is not None:
-        icon = "help" if not answer.right else "check" if answer.guess in answer.right else "close"
-        st.caption(f":material/{icon}: Your prediction: {answer.guessed}")
-
-
-def find_answer(study: Study) -> StoredAnswer | None:
-    """Return the session's newest answer to a question of the study; None if it has not answered one."""
-    keys = tuple(f"studies.{view.ask['key']} " for view in study.views if view.ask is not None)
-    answers = lessons.get_answers(session.get_current())
-    return next((answer for name, answer in reversed(answers.items()) if name.startswith(keys)), None)
-
-
-@shared_cache.shared(max_entries=128)
-def _sketch(name: str, mode: Mode, is_open: bool, _study: Study) -> str:
-    sketch = draw_card_sketch(_study, mode, is_open)
-    label = f"{_study.title}: {'the range of all curves' if is_open else 'all curves'}"
-    return f'<div role="img" aria-label="{escape(label)}">{sketch}</div>' if sketch else ""
-
-
-def draw_card_sketch(study: Study, mode: Mode = "light", is_open: bool = True) -> str:
-    """Return a study's card: the range of all curves, or once answered the curves; '' without results."""
-    if sketch := study.hook("sketch"):
-        lines = [CardLine("", PALETTES[mode].muted, x, y) for x, y in sketch()]
-        return draw_card(Card(lines), mode, is_open=False)
-    try:
-        figure = build(study, study.choose(draw=False), mode).figure
-    except ResultError:
-        return ""
-    if isinstance(figure, RaceChart):
-        return draw_card(race.create_card(figure.variants), mode, is_open)
-    return draw_card(read_card(figure), mode, is_open) if isinstance(figure, Chart) else ""

@@ -134,7 +134,7 @@ class Study:
     Attributes:
         name: of its file, and in the address; papers.toml may hold published findings under it.
         order: place in its group of the gallery.
-        group: of the gallery, see `renderer.GROUPS`.
+        group: of the gallery, see `gallery.GROUPS`.
         question: at most twelve words.
         minutes: a user needs about so many.
         keys: of further controls.

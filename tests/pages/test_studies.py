@@ -14,7 +14,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.stores import catalogue, moved_views, registry
-from pages.studies.renderer import GROUPS, build, build_columns, draw_card_sketch
+from pages.studies.gallery import GROUPS, draw_card_sketch
+from pages.studies.renderer import build, build_columns
 from pages.studies.study import StudyControl, list_studies
 from tests.messages import message
 from tests.pages.conftest import OpenApp
@@ -179,9 +180,23 @@ def test_the_card_of_an_answered_study_marks_the_prediction(open_app: OpenApp) -
     app.main.button_group(key="data.guess.row").set_value("vit").run()
     app.query_params.clear()
     app.run()
-    assert [title.value for title in app.main.subheader] == [*GROUPS.values()]
-    (mark,) = [note.value for note in app.main.caption if "Your prediction" in note.value]
-    assert mark == ":material/close: Your prediction: ViT"
+    assert [title.value for title in app.main.subheader] == [title for title, _ in GROUPS.values()]
+    (mark,) = [note.value for note in app.main.markdown if "Your prediction" in note.value]
+    assert mark.startswith(":material/close: Your prediction: ViT, ")
+
+
+def test_a_guess_on_a_card_is_judged_there_and_its_study_opens_with_it(open_app: OpenApp) -> None:
+    app = open_app(PAGE)
+    app.main.button_group(key="studies.card.data_size").set_value("vit").run()
+    assert not app.exception and app.main.title[0].value == "Studies"
+    (mark,) = [note.value for note in app.main.markdown if "Your prediction" in note.value]
+    assert mark.startswith(":material/help: Your prediction: ViT, ")
+    (link,) = [
+        link.proto
+        for link in app.main.get("page_link")
+        if "studies.study=data_size" in link.proto.query_string
+    ]
+    assert "data.guess=vit" in link.query_string
 
 
 def test_an_open_card_names_axes_and_series_but_not_which_is_whose() -> None:

@@ -26,6 +26,7 @@ _QUESTION = {"text": "?", "x": 0.5, "y": 0.5, "xref": "paper", "yref": "paper", 
 CARD_PX = (380, 216)  # also in pages/streamlit_fixes/optional/layout.css
 LEFT_PX = 34  # of a card's curves, for the numbers of the axis
 LABELS_PX = 128  # beside the lines of a card
+ROWS_PX = 206  # at most, of the names of its rows
 MOST_LABELS = 9
 LINE_PX = 14.0  # of a label
 
@@ -262,10 +263,10 @@ def draw_card(card: Card, mode: Mode, is_open: bool) -> str:
         card = replace(card, lines=band, ends=card.common)
     xs, ys = ([getattr(line, axis) for line in card.lines] for axis in "xy")
     ends = [(float(min(map(np.min, axis))), float(max(map(np.max, axis)))) for axis in (xs, ys)]
-    right, bottom = CARD_PX[0] - (LABELS_PX if names else 12), CARD_PX[1] - 48
-    is_named = is_open and card.rows is not None  # its rows have their names at the left
-    left = LABELS_PX if is_named else LEFT_PX
-    frame = _Frame(left, right, bottom + (20 if is_named else 0), (ends[0], ends[1]))
+    has_rows = card.rows is not None and bool(is_open or names)  # with their names at the left
+    right, bottom = CARD_PX[0] - (LABELS_PX if names and not has_rows else 12), CARD_PX[1] - 48
+    left = _measure_names(card) if has_rows else LEFT_PX
+    frame = _Frame(left, right, bottom + (20 if has_rows else 0), (ends[0], ends[1]))
     parts = [_draw_axes(card, frame, palette.muted)] if card.across or card.up else []
     if is_open:
         parts.append(_draw_range(card, frame, palette))
@@ -280,6 +281,11 @@ def draw_card(card: Card, mode: Mode, is_open: bool) -> str:
         f'<div style="position:relative;aspect-ratio:{width}/{height};font-size:13px;overflow:hidden">'
         f'<img src="data:image/svg+xml,{quote(svg, safe=" <>=/:;,.()-")}" alt="" style="width:100%">{texts}</div>'
     )
+
+
+def _measure_names(card: Card) -> int:
+    """Return the width of the names of a card's rows."""
+    return min(ROWS_PX, 16 + round(7.2 * max(map(len, (card.rows or {0: ""}).values()))))
 
 
 def _write(text: str, x: float, y: float, color: str, anchor: str = "start", style: str = "") -> str:
@@ -339,12 +345,14 @@ def _draw_lines(card: Card, frame: _Frame, names: list[tuple[float, str, str]], 
         for line in card.lines
     ]
     heights = frame.scale(np.array([height for height, *_ in names]), 1).tolist()
-    texts = [
-        _write(
-            (_draw_dot(color) if card.rows is None else "") + escape(cut(title, 16)), frame.right + 6, y, ink
-        )
-        for y, (_, color, title) in zip(spread_labels(heights, frame.bottom), names, strict=True)
-    ]
+    places = zip(spread_labels(heights, frame.bottom), names, strict=True)
+    if card.rows is None:
+        texts = [
+            _write(_draw_dot(color) + escape(cut(title, 16)), frame.right + 6, y, ink)
+            for y, (_, color, title) in places
+        ]
+    else:
+        texts = [_write(escape(cut(title, 27)), 0, y, ink) for y, (*_, title) in places]
     return "".join(shapes), "".join(texts)
 
 
@@ -389,7 +397,7 @@ def _draw_range(card: Card, frame: _Frame, palette: Palette) -> tuple[str, str]:
         wide = frame.right - frame.left - 4
         shapes = [f'<rect x="{frame.left + 4}" y="{y - 3:.0f}" width="{wide}" height="6"/>' for y in heights]
         texts = [
-            _write(escape(cut(title, 17)), 0, y, palette.ink)
+            _write(escape(cut(title, 27)), 0, y, palette.ink)
             for y, title in zip(heights, titles, strict=True)
         ]
     texts.append(_write("?", x, y, palette.ink, "middle", "font-size:40px;font-weight:600"))
