@@ -27,6 +27,7 @@ CARD_PX = (380, 216)  # also in pages/streamlit_fixes/optional/layout.css
 LEFT_PX = 34  # of a card's curves, for the numbers of the axis
 LABELS_PX = 128  # beside the lines of a card
 ROWS_PX = 206  # at most, of the names of its rows
+MOST_TALL_ROWS = 5  # with room for names on two lines
 MOST_LABELS = 9
 LINE_PX = 14.0  # of a label
 
@@ -297,6 +298,14 @@ def _write(text: str, x: float, y: float, color: str, anchor: str = "start", sty
     return f'<span style="position:absolute;white-space:pre;color:{color};{place};{style}">{text}</span>'
 
 
+def _write_row(title: str, y: float, ink: str, rows: int) -> str:
+    """Return the name of a row, on several lines if it is long and there are few rows."""
+    if rows > MOST_TALL_ROWS:
+        return _write(escape(cut(title, 27)), 0, y, ink)
+    wide = 100 * (ROWS_PX - 14) / CARD_PX[0]
+    return _write(escape(title), 0, y, ink, style=f"width:{wide:.0f}%;white-space:normal;line-height:1.1")
+
+
 def _draw_dot(color: str) -> str:
     return f'<span style="color:{color}">● </span>'
 
@@ -352,7 +361,7 @@ def _draw_lines(card: Card, frame: _Frame, names: list[tuple[float, str, str]], 
             for y, (_, color, title) in places
         ]
     else:
-        texts = [_write(escape(cut(title, 27)), 0, y, ink) for y, (*_, title) in places]
+        texts = [_write_row(title, y, ink, len(names)) for y, (*_, title) in places]
     return "".join(shapes), "".join(texts)
 
 
@@ -397,8 +406,7 @@ def _draw_range(card: Card, frame: _Frame, palette: Palette) -> tuple[str, str]:
         wide = frame.right - frame.left - 4
         shapes = [f'<rect x="{frame.left + 4}" y="{y - 3:.0f}" width="{wide}" height="6"/>' for y in heights]
         texts = [
-            _write(escape(cut(title, 27)), 0, y, palette.ink)
-            for y, title in zip(heights, titles, strict=True)
+            _write_row(title, y, palette.ink, len(titles)) for y, title in zip(heights, titles, strict=True)
         ]
     texts.append(_write("?", x, y, palette.ink, "middle", "font-size:40px;font-weight:600"))
     pen = f'opacity="0.5" fill="{palette.muted}" stroke="{palette.muted}" stroke-width="4"'
