@@ -7,14 +7,16 @@ from pages.views.register import register
 from vitviz.plots.blob import open_blob, pack, unpack_arrays
 
 KEY = "class_room.preview"
-_FILE = catalogue.CHECKPOINTS / "start_map.bin"
 _LAYER, _PIN = 1, 24  # the middle patch
 _preview = register(__file__, "preview")
 
 
 def draw() -> None:
-    """Draw the view; a patch selected on a phone appears on the projector as its answer."""
-    message = _FILE.read_bytes()
+    """Draw the view, on which answers of the phones arrive at the projector; nothing without the stored attention."""
+    file = catalogue.CHECKPOINTS / "start_map.bin"
+    if not file.is_file():
+        return
+    message = file.read_bytes()
     stored, arrays = open_blob(message)[0], unpack_arrays(message)
     header = {
         "title": f"{stored['title']}, attention of layer {_LAYER}",
@@ -24,4 +26,4 @@ def draw() -> None:
         "pin": _PIN,
     }
     names = {"photo": "photo", "keys": f"block.{_LAYER}.keys", "weights": f"block.{_LAYER}.weights"}
-    _preview(pack(header, **{name: np.asarray(arrays[stored]) for name, stored in names.items()}), key=KEY)
+    _preview(pack(header, **{name: np.asarray(arrays[array]) for name, array in names.items()}), key=KEY)
