@@ -1,7 +1,5 @@
 """Draw a projector whose pin two phones follow, on the image and attention that are stored for the first page."""
 
-import numpy as np
-
 from pages.stores import catalogue
 from pages.views.register import register
 from vitviz.plots.blob import open_blob, pack, unpack_arrays
@@ -12,7 +10,7 @@ _preview = register(__file__, "preview")
 
 
 def draw() -> None:
-    """Draw the view, on which answers of the phones arrive at the projector; nothing without the stored attention."""
+    """Draw the view; nothing if the stored attention is missing."""
     file = catalogue.CHECKPOINTS / "start_map.bin"
     if not file.is_file():
         return
@@ -26,4 +24,4 @@ def draw() -> None:
         "pin": _PIN,
     }
     names = {"photo": "photo", "keys": f"block.{_LAYER}.keys", "weights": f"block.{_LAYER}.weights"}
-    _preview(pack(header, **{name: np.asarray(arrays[array]) for name, array in names.items()}), key=KEY)
+    _preview(pack(header, **{name: arrays[array] for name, array in names.items()}), key=KEY)
