@@ -43,8 +43,8 @@ def similarity_figure(
                 "symbol": ["circle" if is_start or at == block else "circle-open" for at in depth],
                 "line": {"color": color, "width": 2},
             },
-            text=[name, *[""] * (len(depth) - 1)],  # where the curves are farthest apart
-            textposition="top right",
+            text=[name if at == (0 if is_start else 2) else "" for at in depth],  # beside its own line alone
+            textposition="top right" if is_start else "bottom center",
             textfont={"color": color},
             customdata=cosines.tolist(),
             hovertemplate=f"{name and f'{name}, '}after layer %{{x}}: %{{y:.1f}}°, cosine %{{customdata:.3f}}",
@@ -53,7 +53,7 @@ def similarity_figure(
         [90.0, *convert_to_degrees(similarity), *convert_to_degrees(similarity if start is None else start)]
     )
     figure.layout(
-        height=220,
+        height=330,
         showlegend=False,
         xaxis={"title": {"text": "layer (0: input tokens)"}, "dtick": 1, "showgrid": False},
         yaxis={

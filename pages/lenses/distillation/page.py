@@ -154,41 +154,43 @@ def compute_class_scores(student: CapturedSubject, teacher: ModelChoice | None) 
 def draw_attention(
     student: CapturedSubject, layer: int, head: int | None, teacher: ModelChoice | None
 ) -> None:
-    left, right = st.columns([3, 1], gap="medium")
+    """Draw what each token attends to, and below it the prediction of its head; at the end the teacher's."""
     heads = student.attn[layer - 1]
     rows = (heads.mean(axis=0) if head is None else heads[head - 1])[:2]
     on_patches = rows[:, student.layout.num_prefix_tokens :]
     difference = on_patches[1] - on_patches[0]
     scores = compute_class_scores(student, teacher)
-    with left:
-        draw_maps(
-            maps_view(
-                student.ground(),
-                np.stack([*on_patches, difference]),
-                ["[CLS] attends to", "[DIST] attends to", "[DIST] \N{MINUS SIGN} [CLS]"],
-                student.layout.grid,
-                sharing=2,
-                notes=[
-                    *(f"at most {percent(patches.max())} on a patch" for patches in on_patches),
-                    f"orange: more by [DIST], blue: more by [CLS], at most {100 * np.abs(difference).max():.1f} points",
-                ],
-            ),
-            key="distillation.maps",
-        )
-        attention = captions.describe_attention(rows[0], rows[1], float(shared_mass(*rows)), layer, head)
-        heads_words = captions.describe_heads(list(scores.values()))
-        page.caption(f"{heads_words} {attention} {describe_combinations(student)}", student.class_note)
-    with right:
-        _draw_scores(scores)
+    draw_maps(
+        maps_view(
+            student.ground(),
+            np.stack([*on_patches, difference]),
+            ["[CLS], trained on labels", "[DIST], trained on the teacher", "[DIST] \N{MINUS SIGN} [CLS]"],
+            student.layout.grid,
+            sharing=2,
+            notes=[
+                *(f"attends at most {percent(patches.max())} to a patch" for patches in on_patches),
+                f"orange: more by [DIST], blue: more by [CLS], at most {100 * np.abs(difference).max():.1f} points",
+            ],
+        ),
+        key="distillation.maps",
+    )
+    _draw_scores(scores)
+    attention = captions.describe_attention(rows[0], rows[1], float(shared_mass(*rows)), layer, head)
+    heads_words = captions.describe_heads(list(scores.values()))
+    page.caption(f"{heads_words} {attention} {describe_combinations(student)}", student.class_note)
 
 
 def _draw_scores(scores: dict[str, NamedScores]) -> None:
-    """Draw each classifier's probabilities of the same classes, in one order, so that their rows compare."""
+    """Draw each classifier's probabilities of the same classes, in one order: each head below its token's map."""
     rows = list(dict.fromkeys(classes[i] for classes, p in scores.values() for i in np.argsort(-p)[:TOP]))
-    for index, (name, (classes, probabilities)) in enumerate(scores.items()):
+    heads = sorted(scores.items(), key=lambda entry: entry[0].startswith("Teacher"))
+    for index, (column, (name, (classes, probabilities))) in enumerate(
+        zip(st.columns(3, vertical_alignment="bottom"), heads, strict=False)
+    ):
         values = np.array([probabilities[classes.index(row)] if row in classes else 0.0 for row in rows])
-        st.markdown(f"**{name} predicts {plain(rows[best := int(values.argmax())])}**")
-        draw_bars(rows, values, strong=best, key=f"distillation.voice{index}")
+        with column:
+            st.markdown(f"**{name} predicts {plain(rows[best := int(values.argmax())])}**")
+            draw_bars(rows, values, strong=best, key=f"distillation.voice{index}")
 
 
 def describe_combinations(student: CapturedSubject) -> str:
@@ -295,8 +297,11 @@ def draw_tokens() -> None:
     page.untrained_note(choice.trained_on)
     student = subject.capture_attention(subject.load_current())
     layer, head = draw_controls(student)
-    draw_attention(student, layer, head, find_teacher(choice))
-    draw_similarity(student, choice, layer)
+    left, right = st.columns([7, 4], gap="medium")
+    with left:
+        draw_attention(student, layer, head, find_teacher(choice))
+    with right:
+        draw_similarity(student, choice, layer)
     page.findings("teacher", is_open=True)
     page.drawers(
         "distillation",
