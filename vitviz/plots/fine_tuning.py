@@ -15,7 +15,7 @@ from vitviz.plots.blob import describe, pack
 from vitviz.plots.chart import Chart, log_axis
 from vitviz.plots.data_size import full_axis, sizes_axis
 from vitviz.plots.race import find_interval
-from vitviz.text import percent
+from vitviz.text import percent, round_share
 
 COLOURS = {
     "tuned": theme.HEADS[4],
@@ -55,6 +55,8 @@ def plan(
         grids: rows and columns before and after, where positions are resized.
         frozen: True if only the head is trained.
     """
+    total = sum(part.count for part in parts)
+    kept = sum(part.count for part in parts if part.fate == "kept")
     header: dict[str, Any] = {
         "parts": [
             {
@@ -64,6 +66,7 @@ def plan(
             }
             for part in parts
         ],
+        "kept": f"{round_share(kept / total)} of {total:,} parameters are pretrained",
         "frozen": frozen,
         "grids": None if grids is None else [list(grid) for grid in grids],
     }

@@ -19,7 +19,7 @@ from vitviz.models.backbone_transfer import Piece, fitted, fitted_preparation, p
 from vitviz.plots import fine_tuning as plots
 from vitviz.plots.fine_tuning import ModelPart
 from vitviz.probe.embedding import stretch_positions
-from vitviz.text import plain, plural, round_share
+from vitviz.text import plain, plural
 
 draw_plan_view = register(__file__, "plan_view")
 MOST_EXAMPLES = 10
@@ -27,7 +27,7 @@ TILES = " Each tile is one position: its cosine similarity to all others."
 
 
 def draw(chosen: RaceSettings) -> None:
-    """Draw the model's parts, and the position embeddings before and after resizing."""
+    """Draw the model's parts, the position embeddings before and after resizing, and what is trained on."""
     source = chosen.source.config
     target = fitted(source, chosen.task.classes, chosen.method.image_size)
     parameters = pieces(source, target)
@@ -38,7 +38,8 @@ def draw(chosen: RaceSettings) -> None:
     draw_plan_view(
         plots.plan(group_parts(parameters), positions, grids, frozen, examples), key="fine_tuning.plan"
     )
-    page.caption(f"{_count_parameters(parameters)}{TILES if resized else ''}")
+    details = f" {_count_parameters(parameters)}{TILES if resized else ''}"
+    page.caption(describe_images(chosen) + details)
 
 
 def _choose_examples(chosen: RaceSettings) -> tuple[str, np.ndarray]:
@@ -88,12 +89,8 @@ def _count_parameters(parameters: Sequence[Piece]) -> str:
     counts = {fate: 0 for fate in ("kept", "new", "resized")}
     for piece in (piece for piece in parameters if not is_statistic(piece.name)):
         counts[piece.fate] += prod(piece.after)
-    total = sum(counts.values())
     resized = f", {counts['resized']:,} are resized with the patch grid" if counts["resized"] else ""
-    return (
-        f"{round_share(counts['kept'] / total)} of {total:,} parameters are pretrained; {counts['new']:,} are new and"
-        f" initialised at random{resized}."
-    )
+    return f"{counts['new']:,} parameters are new and initialised at random{resized}."
 
 
 def describe_images(chosen: RaceSettings) -> str:

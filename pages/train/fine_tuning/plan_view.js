@@ -1,4 +1,4 @@
-// Draw one box per part of the model (pretrained, new or resized), and the cosine similarities of the positions.
+// Draw images of the new dataset, the pretrained backbone with its parts, the new head, and the positions' similarities.
 
 import { canvas, el } from '../../../vitviz/browser/kit/dom.js';
 import { blit, heat, offscreen } from '../../../vitviz/browser/kit/pixels.js';
@@ -8,14 +8,26 @@ const MOSAIC = 280; // px of a mosaic's side at most
 
 const THUMB = 40;
 
-const LABELS = { kept: 'pretrained', new: 'new, random', resized: 'resized' };
+const NAMES = {
+  kept: (title) => title,
+  new: (title) => `New ${title}, random weights`,
+  resized: (title) => `${title}, resized`,
+};
 
-function drawPart(list, { title, count, shape, before, fate }, frozen) {
+function drawPart(list, { title, count, shape, before, fate }) {
   const box = el(list, 'li', { class: `pl-part pl-${fate}` });
-  el(box, 'b', {}, title);
+  el(box, 'b', {}, NAMES[fate](title));
   el(box, 'code', {}, fate === 'kept' || !before ? shape : `${before} → ${shape}`);
   el(box, 'span', {}, `${count.toLocaleString('en')} parameters`);
-  el(box, 'span', { class: 'pl-fate' }, LABELS[fate] + (frozen && fate !== 'new' ? ', frozen' : ''));
+}
+
+/** Draw the parts whose weights are kept in one box. */
+function drawBackbone(list, parts, { kept, frozen }) {
+  const box = el(list, 'li', { class: 'pl-backbone' });
+  el(box, 'b', {}, frozen ? 'Pretrained backbone, frozen' : 'Pretrained backbone');
+  el(box, 'span', {}, kept);
+  const inner = el(box, 'ol', { class: 'pl-parts' });
+  for (const part of parts) drawPart(inner, part);
 }
 
 /** Draw one image of each class, before the first part. */
@@ -53,7 +65,13 @@ export default function planView({ root }) {
     list.replaceChildren();
     below.replaceChildren();
     if (header.examples) drawExamples(list, header.examples, arrays.examples);
-    for (const entry of header.parts) drawPart(list, entry, header.frozen);
+    const isNew = ({ fate }) => fate === 'new';
+    drawBackbone(
+      list,
+      header.parts.filter((part) => !isNew(part)),
+      header,
+    );
+    for (const part of header.parts.filter(isNew)) drawPart(list, part);
     scale.node.style.display = header.grids ? 'block' : 'none';
     if (!header.grids) return;
     ['before', 'after'].forEach((name, i) => {

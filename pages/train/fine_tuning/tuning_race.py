@@ -3,7 +3,6 @@
 from functools import partial
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from pages.controls import downloads, query_params
 from pages.frame import page, run_panel, training_runs
@@ -40,25 +39,17 @@ _GUESS = "fine_tuning._guess"
 def draw() -> None:
     training_runs.adopt_linked_run(TuningControls.key("run"))
     chosen = race_controls.draw()
-    with st.container(key="fine_tuning.first"):
-        question = st.container()
-        run = _draw_shown_race()
+    run = race_results.choose_race()
+    if run is not None:
+        training_runs.follow([run], partial(run_panel.draw, run, _draw_results))
     if isinstance(chosen, str):
         st.error(chosen, icon=":material/block:")
     else:
-        _draw_setup(chosen, question if run is None else st.container())
-    page.findings("fine_tuning", is_open=True)
-    _draw_drawers(run)
-
-
-def _draw_shown_race() -> Run | None:
-    """Draw the user's race and return it, or draw the recorded one until the first."""
-    run = race_results.choose_race()
+        _draw_setup(chosen)
     if run is None:
         _draw_recorded()
-    else:
-        training_runs.follow([run], partial(run_panel.draw, run, _draw_results))
-    return run
+    page.findings("fine_tuning", is_open=True)
+    _draw_drawers(run)
 
 
 # ---------------------------------------------------------------- before the start
@@ -88,23 +79,21 @@ def _draw_recorded() -> None:
         page.caption(analysis.describe_test_accuracies(*groups, stored.settings["test_pictures"]))
 
 
-def _draw_setup(chosen: RaceSettings, place: DeltaGenerator) -> None:
-    """Draw the question and the start in `place`, and the model's parts below."""
-    with place:
-        if refusal := race_controls.explain_refusal(chosen):
-            st.error(f"This cannot be trained: {plain(refusal)}.", icon=":material/block:")
-            return
-        _offer_colour(chosen)
-        if catalogue.is_random(chosen.source, chosen.step):
-            st.warning(RANDOM, icon=":material/casino:")
-        if chosen.source.key.startswith(own_weights.KEY):
-            page.caption(STORED)
-        images = plural(chosen.task.images, "training image")
-        st.markdown(f"**Predict, then train: which model has the higher test accuracy with {images}?**")
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            _draw_question(chosen)
+def _draw_setup(chosen: RaceSettings) -> None:
+    """Draw the model's parts, and below them the question and the start."""
+    if refusal := race_controls.explain_refusal(chosen):
+        st.error(f"This cannot be trained: {plain(refusal)}.", icon=":material/block:")
+        return
+    _offer_colour(chosen)
+    if catalogue.is_random(chosen.source, chosen.step):
+        st.warning(RANDOM, icon=":material/casino:")
+    if chosen.source.key.startswith(own_weights.KEY):
+        page.caption(STORED)
     kept_parameters.draw(chosen)
-    page.caption(kept_parameters.describe_images(chosen))
+    images = plural(chosen.task.images, "training image")
+    st.markdown(f"**Predict, then train: which model has the higher test accuracy with {images}?**")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        _draw_question(chosen)
 
 
 def _draw_question(chosen: RaceSettings) -> None:
