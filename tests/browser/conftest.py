@@ -33,6 +33,8 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
+from pages.stores import registry
+
 ROOT = Path(__file__).parents[2]
 FLAGS = [
     "--no-sandbox",
@@ -430,6 +432,13 @@ def take(page: Page, name: str, timeout: float | None = None) -> Download:
     with page.expect_download(timeout=timeout) as download:
         button.click()
     return download.value
+
+
+def choose_in_menu(page: Page, slug: str) -> None:
+    """To a page through the navigation; what the page shows comes later."""
+    entry = registry.BY_SLUG[slug]
+    page.locator('[data-testid="stTopNavSection"]').filter(has_text=entry.group).first.click()
+    page.locator('[data-testid="stTopNavDropdownLink"]').get_by_text(entry.title, exact=True).click()
 
 
 def lead(page: Page, address: str) -> None:

@@ -8,7 +8,8 @@ import time
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import WAIT_MS, OpenPage, settle
+from pages.stores import registry
+from tests.browser.conftest import WAIT_MS, OpenPage, choose_in_menu, settle
 from tests.browser.test_attention import explorer
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
@@ -20,30 +21,25 @@ def address(page: Page) -> tuple[str, set[str]]:
     return name, set(query.split("&"))
 
 
-def choose_in_menu(page: Page, section: str, title: str) -> None:
-    page.locator('[data-testid="stTopNavSection"]').filter(has_text=section).click()
-    page.locator('[data-testid="stTopNavDropdownLink"]').get_by_text(title, exact=True).click()
-
-
-@pytest.mark.parametrize(("section", "title"), [("Start", "Glossary"), ("Start", "Lessons")])
+@pytest.mark.parametrize("slug", ["words", "lessons"])
 def test_a_page_without_a_selection_has_no_sidebar_also_after_one_that_has(
-    open_page: OpenPage, section: str, title: str
+    open_page: OpenPage, slug: str
 ) -> None:
     """Streamlit keeps the empty sidebar of the page before until the next event, which would move the page."""
     page = open_page("patches?model=checkpoint:digits_vit&image=digits:3")
     sidebar = page.locator('[data-testid="stSidebar"]')
     expect(sidebar.locator(".st-key-model")).to_be_visible()
-    choose_in_menu(page, section, title)
-    expect(page.locator("h1")).to_contain_text(title)
+    choose_in_menu(page, slug)
+    expect(page.locator("h1")).to_contain_text(registry.BY_SLUG[slug].title)
     expect(sidebar).to_be_hidden()
-    choose_in_menu(page, "The model", "Patches")
+    choose_in_menu(page, "patches")
     expect(sidebar.locator(".st-key-model")).to_be_visible()
 
 
 def test_the_menu_leads_from_a_study_to_the_gallery_and_back_to_the_study(open_page: OpenPage) -> None:
     page = open_page("studies?studies.study=published_sizes")
     heading = page.locator("h1")
-    choose_in_menu(page, "Studies", "Studies")
+    choose_in_menu(page, "studies")
     expect(heading).to_have_text("Studies")
     page.evaluate("history.back()")
     expect(heading).to_have_text("Data size in the papers")
@@ -72,7 +68,7 @@ def chosen(page: Page) -> str:
 def test_back_after_a_click_undoes_it_or_leaves_the_page(open_page: OpenPage, waited_ms: int) -> None:
     page = open_page("patches?model=checkpoint:digits_vit&image=digits:3")
     before = address(page)
-    choose_in_menu(page, "The model", "Attention")
+    choose_in_menu(page, "attention")
     page.wait_for_url(re.compile(r"/attention\?.*attention\.head="))
     view = explorer(page)
     settle(page)

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from pages.stores import registry
-from tests.browser.conftest import OpenPage
+from tests.browser.conftest import OpenPage, choose_in_menu
 
 pytestmark = pytest.mark.browser
 # Of every moment at which the page changes: whether a drawn view, or the copy of one, stands in the main column.
@@ -29,10 +29,8 @@ COPY = 'body > div[inert][aria-hidden="true"]'
 
 
 def go(page: Page, slug: str) -> None:
-    entry = registry.BY_SLUG[slug]
-    page.locator('[data-testid="stTopNavSection"]').filter(has_text=entry.group).first.click()
-    page.locator('[data-testid="stTopNavDropdownLink"]').get_by_text(entry.title, exact=True).click()
-    expect(page.locator("h1").first).to_have_text(entry.title)
+    choose_in_menu(page, slug)
+    expect(page.locator("h1").first).to_have_text(registry.BY_SLUG[slug].title)
 
 
 def test_no_frame_between_two_pages_is_without_an_image(open_page: OpenPage) -> None:

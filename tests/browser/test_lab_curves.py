@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from pages.stores import registry
-from tests.browser.conftest import MOVING, WAIT_MS, OpenPage, wait_for
+from tests.browser.conftest import MOVING, WAIT_MS, OpenPage, choose_in_menu, wait_for
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
 from vitviz.text import percent
@@ -45,13 +44,6 @@ def lab(session: OpenPage, run: Run, **context: object) -> Page:
     page = session(f"live_lab?live_lab.run={run.id}", **{"height": 1800, **context})
     expect(page.get_by_label("Training step")).to_be_enabled(timeout=WAIT_MS)
     return page
-
-
-def go(page: Page, slug: str) -> None:
-    """To a page through the navigation."""
-    entry = registry.BY_SLUG[slug]
-    page.locator('[data-testid="stTopNavSection"]').filter(has_text=entry.group).click()
-    page.locator('[data-testid="stTopNavDropdownLink"]').get_by_text(entry.title, exact=True).click()
 
 
 def show_settings(page: Page) -> None:
@@ -302,11 +294,11 @@ def test_a_reload_and_a_browser_that_has_lost_leaves_get_all_again(
     drawn = attention.screenshot()
     page.wait_for_timeout(2500)  # leaves that have settled travel no more
     for lose in (False, True):
-        go(page, "filters")
+        choose_in_menu(page, "filters")
         expect(page.locator(".timeline-where")).to_have_count(0, timeout=WAIT_MS)
         if lose:
             page.evaluate(LOSE)
-        go(page, "live_lab")
+        choose_in_menu(page, "live_lab")
         expect(page.locator(".timeline-where")).to_have_text(whole, timeout=WAIT_MS)
         wait_for(page, attention.screenshot, drawn.__eq__)
     page.reload()

@@ -34,7 +34,7 @@ IMPORT = """async (names) => {
   window.map = {};
   for (const name of names) map[name] = await import(`/pages/start/map_${name}.js`);
 }"""
-# Of each part of a kind, whether something lies over its tile; and the tile itself.
+# Of each part of a kind, whether something lies over its tile.
 INK = """(kind) => {
   const over = document.querySelector('.mp-over');
   const { left, top } = over.getBoundingClientRect();
@@ -44,8 +44,6 @@ INK = """(kind) => {
     return data.some((value, i) => i % 4 === 3 && value);
   });
 }"""
-TILES = """(kind) =>
-  [...document.querySelectorAll(`[data-part^="${kind}."] canvas`)].map((tile) => tile.toDataURL())"""
 
 
 Opened = Callable[..., Page]

@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import OpenPage, settle
+from tests.browser.conftest import OpenPage, choose_in_menu, settle
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 
@@ -30,8 +30,7 @@ def test_back_and_forward_go_a_page_with_one_press(open_page: OpenPage) -> None:
     page = open_page("patches?model=preset:vit_digits&image=digits:3")
     arrived(page, "/patches")
     for slug in ("/positions", "/block"):
-        page.locator('[data-testid="stTopNavSection"]').filter(has_text="The model").click()
-        page.locator('[data-testid="stTopNavDropdownLink"]').get_by_text(TITLES[slug], exact=True).click()
+        choose_in_menu(page, slug.lstrip("/"))
         arrived(page, slug)
     for slug in ("/positions", "/patches"):
         page.go_back()

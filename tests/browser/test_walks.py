@@ -14,7 +14,7 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 from pages.stores import registry
-from tests.browser.conftest import ROOT, OpenPage, settle, take
+from tests.browser.conftest import ROOT, OpenPage, choose_in_menu, settle, take
 from tests.browser.test_attention import cell, explorer
 from tests.rows import rows
 from vitviz.checkpoint_header import read_header
@@ -44,10 +44,7 @@ def arrived(page: Page, slug: str) -> None:
 
 
 def go(page: Page, slug: str) -> None:
-    """To a page through the navigation."""
-    entry = registry.BY_SLUG[slug]
-    page.locator('[data-testid="stTopNavSection"]').filter(has_text=entry.group).click()
-    page.locator('[data-testid="stTopNavDropdownLink"]').get_by_text(entry.title, exact=True).click()
+    choose_in_menu(page, slug)
     arrived(page, slug)
 
 
