@@ -26,6 +26,21 @@ def unpack(message: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     return header, arrays
 
 
+def read_panels(
+    sent: tuple[dict[str, Any], dict[str, np.ndarray]],
+) -> tuple[list[str], list[str], np.ndarray]:
+    """Return the titles and notes of a heat grid's panels, and their values (panels, cells) if the grids are equal."""
+    header, arrays = sent
+    panels = header["panels"]
+    maps = np.stack([arrays[f"values{i}"][0] for i in range(len(panels))])
+    return [panel["title"] for panel in panels], [panel["note"] for panel in panels], maps
+
+
+def count_by_row(header: dict[str, Any]) -> list[int]:
+    """Return the number of panels in each row of a heat grid."""
+    return [row["count"] for row in header["rows"]]
+
+
 def body(message: bytes) -> bytes:
     """What a page packed for a view, without the address of the view's files that `register` put before it."""
     (length,) = struct.unpack_from("<I", message)
@@ -95,8 +110,8 @@ def read_first_view(app: AppTest) -> tuple[dict[str, Any], dict[str, np.ndarray]
 
 
 def photo_of(arrays: dict[str, np.ndarray]) -> np.ndarray:
-    """The image of a view's message, as a browser decodes it."""
-    with Image.open(io.BytesIO(arrays["photo"].tobytes())) as image:
+    """The image of a view's message, or the first one of a heat grid's, as a browser decodes it."""
+    with Image.open(io.BytesIO(arrays.get("photo", arrays.get("photo0")).tobytes())) as image:
         return np.asarray(image.convert("RGB"))
 
 

@@ -1,4 +1,4 @@
-"""Draw the figures that many pages share: charts, bars, maps side by side, and a race of models."""
+"""Draw the figures that many pages share: charts, bars, grids of cells, and a race of models."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,7 +11,7 @@ from vitviz.plots.chart import Chart
 
 _chart = register(__file__, "chart")
 _bars = register(__file__, "bars")
-_maps = register(__file__, "maps")
+_heat_grid = register(__file__, "heat_grid")
 _race = register(__file__, "race")
 RACE_MATH = str(Path(__file__).with_name("race.md"))  # for `page.read_math`
 
@@ -36,9 +36,9 @@ def draw_bars(
     _bars(pack({"names": list(names), "strong": strong, "key": key}, **arrays), key=key)
 
 
-def draw_maps(message: bytes, *, key: str, on_pin: Callable[[], None] | None = None) -> None:
-    """Draw `vitviz.plots.attention_message.maps_view`; `on_pin` is called after a click on a patch."""
-    _maps(message, key=key, triggers=("pin",), on_change=on_pin)
+def draw_heat_grid(message: bytes, *, key: str, on_pin: Callable[[], None] | None = None) -> None:
+    """Draw a message of `vitviz.plots.heat_grid`; `on_pin` is called after a click on a patch."""
+    _heat_grid(message, key=key, triggers=("pin",), on_change=on_pin)
 
 
 def draw_race(payload: bytes, *, key: str) -> None:

@@ -70,7 +70,10 @@ def encode_address(beside: str, name: str, *styles: str) -> bytes:
     """
     folder = Path(beside).resolve().parent
     default_style = [name] if (folder / f"{name}.css").exists() else []
-    files = [folder / f"{name}.js", *(folder / f"{style}.css" for style in styles or default_style)]
+    files = [
+        folder / f"{name}.js",
+        *((folder / f"{style}.css").resolve() for style in styles or default_style),
+    ]
     missing = [file.name for file in files if not file.exists()]
     if missing:
         raise ValueError(f"expected a view's files beside {beside}, missing: {', '.join(missing)}")

@@ -31,7 +31,7 @@ PAGES = {  # the element that is pointed at
     "positions?model=preset:vit_digits": ".sim-map",
     "filters?model=preset:vit_digits": "[data-component=tiles_view] canvas",
     "block?model=preset:vit_digits": ".bl-strip canvas",
-    "layers?model=preset:vit_digits": "[data-component=maps] .am-frame, .vv canvas",
+    "layers?model=preset:vit_digits": "[data-component=heat_grid] .vv-frame, .vv canvas",
     "swin?model=preset:swin_digits": ".sw-map",
     "two_images?model=preset:vit_digits": ".vv[data-component] canvas",
 }

@@ -235,9 +235,9 @@ def test_arrow_keys_begin_at_the_pin_in_every_view(open_page: OpenPage) -> None:
     expect(explorer(page)).to_have_attribute(
         "data-query", re.compile(r"^(37|38)$")
     )  # from 4, 4: there, or beside it
-    maps = open_page(DIGIT + "&attention.view=methods").locator("[data-component=maps]")
+    maps = open_page(DIGIT + "&attention.view=methods").locator("[data-component=heat_grid]")
     expect(maps).to_have_attribute("data-ready", "true")
-    frame = maps.locator(".am-frame").first
+    frame = maps.locator(".vv-frame").first
     frame.focus()
     frame.press("ArrowRight")
     expect(maps.locator(".vv-live")).to_contain_text("Row 5, column 5")

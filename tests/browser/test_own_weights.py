@@ -82,10 +82,10 @@ def test_a_hovered_patch_of_an_uploaded_folder_speaks_of_the_folders_own_class(
     expect(
         page.get_by_text(f"Probability of {label} if the classifier head were applied to each patch")
     ).to_be_visible()
-    last = page.locator("[data-component=maps] .am-panel").last
-    frame = last.locator(".am-frame")
+    last = page.locator("[data-component=heat_grid] .hg-panel").last
+    frame = last.locator(".vv-frame")
     frame.scroll_into_view_if_needed()
     box = frame.bounding_box()
     assert box is not None
     frame.hover(position={"x": box["width"] * (COL + 0.5) / SIDE, "y": box["height"] * (ROW + 0.5) / SIDE})
-    expect(last.locator(".am-note")).to_have_text(re.compile(rf"{probability:.3f} · rank \d+ of 64"))
+    expect(last.locator(".hg-note")).to_have_text(re.compile(rf"{probability:.3f} · rank \d+ of 64"))

@@ -81,10 +81,10 @@ def test_a_photo_opens_with_the_photo_model_at_once(
     page.goto(f"{own_server}/two_images?{page.url.partition('?')[2]}&two_images.second=mirror")
     match = page.locator("[data-component=match][data-ready=true]")
     expect(match).to_be_visible(timeout=60_000)
-    first = match.locator(".ti-band > .ti-frame").first
+    first = match.locator(".vv-frame").first
     first.hover(position=cell(first, 4, 3, 16))
     expect(match).to_have_attribute("data-query", f"0:{4 * 16 + 3}")
-    expect(match.locator(".ti-facts")).to_contain_text(re.compile(r"First image, row 5, column 4.*cosine"))
+    expect(match.locator(".mt-facts")).to_contain_text(re.compile(r"First image, row 5, column 4.*cosine"))
     open_drawers(page)
     assert "cosine" in take(page, "Mutual neighbours (CSV)", DOWNLOAD_MS).path().read_text("utf-8")
     assert not errors

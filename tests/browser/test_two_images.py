@@ -26,18 +26,18 @@ def test_hover_reads_a_match_a_click_pins_it_and_lines_join_the_strongest(open_p
     view = page.locator("[data-component=match]")
     expect(view).to_have_attribute("data-query", f"0:{4 * 8 + 4}")  # the pinned patch
     expect(view).to_have_attribute("data-lines", "3")
-    assert view.locator(".ti-lines circle").count() == 6
-    first, second = (view.locator(".ti-band > .ti-frame").nth(side) for side in (0, 1))
+    assert view.locator(".mt-lines circle").count() == 6
+    first, second = (view.locator(".vv-frame").nth(side) for side in (0, 1))
     box = first.bounding_box()
     assert box is not None
     first.hover(position={"x": box["width"] * 6.5 / 8, "y": box["height"] * 1.5 / 8})
     expect(view).to_have_attribute("data-query", f"0:{8 + 6}")
     best = int(view.get_attribute("data-best") or -1)
-    facts = view.locator(".ti-facts")
+    facts = view.locator(".mt-facts")
     expect(facts).to_contain_text("First image, row 2, column 7")
     expect(facts).to_contain_text(f"→ row {best // 8 + 1}, column {best % 8 + 1}: cosine")
-    expect(second.locator(".ti-seen")).to_be_visible()
-    assert view.locator(".ti-query").count() == 2  # its line, on a white one
+    expect(second.locator(".vv-seen")).to_be_visible()
+    assert view.locator(".mt-query").count() == 2  # its line, on a white one
     first.click(position={"x": box["width"] * 6.5 / 8, "y": box["height"] * 1.5 / 8})
     expect(page).to_have_url(re.compile(r"pin=0\.812(%2C|,)0\.188"))
     # The pointer reads the second image, too, and the keyboard reads as the pointer does.
@@ -62,19 +62,19 @@ def test_hover_reads_a_match_a_click_pins_it_and_lines_join_the_strongest(open_p
 def test_a_pair_of_the_foreground_is_read_as_mutual(open_page: OpenPage) -> None:
     page = open_page(FOREGROUND)
     view = page.locator("[data-component=match]")
-    expect(view.locator(".ti-facts")).to_contain_text(re.compile(r"cosine \S+, each other’s nearest"))
+    expect(view.locator(".mt-facts")).to_contain_text(re.compile(r"cosine \S+, each other’s nearest"))
 
 
 def test_the_map_of_heads_is_read_head_by_head(open_page: OpenPage) -> None:
     page = open_page(f"{ADDRESS}&two_images.view=patching")
-    view = page.locator("[data-component=frames]")
-    expect(view).to_have_attribute("data-frames", "3")
-    heads = view.locator(".ti-band > .ti-frame").nth(2)
+    view = page.locator("[data-component=heat_grid]")
+    expect(view).to_have_attribute("data-panels", "3")
+    heads = view.locator(".vv-frame").nth(2)
     box = heads.bounding_box()
     assert box is not None
     heads.hover(position={"x": box["width"] * 0.9, "y": box["height"] * 0.4})
     expect(view).to_have_attribute("data-cell", "2:7")
-    expect(view.locator(".ti-facts")).to_contain_text(re.compile(r"layer 2, head 4 · change \S+ points"))
+    expect(view.locator(".hg-note").nth(2)).to_have_text(re.compile(r"layer 2, head 4: change \S+ points"))
 
 
 def test_a_stroke_on_the_pad_is_the_second_image(open_page: OpenPage) -> None:
@@ -90,4 +90,4 @@ def test_a_stroke_on_the_pad_is_the_second_image(open_page: OpenPage) -> None:
     page.mouse.move(box["x"] + 150, box["y"] + 170, steps=5)
     page.mouse.up()
     expect(page).to_have_url(re.compile("two_images.second=drawing"))
-    expect(page.locator("[data-component=match] .ti-title").nth(1)).to_have_text("A drawing")
+    expect(page.locator("[data-component=match] .hg-title").nth(1)).to_have_text("A drawing")

@@ -22,7 +22,7 @@ from pages.lenses.attention.map_controls import CONCENTRATED_HEAD
 from pages.selection import attention_captions, attention_maps
 from pages.stores import catalogue, registry, shared_cache
 from pages.stores.session import UserSession
-from tests.messages import charts, message
+from tests.messages import charts, message, read_panels
 from vitviz.analysis.attention import restore_rows
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig, ViTConfig
@@ -92,11 +92,13 @@ def test_a_first_layer_and_a_fill_change_the_maps_and_the_curves(open_app):
         return open_app(PAGE, **link, **controls)
 
     maps = [
-        message(draw(attention__view="methods", attention__from_layer=layer), "attention.methods")
+        read_panels(
+            message(draw(attention__view="methods", attention__from_layer=layer), "attention.methods")
+        )
         for layer in ("1", "3")
     ]
-    titles = maps[0][0]["titles"]
-    changed = [(a != b).any() for a, b in zip(*(arrays["maps"] for _, arrays in maps), strict=True)]
+    titles = maps[0][0]
+    changed = [(a != b).any() for a, b in zip(*(values for _, _, values in maps), strict=True)]
     assert dict(zip(titles, changed, strict=True)) == {
         "Raw attention": False,
         "Rollout": True,
@@ -223,7 +225,7 @@ def test_a_swin_shows_its_windows_and_refuses_rollout(open_app):
     refused = open_app(PAGE, model="preset:swin_digits", attention__view="methods")
     assert refused.info[0].value == explain_missing("preset:swin_digits", "rollout")
     assert next(s for s in refused.select_slider if s.key == "attention.discard").disabled
-    assert message(refused, "attention.methods")[0]["titles"] == ["Gradient × input"]
+    assert read_panels(message(refused, "attention.methods"))[0] == ["Gradient × input"]
 
 
 def test_a_layer_that_the_model_lacks_falls_back(open_app):
@@ -236,7 +238,7 @@ def test_the_class_changes_what_is_explained(open_app):
     maps = []
     for chosen in ("0", "1"):
         app = open_app(PAGE, model="preset:vit_digits", attention__view="methods", attention__class=chosen)
-        maps.append(message(app, "attention.methods")[1]["maps"])
+        maps.append(read_panels(message(app, "attention.methods"))[2])
     np.testing.assert_array_equal(maps[0][:2], maps[1][:2])  # raw attention and rollout know no class
     assert not np.allclose(maps[0][2], maps[1][2])
 
@@ -361,7 +363,7 @@ def test_a_model_without_a_head_is_explained_in_every_view(open_app, headless):
     assert header["prefix"] == ["cls", "reg1", "reg2", "reg3", "reg4"]
     assert "[REG2]" in app.caption[0].value
     app = open_app(PAGE, model=headless, image="shapes:0", attention__view="methods")
-    assert message(app, "attention.methods")[0]["titles"] == ["Raw attention", "Rollout"]
+    assert read_panels(message(app, "attention.methods"))[0] == ["Raw attention", "Rollout"]
     assert not open_app(BLOCK, model=headless, image="shapes:0", pin="reg2").exception
     app = open_app(PAGE, model=headless, image="shapes:0", attention__view="ablate")
     app.button(key="nouns.able").click().run()

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.lenses.layers import dataset_task, layer_controls, token_similarity
 from pages.lenses.layers.changed_tokens import RegisterEffect, describe_register, describe_shuffled
-from tests.messages import charts, message
+from tests.messages import charts, message, read_panels
 from tests.pages.conftest import OpenApp, query_value
 from vitviz.analysis.cka import cka, gram
 from vitviz.analysis.sinks import TokenNorms
@@ -124,15 +124,16 @@ def test_the_matrix_is_linear_cka_of_both_models(open_app: OpenApp, form: str, d
         open_app(PAGE, **DIGITS, **{f"layers__{name}": value for name, value in asked.items()})
     )
     header, arrays = message(app, "layers.matrix")
-    assert [len(model["layers"]) for model in header["models"]] == [5, 5]
+    assert [count for _, count in header["panels"][0]["groups"]] == [5, 5]
+    matrix = arrays["values0"].reshape(10, 10)
     preset = PRESETS["vit_digits"]
     images = prepare_batch(load_dataset("digits").test_images[:32], preset.preparation)
     model = create_model(preset.config, seed=0).eval()
     names = ("embedded", *(f"blocks.{i}" for i in range(4)))
     found = capture(model, images, names)
     kernels = [gram(found[name]) for name in names]
-    np.testing.assert_allclose(arrays["matrix"][:5, :5], cka(kernels, kernels, debiased=debiased), atol=1e-5)
-    across = arrays["matrix"][:5, 5:]
+    np.testing.assert_allclose(matrix[:5, :5], cka(kernels, kernels, debiased=debiased), atol=1e-5)
+    across = matrix[:5, 5:]
     assert f"{across[-1, -1]:.2f}" in read_captions(app)
 
 
@@ -236,10 +237,11 @@ def test_what_the_colours_hold_waits_for_a_guess(open_app: OpenApp) -> None:
 def test_the_block_between_the_models_waits_for_a_guess(open_app: OpenApp) -> None:
     app = wait_for_measurements(open_app(PAGE, **DIGITS, layers__view="alike"))
     _, arrays = message(app, "layers.matrix")
-    assert np.isnan(arrays["matrix"][:5, 5:]).all() and not np.isnan(arrays["matrix"][:5, :5]).any()
+    matrix = arrays["values0"].reshape(10, 10)
+    assert np.isnan(matrix[:5, 5:]).all() and not np.isnan(matrix[:5, :5]).any()
     assert "is most similar to" not in read_captions(app) and not has_numbers_drawer(app)
     _, arrays = message(choose_option(app, "alike", "0"), "layers.matrix")
-    across = arrays["matrix"][4, 5:]
+    across = arrays["values0"].reshape(10, 10)[4, 5:]
     assert ("is correct" in read_verdict(app)) == (int(across.argmax()) == 0)
     assert (
         f"{across.max():.2f}" in read_verdict(app)
@@ -247,7 +249,7 @@ def test_the_block_between_the_models_waits_for_a_guess(open_app: OpenApp) -> No
         and has_numbers_drawer(app)
     )
     app.main.selectbox(key="layers.other").set_value("preset:swin_digits").run()
-    assert np.isnan(message(wait_for_measurements(app), "layers.matrix")[1]["matrix"]).any(), (
+    assert np.isnan(message(wait_for_measurements(app), "layers.matrix")[1]["values0"]).any(), (
         "another model, another question"
     )
 
@@ -298,11 +300,11 @@ def test_the_sidebar_s_model_s_line_waits_for_a_guess(open_app: OpenApp) -> None
 
 def test_the_last_layer_s_tokens_wait_for_a_guess(open_app: OpenApp) -> None:
     app = wait_for_measurements(open_app(PAGE, **DIGITS, layers__view="sinks"))
-    titles = message(app, "layers.lengths")[0]["titles"]
+    titles, _, _ = read_panels(message(app, "layers.lengths"))
     assert titles == ["embedding", "layer 1", "layer 2", "layer 3"] and not has_numbers_drawer(app)
     assert "to see layer 4" in read_captions(app) and "in the last layer" not in read_captions(app)
     choose_option(app, "sinks", "0")
-    assert message(app, "layers.lengths")[0]["titles"] == [*titles, "layer 4"] and has_numbers_drawer(app)
+    assert read_panels(message(app, "layers.lengths"))[0] == [*titles, "layer 4"] and has_numbers_drawer(app)
     (times,) = re.findall(r": (\d+\.\d) times", read_verdict(app))
     assert ("is correct" in read_verdict(app)) == (float(times) < 1.5)
     assert re.search(rf"{times} times (the median )?in layer 4", read_captions(app))
@@ -375,14 +377,14 @@ def test_registers_are_measured_or_said_to_be_missing(open_app: OpenApp) -> None
     app = wait_for_measurements(open_app(PAGE, **DIGITS, layers__view="sinks", layers__sinks_guess="shown"))
     said_ = "\n".join(text.value for text in app.main.markdown)
     assert "DINOv2 ViT-S/14 with registers" in said_ and "huggingface.co" in said_
-    header, arrays = message(app, "layers.lengths")
+    titles, notes, maps = read_panels(message(app, "layers.lengths"))
     preset = PRESETS["vit_digits"]
     images = prepare_batch(load_dataset("digits").test_images[3:4], preset.preparation)
     tokens = capture(create_model(preset.config, seed=0).eval(), images, ("blocks.3",))["blocks.3"][0, 1:]
     lengths = np.linalg.norm(tokens, axis=-1)
-    np.testing.assert_allclose(arrays["maps"][-1], lengths - lengths.min(), atol=1e-3)
-    assert header["notes"][-1] == f"norms {lengths.min():.1f} to {lengths.max():.1f}"
-    assert header["titles"][-1] == "layer 4"
+    np.testing.assert_allclose(maps[-1], lengths - lengths.min(), atol=1e-3)
+    assert notes[-1] == f"norms {lengths.min():.1f} to {lengths.max():.1f}"
+    assert titles[-1] == "layer 4"
     assert "times the median" in read_captions(app)
 
 
@@ -391,22 +393,22 @@ SINKS = DIGITS | {"layers__view": "sinks", "layers__sinks_guess": "shown", "laye
 
 def test_a_register_changes_norms_and_attention_on_this_image(open_app: OpenApp) -> None:
     app = wait_for_measurements(open_app(PAGE, **SINKS, layers__change="register"))
-    header, arrays = message(app, "layers.register")
-    assert header["titles"][::2] == ["Token norms, minus the smallest", "Attention of [CLS]"]
+    titles, notes, maps = read_panels(message(app, "layers.register"))
+    assert titles[::2] == ["Token norms, minus the smallest", "Attention of [CLS]"]
     inputs = prepare_batch(load_dataset("digits").test_images[:32], PRESETS["vit_digits"].preparation)
     preset = PRESETS["vit_digits"]
     vit = create_model(preset.config, seed=0).eval()
     loaded = LoadedModel(vit, preset.config, preset.preparation, tuple("0123456789"), "", None, 0, "")
     neurons = find_register_neurons(loaded.vit, torch.from_numpy(inputs))
     changed = add_register(loaded, neurons)
-    least = min(float(note.split(" ")[0]) for note in header["notes"][:2])
+    least = min(float(note.split(" ")[0]) for note in notes[:2])
     for index, (model, first) in enumerate(((loaded, 1), (changed, 2))):
         run = capture(model.model, inputs[3:4], ("blocks.3", "blocks.3.attn"))
         norms = np.linalg.norm(run["blocks.3"][0, first:], axis=-1)
-        assert header["notes"][index] == f"{norms.min():.3g} to {norms.max():.3g}"
-        np.testing.assert_allclose(arrays["maps"][index] + least, norms, atol=0.01)
+        assert notes[index] == f"{norms.min():.3g} to {norms.max():.3g}"
+        np.testing.assert_allclose(maps[index] + least, norms, atol=0.01)
         attention = run["blocks.3.attn"][0, :, 0, first:].mean(axis=0)
-        np.testing.assert_allclose(arrays["maps"][2 + index], attention, rtol=1e-3, atol=1e-6)
+        np.testing.assert_allclose(maps[2 + index], attention, rtol=1e-3, atol=1e-6)
     assert "There is no outlier to move" in read_captions(app)
 
 

@@ -58,7 +58,7 @@ def test_attention_draws_the_grid_on_a_crop_of_its_proportions(open_app: OpenApp
     header, arrays = drawn(
         open_app(ATTENTION, model=tall, image="sample:cat", attention__view="methods"), "attention.methods"
     )
-    assert header["grid"] == [ROWS, COLS]
+    assert header["panels"][0]["grid"] == [ROWS, COLS]
     header, arrays = drawn(
         open_app(ATTENTION, model=tall, image="sample:cat", attention__view="matrix"), "attention.matrix"
     )
@@ -93,7 +93,7 @@ def test_every_grid_has_rows_and_columns(
     open_app: OpenApp, tall: str, page: str, view: dict[str, str], key: str
 ) -> None:
     header, _ = drawn(open_app(page, model=tall, image="sample:cat", **view), key)
-    grids = [part["grid"] for name in ("panels", "frames", "layers") for part in header.get(name, ())]
+    grids = [part["grid"] for name in ("panels", "layers") for part in header.get(name, ())]
     assert [ROWS, COLS] in grids and [COLS, ROWS] not in grids and [ROWS, ROWS] not in grids
 
 

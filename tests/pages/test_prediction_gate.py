@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.lenses.on_your_image import kernels
 from pages.questions.prediction_gate import ask_highest
-from tests.messages import charts, message
+from tests.messages import charts, count_by_row, message
 from tests.pages.conftest import OpenApp, query_value
 from vitviz.experiments.gradients import VARIANTS
 
@@ -42,12 +42,12 @@ def points(app: AppTest) -> dict[str, int]:
 def test_the_image_moves_once_a_model_is_guessed(open_app: OpenApp) -> None:
     app = open_app(PICTURE, on_picture__view="shift", **TWO)
     header, _ = message(app, "on_picture.moved")
-    assert [len(row["tiles"]) for row in header["rows"]] == [3] and not charts(app)
-    assert header["heads"] == ["Image", *header["heads"][1:]] and len(header["heads"]) == 3
+    assert count_by_row(header) == [3] and not charts(app)
+    assert header["panels"][0]["title"] == "Image"
     assert "Shift of" not in text(app)
     app.main.button_group(key="on_picture.moves.row").set_value("preset:vit_digits").run()
     header, _ = message(app, "on_picture.moved")
-    assert [len(row["tiles"]) for row in header["rows"]] == [3, 3] and query_value(app, "on_picture.moves")
+    assert count_by_row(header) == [3, 3] and query_value(app, "on_picture.moves")
     reported = text(app).partition("Probability that changes its class: ")[2]
     cnn, vit = (float(share) for share in re.findall(r"(\d+\.\d) %", reported)[:2])
     verdict = ": right" if vit >= cnn else ". Measured:"
@@ -59,10 +59,10 @@ def test_the_image_moves_once_a_model_is_guessed(open_app: OpenApp) -> None:
 def test_a_head_s_other_weights_wait_for_a_guess(open_app: OpenApp) -> None:
     app = open_app(PICTURE, on_picture__view="kernels", on_picture__second="5", **TWO)
     header, _ = message(app, "on_picture.head_maps")
-    assert [len(row["tiles"]) for row in header["rows"]] == [2, 1] and "Highest of" not in text(app)
+    assert count_by_row(header) == [2, 1] and "Highest of" not in text(app)
     app = open_app(PICTURE, on_picture__view="kernels", on_picture__second="5", on_picture__stays="3", **TWO)
     header, _ = message(app, "on_picture.head_maps")
-    assert [len(row["tiles"]) for row in header["rows"]] == [2, 2]
+    assert count_by_row(header) == [2, 2]
     (mean,) = re.findall(r"mean: (\d+) %", text(app))
     assert f"the heads keep {mean} % of their weights" in text(app)
 

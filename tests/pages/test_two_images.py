@@ -115,7 +115,7 @@ def test_colours_are_the_principal_components_of_the_said_images(open_app: OpenA
         np.testing.assert_allclose(arrays[f"colours{side}"][..., 0], np.rint(255 * red.clip(0, 1)), atol=1)
         assert (arrays[f"colours{side}"][..., 3] > 0).all()
     assert f"fitted on {'this image' if fit == 'first' else 'both images'}, explain" in read_captions(app)
-    assert [frame["facts"][0][0] for frame in header["frames"]] == ["on the strongest direction (red):"] * 2
+    assert [frame["facts"][0][0] for frame in header["panels"]] == ["strongest direction (red)"] * 2
 
 
 def test_colours_of_a_dataset_are_the_same_for_every_image(open_app: OpenApp) -> None:
@@ -144,7 +144,7 @@ def test_the_background_is_clear_and_not_fitted(open_app: OpenApp, method: str) 
 def test_the_map_of_heads_is_the_change_of_the_class_probability(open_app: OpenApp) -> None:
     app = open_app(PAGE, **DIGITS, two_images__view="patching")
     header, arrays = message(app, "two_images.patching")
-    assert header["frames"][2]["grid"] == [4, 4] and arrays["values2"].shape == (1, 16)
+    assert header["panels"][2]["grid"] == [4, 4] and arrays["values2"].shape == (1, 16)
     change = arrays["values2"][0]
     best = int(abs(change).argmax())
     caption = read_captions(app)
@@ -177,7 +177,7 @@ def test_the_map_of_tokens_covers_the_second_image_and_the_prefix(open_app: Open
     asked = {"two_images__view": "patching", "two_images__part": "token", "two_images__layer": "2"}
     app = open_app(PAGE, **DIGITS, **asked, two_images__target="second")
     header, arrays = message(app, "two_images.patching")
-    assert [frame["grid"] for frame in header["frames"]] == [[1, 1], [1, 1], [8, 8]]
+    assert [frame["grid"] for frame in header["panels"]] == [[1, 1], [1, 1], [8, 8]]
     images = prepare_batch(load_dataset("digits").test_images[[3, 7]], PRESET.preparation)
     classes = tuple("0123456789")
     untrained = create_model(PRESET.config, seed=0)
@@ -206,9 +206,9 @@ def test_the_logit_difference_starts_at_the_image_that_receives_parts(
     np.testing.assert_allclose(values - changes, start, atol=1e-6)
     best = float(values[abs(changes).argmax()])
     assert f"becomes {best:.2f}".replace("-", "−") in read_captions(app)
-    assert [fact[0] for fact in header["frames"][2]["facts"]] == ["change", "logit difference"]
+    assert [fact[0] for fact in header["panels"][2]["facts"]] == ["change", "logit difference"]
     app = open_app(PAGE, **link, two_images__part="token")
-    donor, prefix, receiver = message(app, "two_images.patching")[0]["frames"]
+    donor, prefix, receiver = message(app, "two_images.patching")[0]["panels"]
     assert (prefix["title"], receiver["grid"]) == ("Prefix", [8, 8])
     assert ("Digits no. 3" in receiver["title"]) == (direction == "second")
     assert ("Digits no. 3" in donor["title"]) == (direction == "first")
@@ -234,7 +234,7 @@ def test_segments_of_the_second_image_are_those_of_the_first(open_app: OpenApp) 
     for tokens, label in ((first, labels[0]), (second, labels[1])):
         nearest = np.array([[((t - c) ** 2).sum() for c in centres] for t in tokens]).argmin(axis=1) + 1
         assert (nearest == label).all()
-    assert len(header["frames"]) == 3
+    assert len(header["panels"]) == 3
     kept = arrays["colours0"][..., 3].ravel() > 0
     weights = arrays["values0"][0]
     assert weights.sum() == pytest.approx(100, abs=1e-3)
@@ -278,7 +278,7 @@ def test_a_drawing_is_the_second_image_and_stays_on_offer(open_app: OpenApp) -> 
     app = open_app(PAGE, **DIGITS, two_images__second=drawing)
     assert query_value(app, "two_images.second") == drawing
     header, arrays = message(app, "two_images.match")
-    assert header["frames"][1]["title"] == "A drawing" and arrays["cosines"].shape == (64, 64)
+    assert header["panels"][1]["title"] == "A drawing" and arrays["cosines"].shape == (64, 64)
     assert message(app, "two_images.pad")[0]["strokes"] == FIRST
     app.main.selectbox(key="two_images.second").set_value("flip").run()
     assert "Your drawing" in app.main.selectbox(key="two_images.second").options
@@ -293,7 +293,7 @@ def test_an_uploaded_second_image_is_shown_and_removed_with_its_session(open_app
     assert not app.exception, app.exception
     second = query_value(app, "two_images.second")
     assert second.startswith("upload:")
-    assert message(app, "two_images.match")[0]["frames"][1]["title"] == "Your image"
+    assert message(app, "two_images.match")[0]["panels"][1]["title"] == "Your image"
     guest = open_app(
         PAGE, model="preset:vit_tiny_16", image="sample:cat", two_images__second="upload:" + "x" * 22
     )

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from tests.messages import unpack
 from vitviz.analysis.equivariance import (
     equivariance_errors,
     liveliest_channel,
@@ -14,7 +13,6 @@ from vitviz.analysis.equivariance import (
     shift_map,
     unlikeness,
 )
-from vitviz.plots import heat_rows
 
 MAP = np.random.default_rng(0).standard_normal((4, 6, 3))
 
@@ -68,14 +66,3 @@ def test_the_liveliest_channel_varies_most() -> None:
     own = MAP.copy()
     own[..., 1] *= 10
     assert liveliest_channel(own) == 1
-
-
-def test_rows_of_tiles_travel_as_they_are() -> None:
-    image = np.zeros((2, 2, 3), np.uint8)
-    row = heat_rows.TileRow(
-        "CNN", "stem", (heat_rows.Tile("picture", image, "it"), heat_rows.signed(MAP[..., 0], "e", 3))
-    )
-    header, arrays = unpack(heat_rows.payload([row], ("a", "b")))
-    reported = header["rows"][0]["tiles"]
-    assert [tile["kind"] for tile in reported] == ["picture", "signed"] and reported[1]["low"] == -3
-    assert arrays["t0"].dtype == np.uint8 and np.allclose(arrays["t1"], MAP[..., 0])

@@ -50,8 +50,13 @@ def test_what_the_colours_hold() -> None:
 def test_the_matrix_travels_with_its_names() -> None:
     models = [("ViT", ["a", "b"]), ("CNN", ["c"])]
     header, arrays = unpack(plots.matrix_view(np.eye(3), models, between=True))
-    assert header["models"] == [{"title": "ViT", "layers": ["a", "b"]}, {"title": "CNN", "layers": ["c"]}]
-    np.testing.assert_array_equal(arrays["matrix"], np.eye(3))
+    (panel,) = header["panels"]
+    assert panel["groups"] == [["ViT", 2], ["CNN", 1]] and panel["row_names"] == panel["col_names"] == [
+        "a",
+        "b",
+        "c",
+    ]
+    np.testing.assert_array_equal(arrays["values0"], np.eye(3).reshape(1, 9))
     _, arrays = unpack(plots.matrix_view(np.eye(3), models, between=False))
     nan = np.nan
-    np.testing.assert_array_equal(arrays["matrix"], [[1, 0, nan], [0, 1, nan], [nan, nan, 1]])
+    np.testing.assert_array_equal(arrays["values0"].reshape(3, 3), [[1, 0, nan], [0, 1, nan], [nan, nan, 1]])

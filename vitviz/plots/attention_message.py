@@ -27,15 +27,6 @@ SHOWN_SHARE = (
 
 
 @dataclass(frozen=True)
-class MapsDrawn:
-    """Drawing options of maps: smoothed between patches, over grey, and the cell where arrow keys begin."""
-
-    smooth: bool = False
-    grey: bool = True
-    start: int = 0
-
-
-@dataclass(frozen=True)
 class ExplorerTexts:
     """Texts and selection of the explorer; layers and heads count from 1.
 
@@ -157,41 +148,6 @@ def _windows(layers: Sequence[LayerMaps]) -> dict[str, NDArray[Any]]:
     blocks = [layer for layer in layers if isinstance(layer, WindowRows)]
     names = ("slots", "window_of", "slot_of") if blocks else ()
     return {name: np.stack([getattr(block, name) for block in blocks]) for name in names}
-
-
-def maps_view(
-    image: Uint8 | Photo,
-    maps: FloatArray,
-    titles: Sequence[str],
-    grid: tuple[int, int],
-    *,
-    sharing: int = 0,
-    notes: Sequence[str] = (),
-    lines: Sequence[str] = (),
-    drawn: MapsDrawn = MapsDrawn(),  # noqa: B008  (frozen)
-) -> bytes:
-    """Return the maps of one image side by side, over the same grid.
-
-    Args:
-        image: (S, S, 3) uint8, what is drawn on: the crop or what the model sees.
-        maps: (maps, patches); negative values are blue.
-        sharing: how many maps, the first ones, share a scale; the others have their own.
-        notes: one line under each map; `lines`: one or two over it, under the title.
-        drawn: how; the numbers are those of the patches all the same.
-    """
-    ground = decode_photo(image)
-    scale = np.abs(maps).max(axis=-1)
-    scale[:sharing] = scale[:sharing].max(initial=0)
-    header: dict[str, Any] = {
-        "titles": list(titles),
-        "notes": list(notes),
-        "lines": list(lines) or None,
-        "grid": list(grid),
-        "scale": [float(largest) for largest in scale],
-        **asdict(drawn),
-        **ground.header,
-    }
-    return pack(header, photo=ground.array, maps=maps.astype(np.float32))
 
 
 def encode_image_matrix(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from vitviz.analysis.token_colours import REACH, ColourDirections, Uint8
 from vitviz.plots.blob import describe, pack
 from vitviz.plots.chart import Chart
+from vitviz.plots.heat_grid import Fact, GridStyle, HeatPanel, pack_heat_grid
 from vitviz.plots.photo import Photo, encode_photo
 from vitviz.plots.theme import HEADS, PALETTES, SYMBOLS, Mode, family_colors
 from vitviz.text import percent
@@ -97,19 +98,30 @@ def cosine_codes(cosines: NDArray[np.floating[Any]]) -> NDArray[np.int16]:
 def matrix_view(
     matrix: NDArray[np.float64], models: Sequence[tuple[str, Sequence[str]]], *, between: bool
 ) -> bytes:
-    """Pack the similarity of all layers of two models for `matrix_of_layers.js`.
+    """Pack the similarity of all layers of two models as one heat map.
 
     Args:
         matrix: (layers of both, layers of both), the first model's layers first.
         models: each model's title and its layers' names.
         between: sends the block between the two models, too; without it that is no number.
     """
-    header = {"models": [{"title": title, "layers": list(layers)} for title, layers in models]}
     sent = matrix.astype(np.float32)
     if not between:
         count = len(models[0][1])
         sent[:count, count:] = sent[count:, :count] = np.nan
-    return pack(header, matrix=sent)
+    names = [name for _, layers in models for name in layers]
+    panel = HeatPanel(
+        "CKA between all layers",
+        sent.shape,
+        [Fact("CKA", 2)],
+        sent.reshape(1, -1),
+        ramp="amount",
+        row_names=names,
+        col_names=names,
+        groups=[(title, len(layers)) for title, layers in models],
+        missing="Predict to see this value",
+    )
+    return pack_heat_grid([panel], GridStyle("single", legend=("0 dissimilar", "", "1 identical")))
 
 
 @dataclass(frozen=True, eq=False)

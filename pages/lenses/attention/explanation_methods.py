@@ -13,13 +13,13 @@ from pages.lenses.attention.map_explorer import draw_prediction
 from pages.selection import selection
 from pages.selection.subject import CapturedSubject, Subject
 from pages.stores import shared_cache
-from pages.views.figures import draw_maps
+from pages.views.figures import draw_heat_grid
 from vitviz.analysis import explanation_methods
 from vitviz.analysis.explanation_methods import METHODS, compute_top_share
 from vitviz.lessons import model_measures
 from vitviz.lessons.lesson import Question
 from vitviz.plots.attention_images import Drawn, attention_image, png
-from vitviz.plots.attention_message import maps_view
+from vitviz.plots.heat_grid import pack_maps
 from vitviz.probe import attention_lrp, explanation_maps
 from vitviz.probe.image_sets import draw_untrained
 from vitviz.text import percent
@@ -42,16 +42,16 @@ def draw_panels(
     notes: list[str] | None = None,
 ) -> None:
     """Draw the maps side by side, with formulas and sources or with `notes`; a click pins a patch."""
-    message = maps_view(
+    message = pack_maps(
         subject.ground(background.seen),
         np.stack(list(maps.values())),
         [METHODS[name].title for name in maps],
         subject.layout.grid,
         lines=[f"{METHODS[name].line}. {METHODS[name].source}." for name in maps] if notes is None else (),
         notes=notes or [f"top five: {percent(compute_top_share(m), 0)} of the sum" for m in maps.values()],
-        drawn=background.map_style(subject),
+        style=background.map_style(subject),
     )
-    draw_maps(message, key=key, on_pin=partial(selection.apply_click, key))
+    draw_heat_grid(message, key=key, on_pin=partial(selection.apply_click, key))
 
 
 def draw(subject: CapturedSubject) -> None:

@@ -12,11 +12,11 @@ from pages.lenses.attention.captions import describe_lens, describe_shares
 from pages.lenses.attention.map_controls import read_background, read_class
 from pages.selection import selection, substitutes
 from pages.selection.subject import CapturedSubject, name_token
-from pages.views.figures import draw_chart, draw_maps
+from pages.views.figures import draw_chart, draw_heat_grid
 from vitviz.analysis import logits
 from vitviz.lessons import lesson, model_measures
 from vitviz.models.abilities import as_cut, as_vit
-from vitviz.plots.attention_message import maps_view
+from vitviz.plots.heat_grid import pack_maps
 from vitviz.plots.logits import attribution_figure, lens_figure
 from vitviz.probe.logits import attribute, list_records, readout_weights, stream, stream_names
 from vitviz.text import percent, plain
@@ -80,15 +80,15 @@ def draw_patches(subject: CapturedSubject, probs: np.ndarray, class_name: str) -
             f"**Probability of {plain(class_name)} if the classifier head were applied to each patch** (click to pin)"
         )
         background = read_background(subject)
-    draw_maps(
-        maps_view(
+    draw_heat_grid(
+        pack_maps(
             subject.ground(background.seen),
             probs,
             ["input", *(f"layer {i}" for i in range(1, len(probs)))],
             subject.layout.grid,
             sharing=len(probs),
             notes=[f"max. {percent(row.max())}" for row in probs],
-            drawn=background.map_style(subject),
+            style=background.map_style(subject),
         ),
         key="attention.lens_maps",
         on_pin=partial(selection.apply_click, "attention.lens_maps"),

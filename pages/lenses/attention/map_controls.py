@@ -18,7 +18,8 @@ from vitviz.analysis.attention import Fusion, find_concentrated_head
 from vitviz.models import abilities, token_layout
 from vitviz.pin import Pin
 from vitviz.plots.attention_images import Style
-from vitviz.plots.attention_message import Head, MapsDrawn
+from vitviz.plots.attention_message import Head
+from vitviz.plots.heat_grid import GridStyle
 from vitviz.probe.explanation_maps import Recipe
 from vitviz.text import percent
 
@@ -41,9 +42,10 @@ class BackgroundControls:
     smooth: bool
     grey: bool
 
-    def map_style(self, subject: CapturedSubject) -> MapsDrawn:
+    def map_style(self, subject: CapturedSubject) -> GridStyle:
         """Return the style of maps side by side, whose arrow keys start at the pin."""
-        return MapsDrawn(self.smooth, self.grey, selection.get_current().pin.cell(subject.layout.grid))
+        start = selection.get_current().pin.cell(subject.layout.grid)
+        return GridStyle(smooth=self.smooth, grey=self.grey, start=start)
 
 
 @dataclass(frozen=True)

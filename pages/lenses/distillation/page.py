@@ -17,14 +17,14 @@ from pages.selection import selection, subject
 from pages.selection.subject import CapturedSubject, Subject
 from pages.stores import catalogue, runs, shared_cache
 from pages.stores.model_choice import ModelChoice
-from pages.views.figures import draw_bars, draw_chart, draw_maps
+from pages.views.figures import draw_bars, draw_chart, draw_heat_grid
 from vitviz.analysis import distillation as analysis
 from vitviz.analysis.attention import shared_mass
 from vitviz.config import ViTConfig
 from vitviz.lessons import lesson, model_measures
 from vitviz.models.abilities import as_vit
-from vitviz.plots.attention_message import maps_view
 from vitviz.plots.distillation import disagreement_figure, similarity_figure
+from vitviz.plots.heat_grid import pack_maps
 from vitviz.text import percent, plain
 from vitviz.training import lineup, presets
 from vitviz.training.distillation_loss import distillation_loss
@@ -160,8 +160,8 @@ def draw_attention(
     on_patches = rows[:, student.layout.num_prefix_tokens :]
     difference = on_patches[1] - on_patches[0]
     scores = compute_class_scores(student, teacher)
-    draw_maps(
-        maps_view(
+    draw_heat_grid(
+        pack_maps(
             student.ground(),
             np.stack([*on_patches, difference]),
             ["[CLS], trained on labels", "[DIST], trained on the teacher", "[DIST] \N{MINUS SIGN} [CLS]"],

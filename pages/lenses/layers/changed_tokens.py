@@ -15,12 +15,12 @@ from pages.lenses.layers import dataset_task
 from pages.lenses.layers.dataset_task import ImageSubset
 from pages.selection import selection, subject
 from pages.stores import shared_cache
-from pages.views.figures import draw_chart, draw_maps
+from pages.views.figures import draw_chart, draw_heat_grid
 from vitviz.analysis.attention import readout_row
 from vitviz.analysis.sinks import TIMES, TokenNorms
 from vitviz.analysis.verdict import share_interval
 from vitviz.models.loaded_model import LoadedModel
-from vitviz.plots.attention_message import MapsDrawn, maps_view
+from vitviz.plots.heat_grid import GridStyle, pack_maps
 from vitviz.plots.layers import shares_figure
 from vitviz.probe import changed_tokens as probe
 from vitviz.probe.capture import capture
@@ -81,7 +81,7 @@ def draw_register(compared: subject.Subject, layers: Sequence[TokenNorms], subse
     maps = np.stack([*read_maps(compared, None), *read_maps(compared, effect.neurons)])[[0, 2, 1, 3]]
     notes = [f"{row.min():.3g} to {row.max():.3g}" for row in maps]
     maps[:2] -= maps[:2].min()
-    message = maps_view(
+    message = pack_maps(
         compared.ground(seen=False),
         maps,
         [
@@ -93,11 +93,11 @@ def draw_register(compared: subject.Subject, layers: Sequence[TokenNorms], subse
         compared.layout.grid,
         sharing=2,
         notes=notes,
-        drawn=MapsDrawn(
+        style=GridStyle(
             smooth=False, grey=True, start=selection.get_current().pin.cell(compared.layout.grid)
         ),
     )
-    draw_maps(message, key="layers.register", on_pin=partial(selection.apply_click, "layers.register"))
+    draw_heat_grid(message, key="layers.register", on_pin=partial(selection.apply_click, "layers.register"))
     page.caption(describe_register(layers[-1], effect, subset))
 
 

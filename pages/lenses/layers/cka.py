@@ -11,14 +11,13 @@ from pages.controls import downloads, widgets
 from pages.frame import page
 from pages.lenses.layers import dataset_task, layer_controls
 from pages.selection.subject import Subject
-from pages.views.register import register
+from pages.views.figures import draw_heat_grid
 from vitviz.analysis import cka as analysis
 from vitviz.analysis.verdict import Verdict
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots import layers as plots
 from vitviz.text import join_words, signed
 
-_view = register(__file__, "matrix_of_layers")
 MOST, USUAL = 512, 256
 COMPARED = {"places": "all positions", "mean": "mean over positions"}
 FORMS = {"debiased": "unbiased", "plain": "biased"}
@@ -40,7 +39,7 @@ def draw(current: Subject) -> None:
     revealed = _ask_closest_layer(pair, matrix[:count, count:], verdicts)
     with stage:
         titles = [(model.title, tuple(layer.title for layer in model.layers)) for model in pair]
-        _view(plots.matrix_view(matrix, titles, between=revealed), key="layers.matrix")
+        draw_heat_grid(plots.matrix_view(matrix, titles, between=revealed), key="layers.matrix")
     conditions = f"{subset.title}: {COMPARED[compared]}, {FORMS[form]} CKA"
     page.caption(f"{describe_cka(pair, matrix, verdicts if revealed else None)} Over {conditions}.")
     page.findings("layers.alike")

@@ -14,16 +14,15 @@ from pages.lenses.layers.dataset_task import ImageSubset
 from pages.selection import selection, subject
 from pages.stores import published_weights
 from pages.stores.model_choice import ModelChoice
-from pages.views.figures import draw_chart
-from pages.views.figures import draw_maps as draw_maps
+from pages.views.figures import draw_chart, draw_heat_grid
 from vitviz.analysis import sinks as analysis
 from vitviz.analysis.sinks import TokenNorms
 from vitviz.data.image_preprocessing import luminance, prepare
 from vitviz.lessons.question_kinds import MeasuredAnswer
 from vitviz.models.pretrained_list import PRETRAINED
 from vitviz.plots import layers as plots
-from vitviz.plots.attention_message import MapsDrawn, maps_view
 from vitviz.plots.chart import Chart
+from vitviz.plots.heat_grid import GridStyle, pack_maps
 from vitviz.probe.layers import RecordedLayer, list_layers
 from vitviz.text import plural
 
@@ -165,15 +164,15 @@ def draw_length_maps(compared: subject.Subject, count: int) -> None:
         [analysis.measure_norms(layers[i].places, layers[i].prefix).places[0].ravel() for i in drawn]
     )
     page.markdown("**On this image**: token norm minus the smallest norm of its layer")
-    message = maps_view(
+    message = pack_maps(
         compared.ground(),
         maps - maps.min(axis=1, keepdims=True),
         [compared.layers[i].title for i in drawn],
         grid,
         notes=[f"norms {row.min():.1f} to {row.max():.1f}" for row in maps],
-        drawn=MapsDrawn(smooth=False, grey=True, start=selection.get_current().pin.cell(grid)),
+        style=GridStyle(smooth=False, grey=True, start=selection.get_current().pin.cell(grid)),
     )
-    draw_maps(message, key="layers.lengths", on_pin=partial(selection.apply_click, "layers.lengths"))
+    draw_heat_grid(message, key="layers.lengths", on_pin=partial(selection.apply_click, "layers.lengths"))
 
 
 def draw_registers(models: Mapping[str, ModelChoice]) -> None:

@@ -14,15 +14,14 @@ from pages.questions import prediction_gate
 from pages.selection import selection, substitutes
 from pages.stores import shared_cache
 from pages.stores.model_choice import ModelChoice
-from pages.views.register import register
+from pages.views.figures import draw_heat_grid
 from vitviz.analysis.attention import readout_row, shared_mass
 from vitviz.data.datasets import default_pictures
 from vitviz.models.abilities import as_vit
-from vitviz.plots import heat_rows as plots
+from vitviz.plots.heat_grid import HeatPanel, PanelRow, image_panel, map_panel, pack_heat_rows
 from vitviz.probe.layers import write_call
 from vitviz.text import percent
 
-_draw_rows = register(__file__, "heat_rows")
 ATTENTION = ("blocks.*.attn",)
 FIRST = "stem.0.weight"  # the CNN's first kernels
 SECOND_NUMBER = 65  # default of the second image; the one before if that is the first image
@@ -127,14 +126,17 @@ def draw_kernel(
     maps = [_read_maps(cnn, image, compared)[..., kernel] for image in images]
     largest_response = max(float(feature_map.max()) for feature_map in maps) or 1.0
     size = "{} × {}".format(*weights.shape)
-    drawn = plots.signed(weights, f"weights, {size}", largest_weight)
-    words = [f"feature map, up to {feature_map.max():.2f}" for feature_map in maps]
-    tiles = [
-        (drawn, plots.Tile("amount", feature_map, text, 0.0, largest_response))
-        for feature_map, text in zip(maps, words, strict=True)
+    drawn = map_panel("Weights", weights, size, "signed", largest_weight)
+    panels = [
+        (
+            drawn,
+            map_panel(
+                "Feature map", feature_map, f"up to {feature_map.max():.2f}", "amount", largest_response
+            ),
+        )
+        for feature_map in maps
     ]
-    heads = ("Image", "Weights", "Feature map")
-    _draw_images(compared, images, tiles, heads, "on_picture.kernel_maps")
+    _draw_images(compared, images, panels, "on_picture.kernel_maps")
     mean_note = f" Drawn: the mean over {kernels.shape[1]} input channels." if kernels.shape[1] > 1 else ""
     page.caption(
         f"Kernel {kernel + 1} applies the same {weights.size} weights to both images, at {maps[0].size:,} positions."
@@ -167,30 +169,28 @@ def draw_head(
     grid = shared_cache.load_model(vit).layout(compared.input_px, compared.input_px).grid
     maps = [weights[-grid[0] * grid[1] :].reshape(grid) for weights in rows]
     largest = max(float(weights.max()) for weights in maps) or 1.0
-    tiles = [
-        (plots.Tile("amount", weights, f"weights, up to {percent(weights.max())}", 0.0, largest),)
+    panels = [
+        (map_panel("Weights", weights, f"up to {percent(weights.max())}", "amount", largest),)
         for weights in maps
     ]
-    shown = tiles if revealed else [tiles[0], ()]
-    _draw_images(compared, images, shown, ("Image", "Weights"), "on_picture.head_maps")
+    _draw_images(compared, images, panels if revealed else [panels[0], ()], "on_picture.head_maps")
 
 
 def _draw_images(
     compared: Comparison,
     images: Sequence[str],
-    tiles: Sequence[tuple[plots.Tile, ...]],
-    heads: tuple[str, ...],
+    panels: Sequence[tuple[HeatPanel, ...]],
     key: str,
 ) -> None:
-    """Draw both images in rows, each with its tiles."""
+    """Draw both images in rows, each with its panels."""
     inputs = [
         shared_cache.prepare_image(image, compared.preparation, compared.offset).shown for image in images
     ]
     rows = [
-        plots.TileRow(name, "", (plots.Tile("picture", pixels, "model input"), *row))
-        for name, pixels, row in zip(("First image", "Second image"), inputs, tiles, strict=True)
+        PanelRow(name, "", (image_panel("Image", pixels, "model input"), *row))
+        for name, pixels, row in zip(("First image", "Second image"), inputs, panels, strict=True)
     ]
-    _draw_rows(plots.payload(rows, heads), key=key)
+    draw_heat_grid(pack_heat_rows(rows), key=key)
 
 
 def describe_head(shared: NDArray[np.floating], layer: int, head: int) -> str:

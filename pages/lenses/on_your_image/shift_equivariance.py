@@ -14,8 +14,7 @@ from pages.lenses.on_your_image import compared_models, robustness_results
 from pages.questions import prediction_gate
 from pages.selection import selection
 from pages.stores import shared_cache
-from pages.views.figures import draw_chart
-from pages.views.register import register
+from pages.views.figures import draw_chart, draw_heat_grid
 from vitviz.analysis.equivariance import (
     equivariance_errors,
     liveliest_channel,
@@ -27,17 +26,16 @@ from vitviz.analysis.image_changes import describe_error, shift
 from vitviz.csv_table import columns_of_rows
 from vitviz.models.abilities import abilities
 from vitviz.models.loaded_model import LoadedModel
-from vitviz.plots import heat_rows as plots
+from vitviz.plots.heat_grid import PanelRow, image_panel, map_panel, pack_heat_rows
 from vitviz.plots.robustness import shift_figure
 from vitviz.probe.layers import list_layers, stream_layer_outputs
 from vitviz.probe.robustness import chances, inputs_of
 from vitviz.text import join_words, percent, plain, plural
 
-_draw_rows = register(__file__, "heat_rows")
 MOST_PX = 8
 FIRST_PX = 6  # of the stored shifts, the one that separates the models most; a test checks it
 DEPTHS = ("first", "middle", "last")
-HEADS = ("Map of the image", "Map of the shifted image", "Difference")
+TITLES = ("Map of the image", "Map of the shifted image", "Difference")
 MARGIN = 0.25
 EXACT = 1e-4  # rounding error of sums over some thousand values
 
@@ -106,12 +104,11 @@ def draw() -> None:
         with stage:
             _draw_shifted(rows, models, shift_px, rates)
     else:
-        image = plots.Tile("picture", compared.crop.model_input, "model input")
-        maps = (replace(row.tiles[0], words=row.note) for row in rows)
-        unshifted = plots.TileRow("Before the shift", "", (image, *maps))
-        heads = ("Image", *(model.name for model in models))
+        image = image_panel("Image", compared.crop.model_input, "model input")
+        maps = (replace(row.panels[0], title=row.title, note=row.note) for row in rows)
         with stage:
-            _draw_rows(plots.payload([unshifted], heads), key="on_picture.moved")
+            unshifted = PanelRow("Before the shift", "", (image, *maps))
+            draw_heat_grid(pack_heat_rows([unshifted]), key="on_picture.moved")
     page.findings("on_your_picture.shift")
     page.drawers(
         "on_picture.translation",
@@ -145,11 +142,11 @@ def _ask_model(models: Sequence[ShiftedMaps], shift_px: int, rates: Mapping[str,
 
 
 def _draw_shifted(
-    rows: Sequence[plots.TileRow], models: Sequence[ShiftedMaps], shift_px: int, rates: Mapping[str, float]
+    rows: Sequence[PanelRow], models: Sequence[ShiftedMaps], shift_px: int, rates: Mapping[str, float]
 ) -> None:
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        _draw_rows(plots.payload(rows, HEADS), key="on_picture.moved")
+        draw_heat_grid(pack_heat_rows(rows), key="on_picture.moved")
     with right:
         st.markdown("**Does each layer's map shift with the image?**")
         draw_chart(
@@ -193,7 +190,7 @@ def _run_model(
     return tuple(layer.places for layer in layers), chances(model, pair)
 
 
-def build_row(model: ShiftedMaps, shift_px: int, depth: str) -> plots.TileRow:
+def build_row(model: ShiftedMaps, shift_px: int, depth: str) -> PanelRow:
     """Return the drawn layer's most varied channel before and after the shift, and the difference."""
     last = len(model.maps) - 1
     layer = {"first": 0, "middle": last // 2, "last": last}[depth]
@@ -207,14 +204,17 @@ def build_row(model: ShiftedMaps, shift_px: int, depth: str) -> plots.TileRow:
     most = float(np.abs(before[..., channel] - middle).max()) or 1.0
     size = "{} × {}".format(*before.shape[:2])
     moving, unmoved = model.measure_differences(layer, shift_px)
-    tiles = (
-        plots.signed(before[..., channel] - middle, f"{size} positions", most),
-        plots.signed(
-            after[..., channel] - middle, f"{cells:.2g} cell{'' if cells == 1 else 's'} to the right", most
-        ),
-        plots.signed(difference, f"all channels: {moving:.2f}; from the unshifted map: {unmoved:.2f}", most),
+    maps = (before[..., channel] - middle, after[..., channel] - middle, difference)
+    notes = (
+        f"{size} positions",
+        f"{cells:.2g} cell{'' if cells == 1 else 's'} to the right",
+        f"all channels: {moving:.2f}; from the unshifted map: {unmoved:.2f}",
     )
-    return plots.TileRow(model.name, f"{model.titles[layer]}, channel {channel + 1}", tiles)
+    panels = tuple(
+        map_panel(title, values, note, "signed", most)
+        for title, values, note in zip(TITLES, maps, notes, strict=True)
+    )
+    return PanelRow(model.name, f"{model.titles[layer]}, channel {channel + 1}", panels)
 
 
 def build_lines(models: Sequence[ShiftedMaps], shift_px: int) -> dict[str, list[tuple[str, float]]]:

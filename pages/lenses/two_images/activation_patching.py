@@ -14,15 +14,13 @@ from pages.frame import image_sets, page
 from pages.lenses.two_images import captions, image_pair, pair_controls
 from pages.selection.substitutes import describe_classes
 from pages.stores import shared_cache
-from pages.views.register import register
+from pages.views.figures import draw_heat_grid
 from vitviz.analysis.logits import normalise_logit_difference
 from vitviz.models.loaded_model import LoadedModel
-from vitviz.plots import image_pair as plots
-from vitviz.plots.image_pair import Fact, PairFrame
+from vitviz.plots.heat_grid import Fact, GridStyle, HeatPanel, image_panel, pack_heat_grid
 from vitviz.probe import activation_patching, capture
 from vitviz.text import percent, plain, signed
 
-_view = register(__file__, "frames")
 VIEW = "two_images.patching"
 PARTS = {"head": "one head", "token": "one token"}
 DIRECTIONS = {"first": "the first image", "second": "the second image"}
@@ -51,7 +49,7 @@ def draw(pair: image_pair.ImagePair, row: DeltaGenerator) -> None:
         pair_controls.draw_own_image()
     page.untrained_note(pair.model.trained_on)
     part, runs = controls.part, patch_pair(pair, controls, st.empty())
-    _view(build_message(pair, runs), key=VIEW)
+    draw_heat_grid(build_message(pair, runs), key=VIEW)
     note = max(describe_classes(pair.subject.choice, image.source.image) for image in pair.images)
     page.caption(captions.describe_patching(runs), note)
     if part == "head" and not runs.is_noising and not runs.is_difference:
@@ -172,23 +170,26 @@ def build_message(pair: image_pair.ImagePair, runs: image_pair.PatchedRuns) -> b
         f"{image.title} · predicted {pair.model.classes[int(row.argmax())]}, {percent(float(row.max()), 0)}"
         for image, row in zip(pair.images, chances, strict=True)
     ]
-    frames = [plots.photo_frame(title, image.photo) for title, image in zip(titles, pair.images, strict=True)]
+    panels = [image_panel(title, image.photo) for title, image in zip(titles, pair.images, strict=True)]
     if runs.part == "head":
         rows, cols = ([f"{number + 1}" for number in range(count)] for count in changes.shape)
-        by_head = PairFrame("Layer × head", changes.shape, facts, values, span=span)
-        frames.append(replace(by_head, row_names=rows, col_names=cols))
+        by_head = HeatPanel("Layer × head", changes.shape, facts, values, high=span, note=captions.POINT)
+        panels.append(replace(by_head, row_names=rows, col_names=cols, axes=("layer", "head")))
     else:
         prefix, at = len(runs.prefix), 0 if runs.is_noising else 1
         photo = pair.images[at].photo
-        cells = [PairFrame(titles[at], runs.grid, facts, values[:, prefix:], photo, span=span)]
+        by_patch = HeatPanel(
+            titles[at], runs.grid, facts, values[:, prefix:], photo, high=span, note=captions.POINT
+        )
+        cells = [by_patch]
         if prefix:
-            by_prefix = PairFrame("Prefix", (prefix, 1), facts, values[:, :prefix], span=span)
-            names = [f"[{name.upper()}]" for name in runs.prefix]
-            cells.insert(0, replace(by_prefix, row_names=names, col_names=[""]))
-        frames = [frames[1 - at], *cells]
+            by_prefix = HeatPanel("Prefix", (prefix, 1), facts, values[:, :prefix], high=span)
+            cells.insert(0, replace(by_prefix, row_names=[f"[{name.upper()}]" for name in runs.prefix]))
+        panels = [panels[1 - at], *cells]
     measure = f"logit difference {runs.target}" if runs.is_difference else f"P({runs.target})"
     ends = (f"{signed(-span, digits)}{unit}", f"+{span:.{digits}f}{unit}")
-    return plots.pack_frames(frames, (ends[0], f"change of {measure}", ends[1]))
+    legend = (ends[0], f"change of {measure}", ends[1])
+    return pack_heat_grid(panels, GridStyle("last" if len(panels) > 2 else "equal", legend=legend))
 
 
 def draw_numbers(runs: image_pair.PatchedRuns) -> None:

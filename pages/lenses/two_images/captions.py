@@ -17,6 +17,7 @@ from vitviz.analysis.verdict import FEW_IMAGES, LEAST_IMAGES, MAY_DIFFER, Verdic
 from vitviz.plots.theme import HEAD_NAMES
 from vitviz.text import gained, percent, plain, plural, signed
 
+POINT = "Point at a cell to read its numbers."
 NBSP_PERCENT = "\N{NO-BREAK SPACE}%"
 
 

@@ -2,11 +2,12 @@
 // nearest neighbour; lines join mutual nearest neighbours.
 
 import { el } from '../../../vitviz/browser/kit/dom.js';
+import { nameGrid } from '../../../vitviz/browser/kit/grid.js';
 import { veil } from '../../../vitviz/browser/kit/colour_ramp.js';
-import { cover, heat, offscreen } from '../../../vitviz/browser/kit/pixels.js';
-import { cellAt, centreOf, mark, pinOf, placeOf } from '../../../vitviz/browser/kit/pin.js';
+import { heat, offscreen } from '../../../vitviz/browser/kit/pixels.js';
+import { cellAt, centreOf, pinOf, placeOf } from '../../../vitviz/browser/kit/pin.js';
 import { nameCell, signed } from '../../../vitviz/browser/kit/text.js';
-import { Frames } from './frames.js';
+import HeatGrid from '../../views/heat_grid.js';
 
 const UNIT = 32767; // an int16 of this is a cosine of 1
 const VEIL = 170; // of a cosine over the image, of 255
@@ -21,24 +22,30 @@ function svg(parent, tag, attributes) {
   return node;
 }
 
-export default class Match extends Frames {
+export default class Match extends HeatGrid {
   constructor(context) {
     super(context);
     this.query = null;
-    this.lines = svg(null, 'svg', { class: 'ti-lines', 'aria-hidden': 'true' });
+    this.lines = svg(null, 'svg', { class: 'mt-lines', 'aria-hidden': 'true' });
+    this.facts = el(this.foot, 'div', { class: 'mt-facts' });
+    this.foot.classList.add('mt-foot');
   }
 
-  start = (side) => (side ? this.nearest(0, this.home()).cell : this.home());
+  isRead() {
+    return true;
+  }
 
-  nameOf = (side) => `The ${SIDES[side]} image, ${this.message.header.frames[side].title}`;
+  start(side) {
+    return side ? this.nearest(0, this.home()).cell : this.home();
+  }
 
   /** Return the pinned patch of the first image. */
   home() {
-    return cellAt(this.grid(0), placeOf(this.message.header.pin) ?? [0.5, 0.5]);
+    return cellAt(this.grid(0), placeOf(this.header.pin) ?? [0.5, 0.5]);
   }
 
   /** Pin a patch of the first image; a patch of the second pins its nearest neighbour. */
-  pin(side, cell) {
+  pick(side, cell) {
     this.trigger('pin', pinOf(this.grid(0), side ? this.nearest(1, cell).cell : cell));
   }
 
@@ -77,18 +84,20 @@ export default class Match extends Frames {
   draw(event) {
     const { side, cell } = this.query ?? { side: 0, cell: this.home() };
     const best = this.nearest(side, cell);
-    cover(this.frames[1 - side].cells, this.paint(side, cell));
-    cover(this.frames[side].cells, offscreen(new ImageData(1, 1)));
-    this.frames.forEach(({ picture }, at) => picture.classList.toggle('ti-grey', at !== side));
-    this.mark(side, this.query ? cell : -1);
-    this.mark(1 - side, best.cell);
-    mark(this.frames[0].pin, this.grid(0), this.home());
-    this.say(this.describe(side, cell, best), event);
+    const [own, other] = [side, 1 - side].map((at) => this.panels[at].frame);
+    other.showCells(this.paintCosines(side, cell));
+    own.showCells(offscreen(new ImageData(1, 1)));
+    this.panels.forEach(({ figure }, at) => figure.classList.toggle('vv-grey', at !== side));
+    own.point(this.grid(side), this.query ? cell : -1);
+    other.point(this.grid(1 - side), best.cell);
+    this.panels[0].frame.pin(this.grid(0), this.home());
+    this.facts.textContent = this.describe(side, cell, best);
+    if (event?.type === 'keydown') this.announce(this.facts.textContent);
     this.drawLines(side, cell, best.cell);
     Object.assign(this.root.dataset, { query: `${side}:${cell}`, best: String(best.cell) });
   }
 
-  paint(side, cell) {
+  paintCosines(side, cell) {
     const cosines = Array.from({ length: this.count(1 - side) }, (_, other) => this.cosine(side, cell, other));
     return heat(cosines, ...this.grid(1 - side), veil(VEIL), -1, 1);
   }
@@ -102,8 +111,8 @@ export default class Match extends Frames {
   /** Draw the strongest pairs as lines, and the line from the query to its nearest neighbour. */
   drawLines(side, cell, best) {
     const { header, arrays } = this.message;
-    const box = this.row.getBoundingClientRect();
-    if (this.lines.parentElement !== this.row) this.row.append(this.lines);
+    const box = this.page.getBoundingClientRect();
+    if (this.lines.parentElement !== this.page) this.page.append(this.lines);
     this.lines.setAttribute('viewBox', `0 0 ${box.width} ${box.height}`);
     this.lines.replaceChildren();
     this.badges = svg(null, 'g', {});
@@ -111,7 +120,7 @@ export default class Match extends Frames {
     const shown = Math.min(header.count, pairs.length / 2);
     for (let i = shown - 1; i >= 0; i--) this.line(pairs[2 * i], pairs[2 * i + 1], box, i);
     this.lines.append(this.badges); // over all arcs
-    this.lines.classList.toggle('ti-dim', Boolean(this.query));
+    this.lines.classList.toggle('mt-dim', Boolean(this.query));
     if (this.query) this.line(...(side ? [best, cell] : [cell, best]), box, -1);
     this.root.dataset.lines = String(shown);
   }
@@ -119,30 +128,34 @@ export default class Match extends Frames {
   /** Draw a pair as a curve that leaves both patches level; its rank stands at both ends. */
   line(first, second, box, rank) {
     const [[x0, y0], [x1, y1]] = [first, second].map((cell, side) => {
-      const frame = this.frames[side].node.getBoundingClientRect();
+      const frame = this.panels[side].frame.node.getBoundingClientRect();
       const [x, y] = centreOf(this.grid(side), cell);
       return [frame.left - box.left + x * frame.width, frame.top - box.top + y * frame.height];
     });
     const isSmall = box.width < 500; // a number would cover its patch
-    this.lines.classList.toggle('ti-small', isSmall);
-    const kind = rank < 0 ? 'ti-query' : 'ti-pair';
+    this.lines.classList.toggle('mt-small', isSmall);
+    const kind = rank < 0 ? 'mt-query' : 'mt-pair';
     const middle = (x0 + x1) / 2;
     const d = `M${x0} ${y0}C${middle} ${y0} ${middle} ${y1} ${x1} ${y1}`;
-    for (const layer of ['ti-halo', 'ti-arc']) svg(this.lines, 'path', { d, class: `${kind} ${layer}` });
+    for (const layer of ['mt-halo', 'mt-arc']) svg(this.lines, 'path', { d, class: `${kind} ${layer}` });
     if (rank < 0) return;
     for (const [x, y] of [
       [x0, y0],
       [x1, y1],
     ]) {
-      svg(this.badges, 'circle', { cx: x, cy: y, r: isSmall ? 2.5 : 9, class: 'ti-pair' });
+      svg(this.badges, 'circle', { cx: x, cy: y, r: isSmall ? 2.5 : 9, class: 'mt-pair' });
       if (isSmall) continue;
-      svg(this.badges, 'text', { x, y, class: 'ti-pair' }).textContent = String(rank + 1);
+      svg(this.badges, 'text', { x, y, class: 'mt-pair' }).textContent = String(rank + 1);
     }
   }
 
   update(message) {
     super.update(message);
-    el(this.frames[0].title, 'span', { class: 'vv-muted ti-hint' }, ' Click a patch to match it');
+    this.panels.forEach(({ frame }, side) => {
+      const name = `The ${SIDES[side]} image, ${this.header.panels[side].title}`;
+      nameGrid(frame.node, name);
+    });
+    el(this.panels[0].title, 'span', { class: 'vv-muted mt-hint' }, ' Click a patch to match it');
     if (this.query && this.query.cell >= this.count(this.query.side)) this.query = null;
     this.draw();
     this.root.dataset.layer = String(message.header.layer);

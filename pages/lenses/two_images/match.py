@@ -17,7 +17,7 @@ from vitviz.analysis import token_similarity
 from vitviz.pin import Pin
 from vitviz.plots import image_pair as plots
 
-_view = register(__file__, "match", "frames")
+_view = register(__file__, "match", "match", "../../views/heat_grid")
 VIEW = "two_images.match"
 FIRST_LINES, MOST_LINES = 8, 64
 

@@ -11,14 +11,12 @@ from pages.controls import downloads, widgets
 from pages.frame import page
 from pages.lenses.two_images import captions, pair_controls
 from pages.lenses.two_images.image_pair import ImagePair, SegmentedPair
-from pages.views.register import register
+from pages.views.figures import draw_heat_grid
 from vitviz.analysis import attention, token_colours
 from vitviz.papers import cite
-from vitviz.plots import image_pair as plots
-from vitviz.plots.image_pair import Fact, PairFrame
+from vitviz.plots.heat_grid import Fact, GridStyle, HeatPanel, pack_heat_grid
 from vitviz.plots.theme import HEADS, PALETTES
 
-_view = register(__file__, "frames")
 VIEW = "two_images.uses"
 MOST_SEGMENTS = len(HEADS)
 ALPHA = 165
@@ -35,7 +33,7 @@ def draw(pair: ImagePair, row: DeltaGenerator) -> None:
         pair_controls.draw_own_image()
     page.untrained_note(pair.model.trained_on)
     segmented = segment_pair(pair, layer, int(count), share)
-    _view(build_message(pair, layer, segmented), key=VIEW)
+    draw_heat_grid(build_message(pair, layer, segmented), key=VIEW)
     page.caption(captions.describe_segments(pair, layer, segmented))
     page.markdown(cite(USES))
     page.drawers(
@@ -72,15 +70,19 @@ def build_message(pair: ImagePair, layer: int, segmented: SegmentedPair) -> byte
     values = mask.astype(np.float32) if weights is None else 100 * weights / max(float(weights.sum()), 1e-12)
     fact = Fact("foreground") if weights is None else Fact("attention", 1, " %")
     title = "First component" if weights is None else "Most attended patches"
-    frames = [PairFrame(title, first.grid(layer), [fact], values.reshape(1, -1), first.photo, cells)]
+    panels = [
+        HeatPanel(
+            title, first.grid(layer), [fact], values.reshape(1, -1), first.photo, cells, note=captions.POINT
+        )
+    ]
     colours = np.array([_rgba(color) for color in HEADS], np.uint8)
     for title, image, labels in (
         ("Segments", first, segmented.first),
         (f"The same segments: {second.title}", second, segmented.second),
     ):
         values, cells = labels.reshape(1, -1) + 1.0, colours[labels]
-        frames.append(PairFrame(title, image.grid(layer), [Fact("segment")], values, image.photo, cells))
-    return plots.pack_frames(frames)
+        panels.append(HeatPanel(title, image.grid(layer), [Fact("segment")], values, image.photo, cells))
+    return pack_heat_grid(panels, GridStyle("last"))
 
 
 def _rgba(color: str) -> tuple[int, ...]:

@@ -13,16 +13,15 @@ from pages.frame import page
 from pages.lenses.two_images import captions, pair_controls
 from pages.lenses.two_images.image_pair import ColouredPair, ImagePair
 from pages.stores import shared_cache
-from pages.views.register import register
+from pages.views.figures import draw_heat_grid
 from vitviz.analysis import token_colours, token_similarity
 from vitviz.data.datasets import default_pictures, find_note
 from vitviz.data.image_preprocessing import prepare_batch
 from vitviz.models.loaded_model import LoadedModel
-from vitviz.plots import image_pair as plots
+from vitviz.plots.heat_grid import Fact, GridStyle, HeatPanel, pack_heat_grid
 from vitviz.probe.layers import stream_layer_outputs
 from vitviz.text import plain
 
-_view = register(__file__, "frames")
 VIEW = "two_images.colours"
 SET_IMAGES, LARGE_SET = 64, 8  # of a dataset that components are fitted on; the second for large models
 OPAQUE, OVER = 255, 165
@@ -45,7 +44,7 @@ def draw(pair: ImagePair, row: DeltaGenerator) -> None:
         pair_controls.draw_own_image()
     page.untrained_note(pair.model.trained_on)
     coloured = fit_pair(pair, layer, fit, foreground)
-    _view(build_message(pair, layer, coloured, OVER if over else OPAQUE), key=VIEW)
+    draw_heat_grid(build_message(pair, layer, coloured, OVER if over else OPAQUE), key=VIEW)
     page.caption(captions.describe_colours(pair, layer, coloured) + foreground.describe())
     page.findings("two_images.colours")
     page.drawers(
@@ -98,18 +97,22 @@ def _fit_dataset(model: LoadedModel, name: str, count: int, layer: int) -> token
 
 def build_message(pair: ImagePair, layer: int, coloured: ColouredPair, alpha: int) -> bytes:
     """Pack both images with their colours; patches of the background are clear."""
-    directions = ("on the strongest direction (red):", "second (green):", "third (blue):")
-    facts = [plots.Fact(name, 1, " standard deviations") for name in directions]
+    facts = [
+        Fact("strongest direction (red)", 1),
+        Fact("second (green)", 1),
+        Fact("third (blue)", 1, " standard deviations"),
+    ]
     spread = np.where(coloured.components.spread > 1e-12, coloured.components.spread, 1.0)
-    frames = []
+    panels = []
     for image, mask in zip(pair.images, coloured.foregrounds, strict=True):
         tokens = image.tokens(layer)
         colours = token_colours.colour_tokens(coloured.components, tokens)
         cells = np.concatenate([colours, np.where(mask, alpha, 0)[..., None].astype(np.uint8)], axis=-1)
         scores = (coloured.components.scores(tokens) / spread).reshape(-1, token_colours.COUNT).T
         values = np.where(mask.ravel(), scores, np.nan)
-        frames.append(plots.PairFrame(image.title, image.grid(layer), facts, values, image.photo, cells))
-    return plots.pack_frames(frames)
+        note = "" if panels else captions.POINT
+        panels.append(HeatPanel(image.title, image.grid(layer), facts, values, image.photo, cells, note=note))
+    return pack_heat_grid(panels, GridStyle("equal"))
 
 
 def draw_numbers(pair: ImagePair, layer: int, coloured: ColouredPair) -> None:

@@ -13,7 +13,7 @@ from pages.selection import selection
 from pages.stores import runs, shared_cache
 from pages.train.fine_tuning import race_results
 from pages.train.fine_tuning.race_controls import TuningControls
-from pages.views.figures import draw_chart, draw_maps
+from pages.views.figures import draw_chart, draw_heat_grid
 from vitviz.analysis.attention import shared_mass
 from vitviz.analysis.fine_tuning import (
     describe_weight_changes,
@@ -27,8 +27,8 @@ from vitviz.data.dataset import DatasetError
 from vitviz.data.image_preprocessing import prepare, seen_crop
 from vitviz.models.abilities import abilities, as_vit
 from vitviz.models.loaded_model import LoadedModel
-from vitviz.plots.attention_message import maps_view
 from vitviz.plots.fine_tuning import weight_changes_figure
+from vitviz.plots.heat_grid import pack_maps
 from vitviz.probe.capture import capture
 from vitviz.text import percent, plain, round_share
 from vitviz.training.fine_tuning_race import SCRATCH, TITLES, TUNED
@@ -165,10 +165,10 @@ def _draw_attention(run: Run, seed: int, index: int) -> None:
         ),
     ]
     ground = seen_crop(np.ascontiguousarray(image), config.preparation)
-    view = maps_view(
+    view = pack_maps(
         ground, np.stack(list(maps.values())), list(maps), vit.grid, sharing=len(maps), notes=notes
     )
-    draw_maps(view, key="fine_tuning.attention")
+    draw_heat_grid(view, key="fine_tuning.attention")
     page.caption(_describe_attention(maps, dataset.classes[int(dataset.labels_of("test")[index])], vit))
     for name, member in (("Fine-tuned", tuned), ("From scratch", scratch)):
         selection.link_to(
