@@ -188,7 +188,7 @@ def test_the_block_page_says_each_value_and_a_key_becomes_the_token(open_page: O
     expect(view).to_have_attribute("data-steps", "13")
     view.locator(".bl-strip canvas").first.hover()
     expect(view.locator(".vv-tip")).to_contain_text(re.compile(r"channel \d+ of 64: −?\d"))
-    frame = view.locator("[data-step=Softmax] .bl-frame").first
+    frame = view.locator("[data-step=Softmax] .vv-frame").first
     frame.click(position=cell(frame, 7, 0))
     expect(page).to_have_url(re.compile(r"pin=0\.06[23]%2C0\.93[78]"))
     expect(page.locator('[data-testid="stMain"]')).to_contain_text("Token: patch in row 8, column 1")

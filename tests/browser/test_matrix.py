@@ -35,7 +35,7 @@ def test_matrix_and_image_follow_one_pointer(open_page: OpenPage) -> None:
     board.hover(position=place)
     expect(view).to_have_attribute("data-query", "20")
     expect(view).to_have_attribute("data-key", "10")
-    expect(view.locator(".mx-key")).to_be_visible()  # the key's patch is marked on the image
+    expect(view.locator(".mx-stage .vv-seen")).to_be_visible()  # the key's patch is marked on the image
     expect(view.locator(".mx-facts")).to_contain_text("A[20, 10]")
     expect(view.locator(".mx-facts")).to_contain_text("row sum 1.00")
     board.click(position=place)

@@ -2,10 +2,10 @@
 
 import { computeNewest, openModel, words } from '../../../vitviz/browser/engine/live_model.js';
 import { tell } from '../../../vitviz/browser/kit/bus.js';
-import { mark } from '../../../vitviz/browser/kit/pin.js';
+import { CellFrame } from '../../../vitviz/browser/kit/cell_frame.js';
 import { button, disable, el, live, tooltip } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
-import { coverOnce, photo, cover, offscreen } from '../../../vitviz/browser/kit/pixels.js';
+import { photo, offscreen } from '../../../vitviz/browser/kit/pixels.js';
 import { headColor } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { nameCell, patchName } from '../../../vitviz/browser/kit/text.js';
 
@@ -45,10 +45,8 @@ export default class AblationView {
     this.numbers = ['aa-cols', 'aa-rows'].map((name) =>
       el(frame, 'div', { class: `${name} vv-muted`, 'aria-hidden': 'true' }),
     );
-    this.stage = el(frame, 'div', { class: 'aa-stage' });
-    this.base = el(this.stage, 'canvas', { 'aria-hidden': 'true' });
-    this.veil = el(this.stage, 'canvas', { class: 'aa-veil', 'aria-hidden': 'true' });
-    this.marker = el(this.stage, 'div', { class: 'aa-mark', hidden: '' });
+    this.image = new CellFrame(frame, 'aa-stage');
+    this.stage = this.image.node;
     this.tip = tooltip(this.stage);
     this.bar = el(this.left, 'div', { class: 'vv-row aa-bar' });
     this.undo = button(this.bar, 'Undo', () => this.restore(this.history.pop()));
@@ -76,17 +74,17 @@ export default class AblationView {
       start: () => this.message.header.start,
       pick: (patch) => this.change(() => this.toggle(this.patches, patch, !this.patches.has(patch))),
       hover: (index, event) => {
-        mark(this.marker, this.message.header.grid, index);
+        const { grid } = this.message.header;
+        this.image.point(grid, index);
         if (index < 0) return this.tip.hide();
-        this.tip.show(this.marker.offsetLeft, this.marker.offsetTop, nameCell(index, this.message.header.grid[1]));
+        const { offsetLeft, offsetTop } = this.image.marks[1];
+        this.tip.show(offsetLeft, offsetTop, nameCell(index, grid[1]));
         if (this.painting !== null) {
           this.toggle(this.patches, index, this.painting);
           this.drawChange();
         }
         if (event?.type === 'keydown')
-          this.announce(
-            `${patchName(index, this.message.header.grid[1])}${this.patches.has(index) ? ', ablated' : ''}`,
-          );
+          this.announce(`${patchName(index, grid[1])}${this.patches.has(index) ? ', ablated' : ''}`);
       },
     });
   }
@@ -232,7 +230,7 @@ export default class AblationView {
     const [rows, cols] = this.message.header.grid;
     const image = new ImageData(cols, rows);
     for (const patch of this.patches) image.data.set([128, 128, 128, 255], 4 * patch);
-    cover(this.veil, offscreen(image));
+    this.image.showCells(offscreen(image));
     for (const [key, node] of this.buttons) node.setAttribute('aria-pressed', String(this.heads.has(key)));
     disable(this.undo, this.history.length ? '' : 'No change to undo');
     disable(this.reset, this.patches.size || this.heads.size ? '' : 'Nothing is ablated');
@@ -248,8 +246,8 @@ export default class AblationView {
     if (fresh && this.painting === null) this.words.behind(false);
     this.root.classList.toggle('aa-narrow', width < 560);
     if (fresh) this.numberCells(header.grid);
-    this.stage.style.aspectRatio = `${header.grid[1]} / ${header.grid[0]}`;
-    this.photo.show(message, (bitmap) => coverOnce(this.base, bitmap));
+    this.image.shape(header.grid);
+    this.photo.show(message, (bitmap) => this.image.showImage(bitmap));
     this.loadInitial(message);
     this.draw();
   }

@@ -2,10 +2,11 @@
 // (column) in the matrix, or a query on the image.
 
 import { fill, frame, outline, write } from '../../../vitviz/browser/kit/axes.js';
+import { CellFrame } from '../../../vitviz/browser/kit/cell_frame.js';
 import { button, canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { evenCell, gridNavigation } from '../../../vitviz/browser/kit/grid.js';
-import { coverOnce, photo, blit, cover, heat } from '../../../vitviz/browser/kit/pixels.js';
-import { mark, pinOf, tokenOfPin } from '../../../vitviz/browser/kit/pin.js';
+import { photo, blit, heat } from '../../../vitviz/browser/kit/pixels.js';
+import { pinOf, tokenOfPin } from '../../../vitviz/browser/kit/pin.js';
 import { accentLut, legend } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { tokenIndex, tokenName } from '../../../vitviz/browser/kit/text.js';
 import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
@@ -17,14 +18,10 @@ const LABEL_PX = 13; // height of a row's label
 export default class Matrix {
   constructor({ root, trigger }) {
     Object.assign(this, { root, trigger, message: null, query: -1, key: -1, photo: photo(root) });
-    this.page = el(root, 'div', { class: 'mx' });
+    this.page = el(root, 'div', { class: 'mx vv-grey' });
     this.left = el(this.page, 'div', { class: 'mx-left' });
     this.tokens = el(this.left, 'div', { class: 'vv-row mx-tokens' });
-    this.stage = el(this.left, 'div', { class: 'mx-stage' });
-    this.base = el(this.stage, 'canvas', { class: 'mx-base', 'aria-hidden': 'true' });
-    this.veil = el(this.stage, 'canvas', { class: 'mx-veil', 'aria-hidden': 'true' });
-    this.queryMark = el(this.stage, 'div', { class: 'mx-query' });
-    this.keyMark = el(this.stage, 'div', { class: 'mx-key' });
+    this.stage = new CellFrame(this.left, 'mx-stage'); // its pin is the query, its pointed cell the key
     this.facts = el(this.left, 'div', { class: 'vv-mono mx-facts' });
     this.right = el(this.page, 'div', { class: 'mx-right' });
     this.board = canvas(this.right);
@@ -34,13 +31,12 @@ export default class Matrix {
   }
 
   navigate() {
-    this.patches = gridNavigation(this.stage, {
+    this.patches = gridNavigation(this.stage.node, {
       label: 'Image: the patch under the pointer is the query, and its row is marked in the matrix',
       grid: () => this.message?.header.grid ?? [1, 1],
       hover: (i, event) => this.select(i < 0 ? -1 : this.message.header.prefix.length + i, -1, event),
       pick: (i) => this.pin(this.message.header.prefix.length + i),
     });
-    this.stage.style.touchAction = 'pan-y';
     this.cells = gridNavigation(this.board.node, {
       label: 'Attention matrix: rows are queries, columns keys',
       grid: () => [this.count, this.count],
@@ -157,9 +153,9 @@ export default class Matrix {
     const first = header.prefix.length;
     const values = this.row(query).subarray(first);
     const top = values.reduce((most, value) => Math.max(most, value), 0);
-    cover(this.veil, heat(values, rows, cols, accentLut(colors.query), 0, top));
-    mark(this.queryMark, header.grid, query - first);
-    mark(this.keyMark, header.grid, this.key - first);
+    this.stage.showCells(heat(values, rows, cols, accentLut(colors.query), 0, top));
+    this.stage.pin(header.grid, query - first);
+    this.stage.point(header.grid, this.key - first);
   }
 
   describe(query) {
@@ -200,8 +196,8 @@ export default class Matrix {
       chip.onblur = () => this.select(-1, -1);
       return chip;
     });
-    this.stage.style.display = header.words ? 'none' : '';
-    this.stage.style.aspectRatio = `${header.grid[1]} / ${header.grid[0]}`;
+    this.stage.node.style.display = header.words ? 'none' : '';
+    this.stage.shape(header.grid);
   }
 
   update(message, fresh) {
@@ -218,6 +214,6 @@ export default class Matrix {
     const label = `Colour scale from weight 0 to ${weight(header.top)}`;
     legend(this.scale, { table, width: 220, words, colors, label });
     this.draw();
-    if (!header.words) this.photo.show(message, (bitmap) => coverOnce(this.base, bitmap));
+    if (!header.words) this.photo.show(message, (bitmap) => this.stage.showImage(bitmap));
   }
 }

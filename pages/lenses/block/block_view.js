@@ -1,11 +1,12 @@
 // One token in one block: a card per step with formula, numbers, shape and values.
 // The line on the left is the residual stream; indented cards are branches.
 
-import { mark, pinOf } from '../../../vitviz/browser/kit/pin.js';
+import { CellFrame } from '../../../vitviz/browser/kit/cell_frame.js';
+import { pinOf } from '../../../vitviz/browser/kit/pin.js';
 import { patchName, tokenName } from '../../../vitviz/browser/kit/text.js';
 import { el, live, tooltip } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
-import { cover, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
+import { heat, picture } from '../../../vitviz/browser/kit/pixels.js';
 import { DIVERGING_LUT, accentLut, headColor } from '../../../vitviz/browser/kit/colour_ramp.js';
 
 /** Return the label of one part of a step. */
@@ -15,7 +16,7 @@ export default class BlockView {
   constructor({ root, trigger }) {
     this.root = root;
     this.trigger = trigger;
-    this.flow = el(this.root, 'ol', { class: 'bl' });
+    this.flow = el(this.root, 'ol', { class: 'bl vv-grey' });
     this.tip = tooltip(this.root);
     this.announce = live(this.root);
   }
@@ -72,11 +73,13 @@ export default class BlockView {
     // Weights of prefix tokens are in the caption: on a scale with them, patches would be invisible.
     const top = values.subarray(signed ? 0 : prefix.length).reduce((most, v) => Math.max(most, Math.abs(v)), 0);
     const box = el(parent, 'div', { class: 'bl-map' });
-    const frame = el(box, 'div', { class: 'bl-frame' });
-    frame.style.aspectRatio = `${cols} / ${rows}`;
-    this.drawKeys(frame, values.subarray(prefix.length), signed, top);
-    if (token >= prefix.length) mark(el(frame, 'div', { class: 'bl-mark' }), grid, token - prefix.length);
-    gridNavigation(frame, {
+    const frame = new CellFrame(box);
+    frame.shape(grid);
+    frame.showImage(picture(this.message.arrays.picture));
+    const table = signed ? DIVERGING_LUT : accentLut(this.message.colors.query);
+    frame.showCells(heat(values.subarray(prefix.length), rows, cols, table, signed ? -top : 0, top));
+    frame.pin(grid, Math.max(-1, token - prefix.length));
+    gridNavigation(frame.node, {
       label: `${labelOf(step, part)}, head ${head}`,
       grid: () => grid,
       hover: (i, event) => {
@@ -89,15 +92,6 @@ export default class BlockView {
     const others = prefix.map((name, i) => `${tokenName(name)} ${this.format(values[i])}`);
     const caption = [step.labels[part], scale, ...others].filter(Boolean).join(' · ');
     el(box, 'div', { class: 'bl-caption vv-muted' }, caption);
-  }
-
-  /** Draw the patches' values over the image. */
-  drawKeys(frame, values, signed, top) {
-    const [rows, cols] = this.message.header.grid;
-    cover(el(frame, 'canvas', { 'aria-hidden': 'true' }), picture(this.message.arrays.picture));
-    const cells = el(frame, 'canvas', { class: 'vv-pixels', 'aria-hidden': 'true' });
-    const table = signed ? DIVERGING_LUT : accentLut(this.message.colors.query);
-    cover(cells, heat(values, rows, cols, table, signed ? -top : 0, top));
   }
 
   /** Add a card's title; its meaning is shown under the pointer and read at focus. */

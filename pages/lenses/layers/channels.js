@@ -1,7 +1,8 @@
 // Draw a CNN's channels, stage by stage: the feature map over the image, and the patches with the strongest responses.
 
+import { CellFrame } from '../../../vitviz/browser/kit/cell_frame.js';
 import { button, el, tooltip } from '../../../vitviz/browser/kit/dom.js';
-import { coverOnce, photo, cover, heat } from '../../../vitviz/browser/kit/pixels.js';
+import { photo, heat } from '../../../vitviz/browser/kit/pixels.js';
 import { accentLut } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { percent } from '../../../vitviz/browser/kit/text.js';
 
@@ -10,14 +11,13 @@ const ACROSS = 3; // patches in a row
 export default class Channels {
   constructor({ root, trigger }) {
     Object.assign(this, { root, trigger, now: null, photo: photo(root) });
-    this.box = el(root, 'div', { class: 'lc' });
+    this.box = el(root, 'div', { class: 'lc vv-grey' });
     this.tip = tooltip(root);
   }
 
   build({ header }) {
     this.box.replaceChildren();
-    this.pictures = [];
-    this.veils = [];
+    this.maps = [];
     this.tiles = header.stages.map((stage, s) => {
       const column = el(this.box, 'section', { class: 'lc-stage' });
       el(column, 'div', { class: 'lc-title' }, stage.title);
@@ -29,9 +29,10 @@ export default class Channels {
   /** Draws a channel's map on the left, its patches on the right, its number and strength below. */
   channel(column, s, c, channel) {
     const line = el(column, 'div', { class: 'lc-channel' });
-    const frame = el(line, 'div', { class: 'lc-frame' });
-    this.pictures.push(el(frame, 'canvas', { class: 'lc-picture', 'aria-hidden': 'true' }));
-    this.veils.push({ s, c, node: el(frame, 'canvas', { class: 'lc-veil', role: 'img' }) });
+    const frame = new CellFrame(line);
+    frame.shape([1, 1]);
+    frame.node.setAttribute('role', 'img');
+    this.maps.push({ s, c, frame });
     const patches = el(line, 'div', { class: 'lc-patches' });
     const tiles = channel.pictures.map((picture, t) => this.tile(patches, channel, picture, t));
     el(
@@ -60,14 +61,17 @@ export default class Channels {
     return el(node, 'canvas', { 'aria-hidden': 'true' });
   }
 
-  paintMap({ s, c, node }, table) {
+  paintMap({ s, c, frame }, table) {
     const { header, arrays } = this.now;
     const stage = header.stages[s];
     const [rows, cols] = stage.grid;
     const codes = arrays[`maps${s}`].data.subarray(c * rows * cols, (c + 1) * rows * cols);
-    cover(node, heat(codes, rows, cols, table, 0, 255));
+    frame.showCells(heat(codes, rows, cols, table, 0, 255));
     const { number, most } = stage.channels[c];
-    node.setAttribute('aria-label', `Feature map of channel ${number + 1} of ${stage.title}, up to ${most.toFixed(2)}`);
+    frame.node.setAttribute(
+      'aria-label',
+      `Feature map of channel ${number + 1} of ${stage.title}, up to ${most.toFixed(2)}`,
+    );
   }
 
   /** Cuts a stage's sprite into tiles of the patches' size; CSS scales them without smoothing. */
@@ -95,9 +99,9 @@ export default class Channels {
       header.stages.forEach((_, s) => this.paintPatches(s));
     }
     const table = accentLut(colors.query);
-    for (const veil of this.veils) this.paintMap(veil, table);
+    for (const map of this.maps) this.paintMap(map, table);
     this.photo.show(message, (bitmap) => {
-      for (const node of this.pictures) coverOnce(node, bitmap);
+      for (const { frame } of this.maps) frame.showImage(bitmap);
     });
   }
 }

@@ -1,35 +1,24 @@
 // Draw the layers of two models over one image: a row of small maps per model, and one enlarged layer. The pointer
 // marks the same place in all of them. colours.js and token_similarity.js draw the cells.
 
+import { CellFrame } from '../../../vitviz/browser/kit/cell_frame.js';
 import { button, canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
-import { coverOnce, photo, cover } from '../../../vitviz/browser/kit/pixels.js';
-import { cellAt, centreOf, mark, pinOf, placeOf, tokenOfPin } from '../../../vitviz/browser/kit/pin.js';
+import { photo } from '../../../vitviz/browser/kit/pixels.js';
+import { cellAt, centreOf, pinOf, placeOf, tokenOfPin } from '../../../vitviz/browser/kit/pin.js';
 import { tokenName } from '../../../vitviz/browser/kit/text.js';
 
 const NARROW_PX = 640;
-
-/** Creates an image with one layer's cells over it, and marks for the pin and for the pointer. */
-function frame(parent) {
-  const node = el(parent, 'div', { class: 'ly-frame' });
-  return {
-    node,
-    picture: el(node, 'canvas', { class: 'ly-picture', 'aria-hidden': 'true' }),
-    cells: el(node, 'canvas', { class: 'ly-cells', 'aria-hidden': 'true' }),
-    pin: el(node, 'div', { class: 'ly-pin', hidden: '' }),
-    seen: el(node, 'div', { class: 'ly-seen', hidden: '' }),
-  };
-}
 
 export class Panels {
   /** paint(panel, query) returns a layer's cells as a canvas; describe(panel, query) a text about the place. */
   constructor({ root, trigger }, { paint, describe, scale }) {
     Object.assign(this, { root, trigger, paint, describe, scale, place: null, photos: [photo(root), photo(root)] });
-    this.page = el(root, 'div', { class: 'ly' });
+    this.page = el(root, 'div', { class: 'ly vv-grey' });
     const left = el(this.page, 'div', { class: 'ly-left' });
     this.title = el(left, 'div', { class: 'ly-title' });
     this.chips = el(left, 'div', { class: 'vv-row ly-chips' });
-    this.stage = frame(left);
+    this.stage = new CellFrame(left);
     this.legend = canvas(el(left, 'div', { class: 'ly-legend' }));
     const beside = el(this.page, 'div');
     this.right = el(beside, 'div', { class: 'ly-right' });
@@ -46,7 +35,6 @@ export class Panels {
       pick: (cell) => this.trigger('pin', pinOf(this.chosen.grid, cell)),
       start: () => this.home().cell(this.chosen.grid),
     });
-    this.stage.node.style.touchAction = 'pan-y';
   }
 
   get chosen() {
@@ -92,7 +80,7 @@ export class Panels {
   small(parent, panel, index) {
     const label = { class: 'ly-small', 'aria-label': `Enlarge ${panel.name}` };
     const node = button(parent, '', () => this.trigger('layer', index), label);
-    const shown = frame(node);
+    const shown = new CellFrame(node);
     el(node, 'span', { class: 'ly-name' }, panel.title);
     if (panel.note) el(node, 'span', { class: 'vv-muted ly-share' }, panel.note);
     node.onpointermove = (event) => {
@@ -106,11 +94,11 @@ export class Panels {
 
   /** Draws a layer's cells, and the marks of pin and pointer. */
   fill(shown, panel, query) {
-    cover(shown.cells, this.paint(this.now, panel, query));
-    shown.node.style.aspectRatio = `${panel.grid[1]} / ${panel.grid[0]}`;
+    shown.showCells(this.paint(this.now, panel, query));
+    shown.shape(panel.grid);
     const pinned = this.home().place;
-    mark(shown.pin, panel.grid, pinned ? cellAt(panel.grid, pinned) : -1);
-    mark(shown.seen, panel.grid, this.place ? cellAt(panel.grid, this.place) : -1);
+    shown.pin(panel.grid, pinned ? cellAt(panel.grid, pinned) : -1);
+    shown.point(panel.grid, this.place ? cellAt(panel.grid, this.place) : -1);
   }
 
   draw() {
@@ -145,7 +133,7 @@ export class Panels {
     const frames = this.panels.filter((_, p) => header.rows[header.panels[p].row].photo === index);
     if (header.rows[this.chosen.row].photo === index) frames.push(this.stage);
     this.photos[index].show({ header: { photo: kind }, arrays: { photo: arrays[`photo${index}`] } }, (bitmap) => {
-      for (const shown of frames) coverOnce(shown.picture, bitmap);
+      for (const shown of frames) shown.showImage(bitmap);
     });
   }
 }
