@@ -114,11 +114,11 @@ export default class HeatGrid {
   }
 
   pick(index, cell) {
-    this.trigger('pin', pinOf(this.grid(index), cell));
+    if (this.header.start !== null) this.trigger('pin', pinOf(this.grid(index), cell));
   }
 
   start() {
-    return this.header.start;
+    return this.header.start ?? 0;
   }
 
   // ---- building
@@ -191,7 +191,8 @@ export default class HeatGrid {
     frame.image.hidden = panel.photo === null;
     const cells = this.paint(index);
     if (cells) frame.showCells(cells);
-    const label = this.isRead(index) ? 'Arrow keys move over the cells' : panel.note;
+    const keys = `Arrow keys move over the cells${this.header.start === null ? '' : ', Enter pins one'}`;
+    const label = this.isRead(index) ? keys : panel.note;
     frame.node.setAttribute('aria-label', [panel.title, label].filter(Boolean).join('. '));
     this.drawNames(index);
     this.writeNumbers(index);

@@ -73,7 +73,7 @@ class GridStyle:
         large panel) or 'beside' (rows beside their headings).
     smooth, grey: cells smoothed between their middles; images in grey.
     ranks: the pointer also reads a value's rank, and a cell's number in place of its row and column.
-    start: the cell where arrow keys begin.
+    start: the cell where arrow keys begin; with one, a click pins a cell.
     legend: words at the ends and in the middle of the last panel's ramp.
     """
 
@@ -81,7 +81,7 @@ class GridStyle:
     smooth: bool = False
     grey: bool = False
     ranks: bool = False
-    start: int = 0
+    start: int | None = None
     legend: Sequence[str] = ()
 
 
@@ -105,22 +105,22 @@ def pack_heat_grid(
     **header: Any,
 ) -> bytes:
     """Pack panels for `heat_grid.js`, in order; `header` and `arrays` add what a view derived from it reads."""
-    arrays = dict(arrays)
+    packed = dict(arrays)
     photos: list[Photo] = []
     described = []
     for index, panel in enumerate(panels):
         if panel.values is not None:
-            arrays[f"values{index}"] = np.asarray(panel.values, np.float32)
+            packed[f"values{index}"] = np.asarray(panel.values, np.float32)
         if panel.colours is not None:
-            arrays[f"colours{index}"] = panel.colours
+            packed[f"colours{index}"] = panel.colours
         if panel.photo is not None and panel.photo not in photos:
             photos.append(panel.photo)
         place = None if panel.photo is None else photos.index(panel.photo)
         facts = [[fact.name, fact.digits, fact.unit] for fact in panel.facts]
         described.append(describe(replace(panel, photo=None)) | {"photo": place, "facts": facts})
-    arrays |= {f"photo{index}": photo.array for index, photo in enumerate(photos)}
+    packed |= {f"photo{index}": photo.array for index, photo in enumerate(photos)}
     kinds = [photo.header["photo"] for photo in photos]
-    return pack({"panels": described, "photos": kinds, **describe(style), **header}, **arrays)
+    return pack({"panels": described, "photos": kinds, **describe(style), **header}, **packed)
 
 
 def pack_heat_rows(rows: Sequence[PanelRow]) -> bytes:
