@@ -103,7 +103,7 @@ def build_message(pair: ImagePair, layer: int, coloured: ColouredPair, alpha: in
         Fact("third (blue)", 1, " standard deviations"),
     ]
     spread = np.where(coloured.components.spread > 1e-12, coloured.components.spread, 1.0)
-    panels = []
+    panels: list[HeatPanel] = []
     for image, mask in zip(pair.images, coloured.foregrounds, strict=True):
         tokens = image.tokens(layer)
         colours = token_colours.colour_tokens(coloured.components, tokens)
