@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from dataclasses import replace
@@ -237,11 +238,12 @@ def test_what_the_colours_hold_waits_for_a_guess(open_app: OpenApp) -> None:
 def test_the_block_between_the_models_waits_for_a_guess(open_app: OpenApp) -> None:
     app = wait_for_measurements(open_app(PAGE, **DIGITS, layers__view="alike"))
     _, arrays = message(app, "layers.matrix")
-    matrix = arrays["values0"].reshape(10, 10)
+    count = math.isqrt(arrays["values0"].size)
+    matrix = arrays["values0"].reshape(count, count)
     assert np.isnan(matrix[:5, 5:]).all() and not np.isnan(matrix[:5, :5]).any()
     assert "is most similar to" not in read_captions(app) and not has_numbers_drawer(app)
     _, arrays = message(choose_option(app, "alike", "0"), "layers.matrix")
-    across = arrays["values0"].reshape(10, 10)[4, 5:]
+    across = arrays["values0"].reshape(count, count)[4, 5:]
     assert ("is correct" in read_verdict(app)) == (int(across.argmax()) == 0)
     assert (
         f"{across.max():.2f}" in read_verdict(app)
