@@ -28,7 +28,10 @@ def found(page: Page) -> list[str]:
 
 def views_of(page: Page) -> Iterator[str]:
     """One view of the page after the other, by name, with every drawer open; the page's own name where it has one."""
-    views = page.locator('[data-testid="stMain"] [data-testid="stButtonGroup"]').first.locator("button")
+    groups = page.locator(
+        '[data-testid="stMain"] :not([class*="st-key-studies-card"]) > [data-testid="stButtonGroup"]'
+    )
+    views = groups.first.locator("button")
     for i, name in enumerate(views.all_inner_texts() or ["the page"]):
         if i and not views.nth(i).is_enabled():
             continue
