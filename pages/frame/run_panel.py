@@ -217,7 +217,7 @@ def _draw_buttons(run: Run, status: Status) -> None:
         elif status.state != "done":
             diverged = "the run diverged" if status.state == "diverged" else ""
             _draw_button(run, "Resume", "play_arrow", resume, why_not=diverged)
-    if status.active and status.state != "queued":
+    if status.active and status.state != "queued" and run.config().has_one_rate:
         draw_live_settings(run, status)
 
 

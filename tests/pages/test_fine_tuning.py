@@ -277,6 +277,22 @@ def test_who_has_a_races_link_does_not_steer_it(open_app: OpenApp, shipped: Path
     assert "Resume" in {button.label for button in belongs(app, run).main.button}
 
 
+def test_a_race_of_two_rates_offers_buttons_but_no_change_of_one_rate(
+    open_app: OpenApp, shipped: Path, tmp_path: Path
+) -> None:
+    """One peak learning rate would be set for the backbone and for the model from scratch."""
+    run = _finished(shipped, tmp_path / "runs")
+    write_status(run.directory / "status.json", asdict(replace(run.status(), state="paused")))
+    app = belongs(open_app(PAGE, fine_tuning__run=run.id), run)
+    assert {"Resume", "Step", "Stop"} <= {button.label for button in app.main.button}
+    assert "Peak learning rate" not in {control.label for control in app.main.number_input}
+    config = run.config()
+    assert not config.has_one_rate and replace(config, members=config.members[:2]).has_one_rate
+    task = TargetTask("digits", 10, 100, 10, drawn=True)
+    method = TuningMethod(body="head", updates=4, batch_size=16, seeds=1)
+    assert not race(BackboneSource("A ViT", "0" * 64, TINY, GREY), task, method).has_one_rate
+
+
 @pytest.mark.parametrize(
     ("before", "state", "again"),
     [(False, "queued", True), (True, "running", False), (True, "done", True), (False, "done", False)],

@@ -66,6 +66,15 @@ class RunConfig:
         lengths = {(r.epochs, r.seconds, r.batch_size, r.train_fraction, r.a_class) for r in recipes}
         return len(lengths) < 2
 
+    @property
+    def has_one_rate(self) -> bool:
+        """True if all models train with the same learning rates and weight decay, so that one change applies to all."""
+        recipes = [self.recipe(member) for member in self.members]
+        rates = {
+            (r.learning_rate, r.head_learning_rate, r.layer_decay, r.weight_decay, r.frozen) for r in recipes
+        }
+        return len(rates) < 2
+
     def on_threads(self, free: int) -> RunConfig:
         """Return the config with a fixed thread count: `free` if it requests all and its models can split batches.
 
