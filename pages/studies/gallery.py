@@ -21,9 +21,9 @@ from vitviz.plots.theme import PALETTES, Mode
 
 GROUPS = {
     "data": ("Data", "How many images, and how much time, an architecture needs."),
-    "positions": ("Positions", "What a model knows of where a patch was."),
+    "positions": ("Positions", "How a model uses the positions of its patches."),
     "recipe": ("Recipe and architecture", "What one part of the model or of its training changes."),
-    "mistakes": ("Mistakes", "What a bug costs, and how one finds it."),
+    "mistakes": ("Mistakes", "What a bug costs, and how to find it."),
 }
 """Title and sentence of each group."""
 MOST_OPTIONS = 6  # of a question on a card
