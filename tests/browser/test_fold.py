@@ -20,7 +20,7 @@ ADDRESSES = {  # by the view that is the page's first image; what comes first is
     "live_lab": "timeline",
     "attention_distance": "head_distance",
     f"attention?{PHOTO}": "explorer",
-    f"attention?{PHOTO}&attention.view=methods": "maps",
+    f"attention?{PHOTO}&attention.view=methods": "heat_grid",
     f"attention?{PHOTO}&attention.view=ablate": "ablation_view",
 }
 
