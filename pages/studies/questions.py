@@ -50,7 +50,7 @@ def _ask_highest(ask: Mapping[str, Any], about: Hashable, prompt: str, numbers: 
     has_seeds = numbers.as_trained or len(numbers.list_seeds(best, place)) > 1  # one seed shows no difference
     leaders = numbers.find_leaders(place, lowest) if has_seeds else ()
     right = [index for index, name in enumerate(numbers.titles) if name in leaders]
-    if len(right) == len(numbers.titles):
+    if tied := len(right) == len(numbers.titles):
         right = [len(numbers.titles)]
 
     def judge(guess: str) -> str:
@@ -59,7 +59,8 @@ def _ask_highest(ask: Mapping[str, Any], about: Hashable, prompt: str, numbers: 
             return f"Your prediction: no difference shown. Measured: {highest}."
         predicted = f"Your prediction: {numbers.titles[guess]}, {percent(numbers.get_mean(guess, place))}"
         if guess == best:
-            return f"{predicted}, the {'lowest' if lowest else 'highest'} mean."
+            mean = f"{predicted}, the {'lowest' if lowest else 'highest'} mean"
+            return f"{mean}, but no difference between the models is shown." if tied else f"{mean}."
         measured = captions.describe(numbers, (guess, best, place), numbers.compare(guess, best, place))
         return f"{predicted}. Measured: {measured}."
 

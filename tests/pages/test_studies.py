@@ -199,6 +199,14 @@ def test_a_guess_on_a_card_is_judged_there_and_its_study_opens_with_it(open_app:
     assert "data.guess=vit" in link.query_string
 
 
+def test_the_highest_of_tied_models_is_not_right_and_the_card_says_why(open_app: OpenApp) -> None:
+    app = open_app(PAGE)
+    app.main.button_group(key="studies.card.faces").set_value("cnn").run()
+    (mark,) = [note.value for note in app.main.markdown if "Your prediction" in note.value]
+    assert mark.startswith(":material/close: Your prediction: CNN, ")
+    assert mark.endswith("the highest mean, but no difference between the models is shown.")
+
+
 def test_an_open_card_names_axes_and_series_but_not_which_is_whose() -> None:
     figure = Chart("light")
     for name, top in (("secret", 2.0), ("hidden", 1.0)):
