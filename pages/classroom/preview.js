@@ -142,7 +142,7 @@ export default class ClassPreview {
     const name = patchName(this.pinned, header.grid[1]);
     setText(
       this.place,
-      `${name[0].toUpperCase()}${name.slice(1)}: strongest weight ${percent(weights[strongest])}, on patch ${strongest + 1}`,
+      `${name[0].toUpperCase()}${name.slice(1)}: largest weight of any head ${percent(weights[strongest])}, on patch ${strongest + 1}`,
     );
   }
 

@@ -80,8 +80,8 @@ MEASURE_EXAMPLES: dict[tuple[str, str], object] = {
 PARAMETER_LABELS = {
     "right": "Right option (0: none)",
     "patch": "Patch number (0: none)",
-    "row": "or row (0: none)",
-    "col": "and column (0: none)",
+    "row": "Row, instead of the number (0: none)",
+    "col": "Column (0: none)",
     "layer": "Layer (0: last)",
     "head": "Head (0: mean)",
     "items": "Items in the right order, one per line",

@@ -87,7 +87,7 @@ def test_the_caption_is_computed(open_app: OpenApp) -> None:
         position_similarity.cosine_similarity(position_similarity.encode("sincos_2d_concat", (8, 8), 64)),
         (8, 8),
     ).either_step
-    assert f"positions of adjacent patches are alike by {step:.2f}" in captions(app)
+    assert f"the vectors of adjacent patches have a mean cosine of {step:.2f}" in captions(app)
     assert "**No encoding**: nothing is added" in captions(app)
 
 

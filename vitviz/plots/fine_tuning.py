@@ -66,7 +66,7 @@ def plan(
             }
             for part in parts
         ],
-        "kept": f"{round_share(kept / total)} of {total:,} parameters are pretrained",
+        "kept": f"{round_share(kept / total)} of {total:,} parameters are kept",
         "frozen": frozen,
         "grids": None if grids is None else [list(grid) for grid in grids],
     }

@@ -164,7 +164,7 @@ def draw_attention(
         pack_maps(
             student.ground(),
             np.stack([*on_patches, difference]),
-            ["[CLS], trained on labels", "[DIST], trained on the teacher", "[DIST] \N{MINUS SIGN} [CLS]"],
+            ["[CLS], trained on labels", "[DIST], distilled from the teacher", "[DIST] \N{MINUS SIGN} [CLS]"],
             student.layout.grid,
             sharing=2,
             notes=[

@@ -8,8 +8,8 @@ import { percent } from '../../../vitviz/browser/kit/text.js';
 
 const SHOWN = 3; // classes
 const BY = {
-  attention: 'orange: patches that the class is read from (readout attention, last layer)',
-  gradient: 'orange: pixels that the prediction depends on (gradient × input of the predicted class)',
+  attention: 'orange: patches that the readout attends to (last layer)',
+  gradient: 'orange: pixels to which the predicted class is sensitive (gradient × input)',
 };
 
 const NO_MAP = 'no map: it needs gradients, which the browser does not compute';

@@ -29,7 +29,7 @@ def compare_similarities(tables: Sequence[PositionTable], structures: Sequence[S
     means = "; ".join(f"{near} in {name} (elsewhere {far})" for name, near, far in compared)
     return " ".join(
         (
-            f"At the selected step, the positions of adjacent patches are alike by {means}: mean cosines.",
+            f"At the selected step, the mean cosine of adjacent patches' vectors is {means}.",
             *details,
         )
     )
@@ -49,10 +49,10 @@ def describe_similarity(table: PositionTable, structure: Structure) -> str:
 def describe_means(structure: Structure) -> str:
     """Describe the mean cosines of adjacent patches, of rows, of columns and of all others."""
     return (
-        f"positions of adjacent patches are alike by {format_similarity(structure.either_step)} on average (mean"
-        f" cosine; 1: the same direction, 0: unrelated), of patches in the same row by"
-        f" {format_similarity(mean_along(structure.along_row))}, in the same column by"
-        f" {format_similarity(mean_along(structure.along_column))}, of all others by"
+        f"the vectors of adjacent patches have a mean cosine of {format_similarity(structure.either_step)} (1: the"
+        f" same direction, 0: unrelated), of patches in the same row"
+        f" {format_similarity(mean_along(structure.along_row))}, in the same column"
+        f" {format_similarity(mean_along(structure.along_column))}, of all others"
         f" {format_similarity(structure.elsewhere)}"
     )
 

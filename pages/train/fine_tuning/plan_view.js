@@ -24,7 +24,7 @@ function drawPart(list, { title, count, shape, before, fate }) {
 /** Draw the parts whose weights are kept in one box. */
 function drawBackbone(list, parts, { kept, frozen }) {
   const box = el(list, 'li', { class: 'pl-backbone' });
-  el(box, 'b', {}, frozen ? 'Pretrained backbone, frozen' : 'Pretrained backbone');
+  el(box, 'b', {}, frozen ? 'Kept backbone, frozen' : 'Kept backbone');
   el(box, 'span', {}, kept);
   const inner = el(box, 'ol', { class: 'pl-parts' });
   for (const part of parts) drawPart(inner, part);
