@@ -1,7 +1,8 @@
 """Draw the gallery of studies: a card asks its question, and a guess on it draws its curves."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
+from typing import Any
 
 import streamlit as st
 
@@ -41,10 +42,13 @@ def draw_gallery(studies: Sequence[Study]) -> None:
 
 
 def _draw_card(study: Study) -> None:
-    answer, prediction = find_answer(study), _load_question(study.name, study)
+    prediction = _load_question(study.name, study)
+    answer = find_answer(study, prediction)
     label = f"{study.question} :gray[{study.minutes}\N{NO-BREAK SPACE}min]"
     query = {"studies.study": study.name}
     if answer is not None and prediction is not None and answer.prompt == prediction.write(prediction.prompt):
+        values = study.choose(draw=False)  # the study may still have others selected: another question
+        query |= {choice.key: values[choice.name] for choice in study.choices if choice.when is None}
         query[prediction.key] = prediction.kind.encode(answer.guess)
     selection.link_to("studies", label, icon=":material/arrow_forward:", **query)
     if sketch := _sketch(study.name, selection.get_theme(), answer is None, study):
@@ -70,11 +74,18 @@ def _load_question(name: str, _study: Study) -> Prediction | None:
     return prediction if prediction.kind.count_answers() <= MOST_OPTIONS else None
 
 
-def find_answer(study: Study) -> StoredAnswer | None:
-    """Return the session's newest answer to a question of the study; None if it has not answered one."""
-    keys = tuple(f"studies.{view.ask['key']} " for view in study.views if view.ask is not None)
+def find_answer(study: Study, prediction: Prediction | None) -> StoredAnswer | None:
+    """Return the session's newest answer to a question of the study or of its card; None if it has not answered one."""
+    names = tuple(_begin_name(view.ask) for view in study.views if view.ask is not None)
+    if prediction is not None:  # a study's own module may ask it
+        names += (f"studies.{prediction.key} {prediction.about}",)
     answers = lessons.get_answers(session.get_current())
-    return next((answer for name, answer in reversed(answers.items()) if name.startswith(keys)), None)
+    return next((answer for name, answer in reversed(answers.items()) if name.startswith(names)), None)
+
+
+def _begin_name(ask: Mapping[str, Any]) -> str:
+    """Return how the names of a question's stored answers begin: two studies may ask a measure under one key."""
+    return f"studies.{ask['key']} " + (ask["prompt"].partition("{")[0] if "measure" in ask else "")
 
 
 @shared_cache.shared(max_entries=128)
