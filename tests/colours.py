@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 Trace = dict[str, Any]
@@ -13,10 +14,12 @@ def by_colour_alone(figure: dict[str, Any]) -> list[str]:
     What tells them apart: a dash, points' shapes, a fill, a hatch, or a name that is written beside each of them.
     """
     written = {note.get("text", "") for note in figure["layout"].get("annotations", ())}
+    written |= {_name(trace) for trace in figure["data"] if re.match("lines.*text$", trace.get("mode", ""))}
     found = [f"points of {_name(trace)}" for trace in figure["data"] if _many(trace)]
     panels: dict[tuple[str, str], list[Trace]] = {}
     for trace in figure["data"]:
-        if trace["type"] in ("scatter", "bar"):
+        is_band = trace.get("line", {}).get("width") == 0  # around a line
+        if trace["type"] in ("scatter", "bar") and not is_band:
             panels.setdefault((trace.get("xaxis", "x"), trace.get("yaxis", "y")), []).append(trace)
     for traces in panels.values():
         for i, one in enumerate(traces):

@@ -124,14 +124,21 @@ def charts(app: AppTest) -> list[dict[str, Any]]:
 def chart_of(message: bytes) -> dict[str, Any]:
     """Traces and layout of a chart's message, as its view puts the arrays into their places."""
     header, arrays = unpack(body(message))
+    return {name: place_arrays(header[name], arrays) for name in ("data", "layout")}
 
-    def place(part: Any) -> Any:
-        if isinstance(part, dict):
-            return (
-                arrays[part["ref"]].tolist()
-                if "ref" in part
-                else {key: place(one) for key, one in part.items()}
-            )
-        return [place(one) for one in part] if isinstance(part, list) else part
 
-    return {"data": place(header["data"]), "layout": place(header["layout"])}
+def place_arrays(part: Any, arrays: dict[str, np.ndarray]) -> Any:
+    """Return a part of a chart's header with lists in place of the names of its arrays."""
+    if isinstance(part, dict):
+        if "ref" in part:
+            return arrays[part["ref"]].tolist()
+        return {key: place_arrays(value, arrays) for key, value in part.items()}
+    return [place_arrays(value, arrays) for value in part] if isinstance(part, list) else part
+
+
+def read_race(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the lines of a race's models by title, and the points of their results, which it may lack."""
+    charts = place_arrays(header["charts"], arrays)
+    lines = {trace["name"]: trace for trace in charts[0]["data"] if trace["mode"] == "lines+text"}
+    points = [trace for chart in charts[1:] for trace in chart["data"] if trace["mode"] == "markers"]
+    return lines, {trace["name"]: trace for trace in points}

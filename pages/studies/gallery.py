@@ -105,5 +105,5 @@ def draw_card_sketch(study: Study, mode: Mode = "light", is_open: bool = True) -
     except ResultError:
         return ""
     if isinstance(figure, RaceChart):
-        return draw_card(race.create_card(figure.variants), mode, is_open)
+        figure = race.draw_curves(race.list_curves(figure.variants), figure.chance, figure.epochs)
     return draw_card(read_card(figure), mode, is_open) if isinstance(figure, Chart) else ""

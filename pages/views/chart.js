@@ -2,21 +2,26 @@
 // entries hide their lines, and values under the pointer, by keyboard and in words.
 
 import { circle, frame } from '../../vitviz/browser/kit/axes.js';
-import { canvas, el, live, tooltip } from '../../vitviz/browser/kit/dom.js';
+import { canvas, el, fit, live, tooltip } from '../../vitviz/browser/kit/dom.js';
 import { gridNavigation, nameLines } from '../../vitviz/browser/kit/grid.js';
 import { grown } from '../../vitviz/browser/kit/figure_scale.js';
 import { PALETTE } from '../../vitviz/browser/kit/colour_ramp.js';
-import { plural, brief, MINUS } from '../../vitviz/browser/kit/text.js';
-import { Plot } from '../../vitviz/browser/kit/plot.js';
-import { drawAxes, drawNote, drawShape, pen, fill, format, Axis } from './chart_axes.js';
+import { plural } from '../../vitviz/browser/kit/text.js';
+import { nameMargin, Plot } from '../../vitviz/browser/kit/plot.js';
+import { drawAxes, drawNote, drawShape, pen, Axis } from './chart_axes.js';
 import { drawColorbar, cellsOf, drawSymbol, drawTrace, each, barEnds, barHalf } from './chart_marks.js';
+import { describeTrace, rowsOf, unifiedRow } from './chart_values.js';
 
 const EDGE_PX = 10;
+const MOST_NAME = 0.42; // of the width, for the names at the ends of lines
+const END_PX = 4; // radius of a dot
+const BEFORE_NAME_PX = 20;
 const BAR_ROOM_PX = 52; // right of a panel, for the colours of its cells
 const FLAT_BAR_PX = 28; // below it
 
 const groupOf = (trace) => trace.legendgroup ?? trace.name;
 const axesOf = (trace) => [trace.xaxis ?? 'x', trace.yaxis ?? 'y'];
+const isNamedAtEnd = ({ mode, text }) => /^lines.*text$/.test(mode) && !text;
 
 /** Return what an axis must show of a trace: values, and edges beyond which there is nothing. */
 function extentOf(trace, way) {
@@ -69,15 +74,18 @@ function spread(ctx, chart, scaled) {
   const pairs = [...new Map(all.map((trace) => [axesOf(trace).join(), axesOf(trace)])).values()];
   const axes = new Map(pairs.flat().map((name) => [name, createAxis(name, chart)]));
   const left = axes.get('y').left(ctx, view.width, view.height - 60);
-  const right = view.width - Math.max(EDGE_PX + 4, layout.margin?.r ?? 0);
+  const start = Math.max(left.room, layout.margin?.l ?? 0);
+  const names = all.filter((trace) => isNamedAtEnd(trace) && trace.x.length).map(({ name }) => name);
+  const labels = names.length ? Math.min(nameMargin(ctx, chart.colors, names), MOST_NAME * view.width) : 0;
+  const right = view.width - Math.max(EDGE_PX + 4, layout.margin?.r ?? 0, labels);
   return pairs.map(([xName, yName]) => {
     const [x, y] = [axes.get(xName), axes.get(yName)];
     const scale = scaled.find((trace) => axesOf(trace)[0] === xName);
     const room = scale && scale.colorbar?.orientation !== 'h' ? BAR_ROOM_PX : 0;
-    const [x0, x1] = (x.layout.domain ?? [0, 1]).map((share) => left.room + share * (right - left.room));
+    const [x0, x1] = (x.layout.domain ?? [0, 1]).map((share) => start + share * (right - start));
     const has = (trace) => axesOf(trace).join() === `${xName},${yName}`;
-    const labels = xName === 'x' ? left : { ticks: [], room: 0 };
-    return { xName, scale, x, y, x0, x1: x1 - room, has, left: labels, below: x.below(ctx, x1 - room - x0) };
+    const heights = xName === 'x' ? left : { ticks: [], room: 0 };
+    return { xName, scale, x, y, x0, x1: x1 - room, has, left: heights, below: x.below(ctx, x1 - room - x0) };
   });
 }
 
@@ -103,85 +111,9 @@ function arrange(ctx, chart) {
   });
 }
 
-/** Return a point's template filled in; without one its values. */
-const textOf = ({ hovertemplate }, point) =>
-  hovertemplate ? fill(hovertemplate, point) : `${format(point.x)}: ${format(point.y)}`;
-
-/** Return the `i`-th point of a trace as its template reads it. */
-const pointOf = (trace, i) => ({
-  x: trace.x[i],
-  y: trace.y[i],
-  text: each(trace.text, i),
-  customdata: trace.customdata?.[i],
-});
-
-/** Return a point's words below the name of its line. */
-const wordsOf = (trace, point) => `${trace.name ? `${trace.name}\n` : ''}${textOf(trace, point)}`;
-
-/** Return the rows of a heat map's cells. */
-function cellRows(trace, { rows, cols, values, x, y }, box) {
-  return Array.from({ length: rows }, (_, r) => ({
-    count: cols,
-    nearest(px, py) {
-      const [a, b, w, h] = box(r, 0);
-      const [col, dy] = [Math.floor((px - a) / w), (py - b) / h];
-      return [col, col >= 0 && col < cols && dy >= 0 && dy < 1 ? 1 : Infinity];
-    },
-    at(k) {
-      const [a, b, w, h] = box(r, k);
-      const corner = [Math.min(a, a + w), Math.min(b, b + h), Math.abs(w), Math.abs(h)];
-      const [text, customdata] = [trace.text?.[r]?.[k], trace.customdata?.[r]?.[k]];
-      const point = { x: x[k], y: y[r], z: values[r * cols + k], text, customdata };
-      return { x: a + w / 2, y: b + h / 2, box: corner, text: wordsOf(trace, point) };
-    },
-  }));
-}
-
-/** Return the rows of points that the pointer and the arrows reach: of a line or bars one, of a heat map its own. */
-function rowsOf(trace, { points, boxes, cells, box }) {
-  if (cells) return cellRows(trace, cells, box);
-  const drawn = points.map((_, i) => i).filter((i) => points[i].every(Number.isFinite));
-  if (!drawn.length) return [];
-  const isInside = ([a, b, w, h], px, py) => px >= a && px <= a + w && py >= b && py <= b + h;
-  const distanceTo = (i, px, py) =>
-    boxes && isInside(boxes[i], px, py) ? 0 : Math.hypot(px - points[i][0], py - points[i][1]);
-  return [
-    {
-      count: drawn.length,
-      nearest(px, py) {
-        const distances = drawn.map((i) => distanceTo(i, px, py));
-        const least = Math.min(...distances);
-        return [distances.indexOf(least), least];
-      },
-      at(k) {
-        const i = drawn[k];
-        return { x: points[i][0], y: points[i][1], box: boxes?.[i], text: wordsOf(trace, pointOf(trace, i)) };
-      },
-    },
-  ];
-}
-
-/** Describe a line by its first and last point, bars and single points by the greatest, cells by their range. */
-function describeTrace(trace) {
-  if (trace.type === 'heatmap') {
-    const { rows, cols, values } = cellsOf(trace);
-    const finite = values.filter(Number.isFinite);
-    const ends = [Math.min, Math.max].map((pick) => brief(finite.reduce((a, b) => pick(a, b))).replace('-', MINUS));
-    return `${rows} by ${cols} cells from ${ends.join(' to ')}`;
-  }
-  const values = trace.orientation === 'h' ? trace.x : trace.y;
-  const drawn = Array.from(values ?? [], (_, i) => i).filter((i) => Number.isFinite(values[i]));
-  if (!drawn.length) return '';
-  const name = trace.name && trace.showlegend !== false ? `${trace.name}: ` : '';
-  const words = (i) => textOf(trace, pointOf(trace, i)).replaceAll('\n', ', ');
-  if (trace.type !== 'bar' && trace.mode?.includes('lines'))
-    return `${name}from ${words(drawn[0])} to ${words(drawn.at(-1))}`;
-  const greatest = words(drawn.reduce((best, i) => (values[i] > values[best] ? i : best)));
-  return name + (drawn.length > 1 ? `maximum at ${greatest}` : greatest);
-}
-
 const HEIGHT_PX = 360;
 const LEAST_PX = 120; // of the canvas, below a legend of many lines
+const UNIFIED_TIP_PX = 120; // from the top, if the keyboard reads it
 const REACH_PX = 60; // from the pointer to the nearest point
 const MOST_LINES = 8; // of the description
 
@@ -202,6 +134,12 @@ function swapColors(from, to) {
   return Object.fromEntries([...stops, ...roles]);
 }
 
+/** Return the end of a line and its name, cut to `room` px: a list of one, or empty. */
+function findEnd(ctx, { name, line }, { points }, room) {
+  const end = points.findLast((point) => point.every(Number.isFinite));
+  return end ? [{ x: end[0], y: end[1], name: fit(ctx, name, room), color: line.color }] : [];
+}
+
 const isSkipped = (trace) => trace.hoverinfo === 'skip';
 
 export default class Chart {
@@ -216,7 +154,7 @@ export default class Chart {
       label: 'Chart',
       grid: () => [Math.max(1, this.rows.length), this.columns()],
       cellAt: (x, y) => this.find(x / grown(1), y / grown(1)),
-      hover: (index) => this.hover(index),
+      hover: (index, event) => this.hover(index, event),
     });
   }
 
@@ -226,20 +164,18 @@ export default class Chart {
       const swapped = swapColors(header.mode, colors.mode);
       this.all = resolve(header.data, arrays, swapped);
       this.layout = resolve(header.layout, arrays, swapped);
-      Object.assign(this, { header, mode: colors.mode });
+      Object.assign(this, { header, mode: colors.mode, isUnified: this.layout.hovermode === 'x unified' });
     }
-    Object.assign(this, { colors, width: message.width });
-    this.tip.hide();
-    this.index = -1;
+    Object.assign(this, { colors, width: message.width, height: message.height ?? this.layout.height ?? HEIGHT_PX });
+    if (!this.isUnified) this.index = -1; // a place along x outlives a new message
     this.drawLegend();
     this.draw();
+    if (!this.pointAt(this.index)) this.tip.hide();
     const hasPoints = this.rows.length > 0;
     this.view.node.tabIndex = hasPoints ? 0 : -1;
+    this.view.node.setAttribute('role', hasPoints ? 'application' : 'img');
     if (hasPoints) nameLines(this.view.node, this.describe());
-    else {
-      this.view.node.setAttribute('role', 'img');
-      this.view.node.setAttribute('aria-label', this.describe());
-    }
+    else this.view.node.setAttribute('aria-label', this.describe());
   }
 
   drawLegend() {
@@ -290,9 +226,8 @@ export default class Chart {
   }
 
   draw() {
-    const { height: wanted = HEIGHT_PX, yaxis } = this.layout;
-    const most = yaxis?.constraintoward === 'top' ? this.width : Infinity; // below a square there is nothing to show
-    const height = Math.min(most, grown(wanted) - this.legend.offsetHeight);
+    const most = this.layout.yaxis?.constraintoward === 'top' ? this.width : Infinity; // below a square there is nothing to show
+    const height = Math.min(most, grown(this.height) - this.legend.offsetHeight);
     const ctx = this.view.size(this.width, Math.max(grown(LEAST_PX), height), grown(1));
     this.traces = this.all.filter((trace) => !this.hidden.has(groupOf(trace)));
     const panels = arrange(ctx, this);
@@ -301,18 +236,24 @@ export default class Chart {
     for (const panel of panels) {
       drawAxes(panel);
       const own = this.traces.filter((trace) => panel.has(trace));
-      const labels = [];
+      const [labels, ends] = [[], []];
       const state = { stacks, before: null };
       panel.plot.clip(() => {
         for (const trace of own) {
           const drawn = drawTrace(panel, trace, state);
           labels.push(drawn.labels);
-          if (!isSkipped(trace)) this.rows.push(...rowsOf(trace, drawn));
+          if (isNamedAtEnd(trace))
+            ends.push(...findEnd(ctx, trace, drawn, this.view.width - panel.plot.x1 - BEFORE_NAME_PX));
+          if (!isSkipped(trace) && !this.isUnified) this.rows.push(...rowsOf(trace, drawn));
         }
       });
+      const read = this.isUnified ? own.filter((trace) => !isSkipped(trace) && trace.x.length) : [];
+      if (read.length) this.rows.push(unifiedRow(panel, read));
       const isHere = ({ xref = 'x' }) => xref === 'paper' || xref.split(' ')[0] === panel.xName;
       (this.layout.shapes ?? []).filter(isHere).forEach((shape) => drawShape(panel, shape));
       labels.forEach((draw) => draw());
+      ends.forEach(({ x, y, color }) => panel.plot.dot(x, y, END_PX, color));
+      panel.plot.nameEnds(ends);
       (this.layout.annotations ?? []).filter(isHere).forEach((note) => drawNote(panel, note));
       if (panel.scale) drawColorbar(panel, panel.scale);
     }
@@ -338,19 +279,21 @@ export default class Chart {
     return row?.at(Math.min(row.count - 1, index % columns));
   }
 
-  hover(index) {
+  hover(index, event) {
     this.index = index;
     this.draw();
     const point = this.pointAt(index);
     if (!point) return this.tip.hide();
     this.announce(point.text.replaceAll('\n', ', '));
-    this.tip.showOver(this.view.node, grown(point.x), grown(point.y), point.text);
+    const y = point.y === undefined ? (event?.offsetY ?? UNIFIED_TIP_PX) : grown(point.y);
+    this.tip.showOver(this.view.node, grown(point.x), y, point.text);
   }
 
   /** Mark the point under the pointer. */
   mark(ctx) {
     const point = this.pointAt(this.index);
     if (!point) return;
+    if (point.mark) return point.mark();
     if (point.box) return frame(ctx, ...point.box, this.colors.primary, 2);
     circle(ctx, this.colors.ink, 1.5, point.x, point.y, 8);
   }

@@ -1,6 +1,6 @@
 // The axes of a chart: numbers in words, range, ticks and labels, and the room that these need.
 
-import { logTicks, niceTicks, write } from '../../vitviz/browser/kit/axes.js';
+import { DASHES, logTicks, niceTicks, write } from '../../vitviz/browser/kit/axes.js';
 import { scaleOf } from '../../vitviz/browser/kit/plot.js';
 import { MINUS, NBSP } from '../../vitviz/browser/kit/text.js';
 
@@ -8,14 +8,6 @@ const LINE_PX = 15; // of a tick's label
 const TITLE_PX = 20;
 const GAP_PX = 8; // between two labels
 const MOST_LABEL = 0.42; // of the width, for the labels left of a chart
-const DASHES = {
-  solid: [],
-  dash: [9, 4],
-  dot: [2, 3],
-  dashdot: [9, 3, 2, 3],
-  longdash: [16, 4],
-  longdashdot: [16, 3, 2, 3],
-};
 const RAISED = '⁻⁰¹²³⁴⁵⁶⁷⁸⁹';
 const POWERS = [
   [1e12, 'T'],
@@ -219,11 +211,20 @@ export function drawShape(panel, { type, xref, yref, x0, x1, y0, y1, line }) {
   ctx.setLineDash([]);
 }
 
+/** Return as many parts of a text as fit into `room` px, so that no part is cut. */
+function fitParts(ctx, text, room) {
+  const parts = text.split(' · ');
+  while (parts.length > 1 && ctx.measureText(parts.join(' · ')).width > room) parts.pop();
+  return parts.join(' · ');
+}
+
 /** Write a label in the coordinates of a panel. */
-export function drawNote(panel, { x, y, xref, yref, text, font = {}, xanchor, yanchor, xshift = 0, yshift = 0 }) {
+export function drawNote(panel, note) {
+  const { x, y, xref, yref, text, font = {}, xanchor = 'center', yanchor, xshift = 0, yshift = 0, bgcolor } = note;
   const { plot } = panel;
   plot.font(`${font.size ?? 13}px`);
   const dy = { top: 9, bottom: -9 }[yanchor] ?? 0;
   const at = [place(panel, 'x', xref, x, true) + xshift, place(panel, 'y', yref, y, true) - yshift + dy];
-  plot.text(text, ...at, { color: font.color ?? plot.colors.ink, align: xanchor ?? 'center' });
+  const words = xanchor === 'left' ? fitParts(plot.ctx, text, plot.x1 + 12 - at[0]) : text;
+  plot.text(words, ...at, { color: font.color ?? plot.colors.ink, align: xanchor, paper: Boolean(bgcolor) });
 }

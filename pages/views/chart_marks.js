@@ -251,7 +251,7 @@ function drawScatter(panel, trace, state) {
       const style = { edge: each(rim.color, i), width: each(rim.width, i), alpha: each(marker.opacity, i) };
       drawSymbol(ctx, each(marker.symbol, i) ?? 'circle', x, y, (each(marker.size, i) ?? 6) / 2, color, style);
     });
-  return { points, labels: () => mode.includes('text') && drawTexts(panel, points, trace) };
+  return { points, labels: () => trace.text && mode.includes('text') && drawTexts(panel, points, trace) };
 }
 
 /** Return the low and the high end of every bar; stacked ones begin where those before end. */

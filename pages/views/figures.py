@@ -12,7 +12,7 @@ from vitviz.plots.chart import Chart
 _chart = register(__file__, "chart")
 _bars = register(__file__, "bars")
 _heat_grid = register(__file__, "heat_grid")
-_race = register(__file__, "race")
+_race = register(__file__, "race", "race", "chart")
 RACE_MATH = str(Path(__file__).with_name("race.md"))  # for `page.read_math`
 
 

@@ -165,7 +165,13 @@ def test_a_concealed_chart_has_no_value(page: Page) -> None:
         edge | {"x": [1, 2], "y": [7, 8], "fill": "tonexty", "name": "range"},
     ]
     assert draw(page, band, AXES) == ["img", "share over depth: range"]
-    assert page.evaluate("document.querySelector('.ch-canvas').tabIndex") == -1
+    canvas = page.locator(".ch-canvas")
+    assert canvas.evaluate("(node) => node.tabIndex") == -1
+    shown = [LINE | {"x": [1, 2], "y": [5, 6]}]
+    page.evaluate(
+        "(data) => window.update({ ...window.message, header: { mode: 'light', data, layout: {} } })", shown
+    )
+    assert canvas.evaluate("(node) => [node.tabIndex, node.role]") == [0, "application"]
 
 
 def test_arrows_read_points_and_the_legend_hides_lines(page: Page) -> None:
@@ -189,6 +195,40 @@ def test_the_pointer_reads_the_nearest_point_and_a_new_message_forgets_it(page: 
     expect(tip).to_be_visible()
     page.evaluate("window.update({ ...window.message, header: { ...window.message.header } })")
     expect(tip).to_be_hidden()
+
+
+LINES_OF_A_RACE = [
+    LINE | {"mode": "lines+text", "hovertemplate": "%{y:.1f} %", "name": name, "x": x, "y": y}
+    for name, x, y in (("a", [1, 2, 4], [5, 6, 7]), ("b", [2], [7.01]))
+]
+UNIFIED = {"hovermode": "x unified", "xaxis": {"unifiedhovertitle": {"text": "epoch %{x:.3g}"}}}
+
+
+def test_all_lines_are_read_at_once_and_a_new_message_keeps_the_place(page: Page) -> None:
+    draw(page, LINES_OF_A_RACE, UNIFIED)
+    read = [page.evaluate(PRESS, "ArrowRight") for _ in range(3)]
+    assert read == ["epoch 1, a 5.0 %", "epoch 2, a 6.0 %, b 7.0 %", "epoch 4, a 7.0 %, b 7.0 %"]
+    tip = page.locator(".vv-tip")
+    page.evaluate("window.update({ ...window.message, header: { ...window.message.header } })")
+    assert tip.evaluate("(node) => node.style.visibility") == "visible"
+    page.evaluate(PRESS, "Escape")
+    assert tip.evaluate("(node) => node.style.visibility") == "hidden"
+
+
+def test_names_at_the_ends_of_lines_are_on_the_canvas_and_apart(page: Page) -> None:
+    page.evaluate("""() => {
+      const { fillText } = CanvasRenderingContext2D.prototype;
+      window.names = {};
+      CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+        window.names[text] = [x + this.measureText(text).width, y];
+        fillText.call(this, text, x, y);
+      };
+      window.restore = () => void (CanvasRenderingContext2D.prototype.fillText = fillText);
+    }""")
+    draw(page, LINES_OF_A_RACE, UNIFIED)
+    names = page.evaluate("window.names")
+    page.evaluate("() => window.restore()")
+    assert names["a"][0] <= 600 and abs(names["a"][1] - names["b"][1]) >= 18
 
 
 @pytest.mark.parametrize(("apart", "spread"), [(0.0, 0.0), (0.25, 0.1), (1.0, 0.5)])

@@ -24,6 +24,6 @@ def test_a_race_from_the_gallery_is_shown_in_the_lab(open_page: Callable[..., Pa
     page.get_by_role("link", name="Show these models in the live lab").click()
     expect(page.locator("h1")).to_have_text("Live lab", timeout=TRAINING_MS)
     expect(page.get_by_role("radio", name="2", exact=True)).to_be_visible(timeout=TRAINING_MS)
-    measured = page.locator("[data-component=race]").get_by_role("img")
-    reported = re.compile(r"1 [\d.]+\s%, shuffled .*2 [\d.]+\s%, shuffled")
+    measured = page.locator("[data-component=race] .ch-canvas").last
+    reported = re.compile(r"1: [\d.]+\s%, shuffled .*2: [\d.]+\s%, shuffled")
     expect(measured).to_have_attribute("aria-label", reported, timeout=TRAINING_MS)

@@ -57,9 +57,12 @@ def test_an_image_grows_with_the_screen(open_page: OpenPage, address: str, image
         [
             ("attention_distance?model=checkpoint:digits_vit&image=digits:3", ".hd-plot canvas"),
             ("on_your_picture?model=checkpoint:cifar10_vit&image=cifar10-few:8", ".op-chart canvas"),
-            ("positions?model=checkpoint:digits_vit&image=digits:3&positions.view=matter", ".ra-curves"),
+            (
+                "positions?model=checkpoint:digits_vit&image=digits:3&positions.view=matter",
+                ".ra-stage .ch-canvas",
+            ),
         ],
-        lambda row: row[1] == ".ra-curves",
+        lambda row: row[1] == ".ra-stage .ch-canvas",
     ),
     ids=["heads", "a change", "a race"],
 )

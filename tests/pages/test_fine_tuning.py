@@ -18,7 +18,7 @@ from streamlit.testing.v1 import AppTest
 from pages.frame import training_runs
 from pages.stores import user_datasets
 from pages.train.fine_tuning import tuning_race
-from tests.messages import body, message, unpack
+from tests.messages import body, message, place_arrays, read_race, unpack
 from tests.pages.conftest import OpenApp, opened_again, query_value
 from tests.pages.lab.helpers import FakeExecutor, belongs
 from tests.pages.test_distillation import ship
@@ -72,6 +72,11 @@ def words(app: AppTest) -> str:
 def view(app: AppTest, name: str) -> dict[str, Any]:
     (found,) = [p.proto.bytes for p in app.main.get("bidi_component") if f"-fine_tuning.{name}" in p.proto.id]
     return unpack(body(found))[0]
+
+
+def read_accuracies(app: AppTest) -> dict[str, Any]:
+    """Return the test accuracies that the race shows, by model."""
+    return read_race(*message(app, "fine_tuning.learning"))[1]
 
 
 def test_without_a_trained_model_it_says_what_to_do(open_app: OpenApp) -> None:
@@ -162,7 +167,7 @@ def test_a_race_starts_after_a_prediction_with_the_weights_beside_it(
     assert tuned.start_from == "mnist_vit" and tuned.start_digest == open_model(shipped).digest
     assert tuned.layer_decay == 0.8 and (tuned.a_class, tuned.train_fraction) == (10, 1.0)
     assert start == start_file(open_model(shipped))
-    assert query_value(app, "fine_tuning.run") and view(app, "learning")["racers"][0]["dots"] == []
+    assert query_value(app, "fine_tuning.run") and read_accuracies(app) == {}
 
 
 def test_a_body_that_is_no_vit_begins_with_rates_at_which_its_head_can(
@@ -224,16 +229,13 @@ def test_a_finished_race_says_its_numbers_and_its_link_restores_it(
 ) -> None:
     run = _finished(shipped, tmp_path / "runs")
     app = open_app(PAGE, fine_tuning__run=run.id)
-    tests = {racer["name"]: racer["dots"] for racer in view(app, "learning")["racers"]}
-    assert [len(values) for values in tests.values()] == [2, 2, 1] and list(tests) == [
-        "tuned",
-        "scratch",
-        "frozen",
-    ]
-    read = [member.status().test_accuracy for member in run.members()]
-    assert tests["tuned"] + tests["scratch"] == read
+    tuned, scratch, frozen = (
+        [share / 100 for share in trace["x"]] for trace in read_accuracies(app).values()
+    )
+    assert [len(shares) for shares in (tuned, scratch, frozen)] == [2, 2, 1]
+    assert tuned + scratch == pytest.approx([member.status().test_accuracy for member in run.members()])
     assert re.search(r"\b359 test .*Fine-tuned", words(app))
-    probe = percent(tests["frozen"][0])
+    probe = percent(frozen[0])
     assert re.search(rf"logistic regression on \[CLS\].* {probe}.* patches: .*%", words(app))
     (link,) = (one.proto for one in app.main.get("page_link") if "live lab" in one.proto.label)
     assert run.id in link.query_string, "whose mistakes and pictures through training are there"
@@ -338,17 +340,21 @@ def test_it_opens_on_a_recorded_race_whose_curves_wait_for_a_prediction(
 ) -> None:
     app = open_app(PAGE)
     header, arrays = message(app, "fine_tuning.recorded")
-    assert all(racer["dots"] == [] and racer["told"] == "" for racer in header["racers"])
-    assert {name for name in arrays if arrays[name].size} == {"band"}
+    (concealed,) = place_arrays(header["charts"], arrays)
+    *lines, low, high = concealed["data"]
+    assert all(line["y"] == [None] for line in lines) and not read_race(header, arrays)[1]
     app.session_state["fine_tuning._guess"] = "tuned"
     app.run()
     header, shown = message(app, "fine_tuning.recorded")
     rows = read_result("transfer").where(source="mnist_vit", a_class=20)
     tests = {name: [row["test"] for row in rows if row["method"] == name] for name in ("tuned", "scratch")}
-    assert {racer["name"]: racer["dots"] for racer in header["racers"]} == tests
-    curves = np.stack([shown[f"curve{i}_{seed}"] for i in range(2) for seed in range(3)])
-    assert np.allclose(arrays["band"], [curves[0, 0], curves[:, 1].min(axis=0), curves[:, 1].max(axis=0)])
-    assert np.isclose(curves[0, 0, -1], 24)  # 150 updates of 32 of the 200 images
+    points = read_race(header, shown)[1].values()
+    assert [trace["x"] for trace in points] == [pytest.approx(100 * np.array(tests[name])) for name in tests]
+    curves = place_arrays(header["charts"][0]["data"], shown)
+    seeds = np.stack([trace["y"] for trace in curves if trace["mode"] == "lines"])
+    assert len(seeds) == 2 * 3
+    np.testing.assert_allclose([low["y"], high["y"]], [seeds.min(axis=0), seeds.max(axis=0)], rtol=1e-6)
+    assert np.isclose(high["x"][-1], 24)  # 150 updates of 32 of the 200 images
     assert min(tests["tuned"]) > max(tests["scratch"])
     assert "Measured: fine-tuned." in "".join(part.value for part in app.main.markdown), (
         "it answers the prediction too"

@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.stores import catalogue, shared_cache
 from pages.stores.session import UserSession
-from tests.messages import charts, message, read_first_view
+from tests.messages import charts, message, read_first_view, read_race
 from tests.pages.conftest import OpenApp
 from vitviz.analysis import position_similarity
 from vitviz.checkpoints import Checkpoint, save_checkpoint
@@ -223,8 +223,9 @@ def test_the_stored_race_is_shown(open_app: OpenApp, no_shipped_checkpoints: Pat
     assert "PE(row) + PE(column)" in captions(app)
     stored = json.loads((ROOT / "checkpoints" / "positions_race.json").read_text())["races"]["shapes"]
     measured = [run["measured"] for run in stored["runs"]]
-    shown = [racer["measured"] for racer in read_first_view(app)[0]["racers"]]
-    assert shown == [[entry["accuracy"], entry["shuffled"]] for entry in measured]
+    pairs = read_race(*read_first_view(app))[1].values()
+    shown = [[share / 100 for share in pair["x"]] for pair in pairs]
+    assert shown == [pytest.approx([entry["accuracy"], entry["shuffled"]]) for entry in measured]
     (link,) = [link for link in app.main.get("page_link") if link.proto.label == "Train these models live"]
     assert "live_lab.train=experiment" in link.proto.query_string
     assert "live_lab.race=shapes" in link.proto.query_string

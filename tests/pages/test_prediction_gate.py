@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.lenses.on_your_image import kernels
 from pages.questions.prediction_gate import ask_highest
-from tests.messages import charts, count_by_row, message
+from tests.messages import charts, count_by_row, message, read_race
 from tests.pages.conftest import OpenApp, query_value
 from vitviz.experiments.gradients import VARIANTS
 
@@ -132,14 +132,13 @@ def test_options_not_shown_to_be_lower_are_right() -> None:
 
 def racers(app: AppTest, key: str) -> list[str]:
     """Whose curves and dots a race shows."""
-    header, _ = message(app, key)
-    return [racer["title"] for racer in header["racers"]]
+    return [*read_race(*message(app, key))[0]]
 
 
 def dots(app: AppTest, key: str) -> list[int]:
     """How many seeds a race shows of each model."""
-    header, _ = message(app, key)
-    return [len(racer["dots"]) for racer in header["racers"]]
+    lines, points = read_race(*message(app, key))
+    return [len(points[title]["x"]) if title in points else 0 for title in lines]
 
 
 def test_a_hyperparameter_s_values_wait_for_a_guess(open_app: OpenApp) -> None:

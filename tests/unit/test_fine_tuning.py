@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.messages import unpack
+from tests.messages import place_arrays, read_race, unpack
 from vitviz.analysis.fine_tuning import (
     Group,
     compare_groups,
@@ -105,11 +105,14 @@ def test_what_moved_is_reported_from_the_numbers() -> None:
 def test_the_message_holds_every_seed_and_the_mean() -> None:
     groups = (group("tuned", 0.9, 0.8, 0.7), group("scratch"))
     header, arrays = unpack(plots.learning(groups, 0.5, 3.0, "wait", images=100))
-    tuned, scratch = header["racers"]
-    assert (tuned["dots"], scratch["dots"], scratch["interval"]) == ([0.9, 0.8, 0.7], [], None)
+    lines, dots = read_race(header, arrays)
+    assert [trace["x"] for trace in dots.values()] == [pytest.approx([90, 80, 70])]
     half = (4.302653**2 * 0.01 / 3 + 1.984217**2 * 0.16 / 100) ** 0.5
-    assert tuned["interval"] == pytest.approx([0.8 - half, 1.0], abs=1e-6)
-    assert np.allclose(arrays["curve1"], mean_curve(CURVES)) and np.allclose(arrays["curve0_0"], CURVES[0])
+    assert header["charts"][1]["data"][-1]["x"] == pytest.approx([100 * (0.8 - half), 100], abs=1e-4)
+    seeds = [trace for trace in place_arrays(header["charts"][0]["data"], arrays) if trace["mode"] == "lines"]
+    assert len(lines) == 2 and len(seeds) == 2 * len(CURVES)
+    for line, curve in ((list(lines.values())[1], mean_curve(CURVES)), (seeds[0], CURVES[0])):
+        np.testing.assert_allclose([line["x"], line["y"]], [curve[0], 100 * curve[1]], rtol=1e-6)
 
 
 def test_the_plan_holds_cosines_as_bytes() -> None:

@@ -14,7 +14,7 @@ import torch
 from scipy import stats
 
 from pages.studies.hyperparameter import describe_run
-from tests.messages import unpack
+from tests.messages import read_race, unpack
 from vitviz.analysis.norms import Norms, format_share, select_norms
 from vitviz.analysis.one_change import (
     Variant,
@@ -58,9 +58,11 @@ def test_a_variant_is_its_seeds() -> None:
 
 def test_the_message_holds_every_seed_and_a_scale_around_them() -> None:
     header, arrays = unpack(pack_variants([of("a", 0.91, 0.93), of("b", None)], 0.1, 4.0, "here"))
-    assert [racer["dots"] for racer in header["racers"]] == [[0.91, 0.93], []]
-    assert header["rows"]["range"] == [0.85, 0.95] and header["rows"]["note"] == "here"
-    assert arrays["curve0"].shape == (2, 2) and arrays["curve1"].shape == (2, 0)
+    lines, dots = read_race(header, arrays)
+    assert {name: trace["x"] for name, trace in dots.items()} == {"a": pytest.approx([91, 93])}
+    results = header["charts"][1]
+    assert results["layout"]["xaxis"]["range"] == pytest.approx([85, 95]) and results["note"] == "here"
+    assert {name: len(trace["x"]) for name, trace in lines.items()} == {"a": 2, "b": 0}
     assert scale([]) == (0.0, 1.0) and scale([0.0, 1.0]) == (0.0, 1.0) and scale([0.999]) == (0.95, 1.0)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.messages import unpack
+from tests.messages import read_race, unpack
 from vitviz.analysis.race import (
     Racer,
     align_racers,
@@ -117,8 +117,9 @@ def test_models_are_compared_at_one_moment() -> None:
         ("b", 1.0),
         ("c", 1.0),
     ]
-    pairs = [racer["measured"] for racer in unpack(payload(racers, 0.25, 6.0))[0]["racers"]]
-    assert pairs == [[0.3, 0.2]] * 3 + [None]
+    lines, pairs = read_race(*unpack(payload(racers, 0.25, 6.0)))
+    assert [*lines] == ["A", "B", "C", "D"]
+    assert {title: pair["x"] for title, pair in pairs.items()} == {title: [30, 20] for title in "ABC"}
 
 
 def test_models_with_snapshots_of_their_own_are_each_shown_at_their_newest() -> None:
@@ -129,7 +130,7 @@ def test_models_with_snapshots_of_their_own_are_each_shown_at_their_newest() -> 
         for name, epochs in asked.items()
     ]
     assert [r.measured.epoch for r in align_racers(racers) if r.measured] == [7.0, 1.5, 1.5]
-    assert unpack(payload(racers, 0.25, 20.0))[0]["at"] == [1.5, 7.0]
+    assert "after 1.5 to 7 epochs" in unpack(payload(racers, 0.25, 20.0))[0]["charts"][1]["note"]
 
 
 def test_a_model_that_stopped_at_its_aim_stays_beside_those_that_go_on() -> None:
@@ -146,19 +147,33 @@ def test_models_that_end_at_different_epochs_are_compared_at_their_ends() -> Non
     assert describe_race(racers, CLASSES).startswith(
         "Test accuracy after 2.5 to 6 epochs (40 images): A 90.0"
     )
-    assert unpack(payload(racers, 0.25, 6.0))[0]["at"] == [2.5, 6.0]
+    assert "after 2.5 to 6 epochs" in unpack(payload(racers, 0.25, 6.0))[0]["charts"][1]["note"]
     going = [*racers, *(of(name, record(0.4, 0.4, split="validation")) for name in "cde")]
     assert [r.name for r in align_racers(going)] == ["c", "d", "e"]
 
 
 def test_the_message_holds_curves_pairs_and_chance() -> None:
     racers = [of("none", record(0.25, 0.25)), of("learned", record(0.9, 0.3))]
-    header = unpack(payload(racers, 0.25, 3.0))[0]
-    assert [r["measured"] for r in header["racers"]] == [[0.25, 0.25], [0.9, 0.3]]
-    for share, ends in zip((0.9, 0.3), header["racers"][1]["intervals"], strict=True):  # whole and shuffled
+    header, arrays = unpack(payload(racers, 0.25, 3.0))
+    lines, pairs = read_race(header, arrays)
+    assert [pair["x"] for pair in pairs.values()] == [[25, 25], [90, 30]]
+    assert pairs["LEARNED"]["meta"] == "90.0\N{NO-BREAK SPACE}%, shuffled 30.0\N{NO-BREAK SPACE}%"
+    curves, results = (chart["layout"] for chart in header["charts"])
+    intervals = [
+        trace["x"] for trace in header["charts"][1]["data"] if trace.get("line", {}).get("width") == 1.5
+    ]
+    for share, ends in zip((0.9, 0.3), intervals[-2:], strict=True):  # whole and shuffled
         half = 2.0227 * (share * (1 - share) / 40) ** 0.5
-        assert ends == pytest.approx([max(share - half, 0), min(share + half, 1)], abs=1e-4)
-    assert (header["chance"], header["epochs"], header["split"], header["images"]) == (0.25, 3.0, "test", 40)
-    assert header["arrays"]["curve1"]["shape"] == [2, 2]
-    assert len({r["color"] for r in header["racers"]}) == 2
-    assert unpack(payload([of("a")], 0.1, 1.0, "soon"))[0]["waiting"] == "soon"
+        assert ends == pytest.approx([100 * max(share - half, 0), 100 * min(share + half, 1)], abs=1e-2)
+    assert curves["shapes"][0]["y0"] == 25 and curves["xaxis"]["range"] == [0, 3]
+    assert [(mark["x0"], round((mark["y0"] + mark["y1"]) / 2)) for mark in results["shapes"]] == [
+        (25, 0),
+        (25, 1),
+    ]
+    assert header["charts"][1]["note"] == "40 test images, after 3 epochs; lines: 95 % intervals"
+    assert lines["LEARNED"]["x"] == [1, 2] and lines["LEARNED"]["y"] == pytest.approx([30, 40])
+    assert len({line["line"]["color"] for line in lines.values()}) == 2
+    assert len({line["line"]["dash"] for line in lines.values()}) == 2
+    empty = create_racer("a", "A", np.empty((2, 0)), [])
+    (waiting,) = unpack(payload([empty], 0.1, 1.0, "soon"))[0]["charts"][0]["layout"]["annotations"][1:]
+    assert waiting["text"] == "soon"

@@ -46,7 +46,7 @@ def test_one_of_several_lines_says_which() -> None:
 
 def test_lines_are_found() -> None:
     drawing = {path.name for path in MODULES if lines(path.read_text("utf-8"))}
-    assert {"race.js", "curves_draw.js", "sweep_view.js", "plot.js", "mistakes.js"} <= drawing
+    assert {"curves_draw.js", "sweep_view.js", "plot.js", "mistakes.js"} <= drawing
     brought = "import { dot, stroke } from '../../../vitviz/browser/kit/axes.js';\n"
     reported = f"{brought}stroke(ctx, f(a, [b, c]));\nstroke(ctx,\n d,\n i,\n);"
     assert lines(reported) == [2, 3]

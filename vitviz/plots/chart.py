@@ -7,6 +7,7 @@ its trace; text is never interpreted as HTML.
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -40,9 +41,11 @@ class Chart:
 
     def pack(self) -> bytes:
         """Return the chart as a message for the browser, with its arrays as bytes."""
-        arrays: dict[str, np.ndarray[Any, Any]] = {}
-        header = {"mode": self.mode, "data": self.traces, "layout": self.parts}
-        return pack(_refer(header, arrays), **arrays)
+        return _pack(self.describe())
+
+    def describe(self) -> Parts:
+        """Return the header of the chart's message."""
+        return {"mode": self.mode, "data": self.traces, "layout": self.parts}
 
     def to_plotly(self) -> "Figure":
         """Return the chart as a Plotly figure, for a notebook."""
@@ -98,6 +101,12 @@ class Chart:
             **trace,
         )
 
+    def band(self, x: Any, low: Any, high: Any, color: str, **trace: Any) -> None:
+        """Fill between two lines, at 15 % of a colour."""
+        edge = {"x": x, "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
+        self.add("scatter", y=low, **edge)
+        self.add("scatter", y=high, fill="tonexty", fillcolor=color, **{"opacity": 0.15, **edge, **trace})
+
     def seeds(
         self,
         values: Sequence[float],
@@ -105,13 +114,13 @@ class Chart:
         half: float,
         style: tuple[str, str, str],
         hover: str,
-        ends: tuple[float, float],
+        ends: tuple[float, float] | None,
         **dots: Any,
     ) -> None:
         """Add a dot for each of the values along x, a bar of 2 `half` rows at their mean, and its interval.
 
         Args:
-            ends: of the interval.
+            ends: of the interval; None draws none.
             style: colour and symbol of the dots, and colour of the bar.
             hover: template of a dot's text.
             dots: further parts of the dots' trace.
@@ -124,10 +133,11 @@ class Chart:
         lines = [
             ([*values], [row] * len(values), named),
             ([mean] * 2, [row - half, row + half], bar),
-            ([*ends], [row] * 2, {**bar, "line": {"color": ink, "width": 1.5}}),
         ]
         if len(values) == 1:  # whose bar would cover it
             del lines[1]
+        if ends is not None:
+            lines.append(([*ends], [row] * 2, {**bar, "line": {"color": ink, "width": 1.5}}))
         for x, y, trace in lines:
             self.add("scatter", x=x, y=y, orientation="h", **trace)
 
@@ -162,6 +172,26 @@ class Chart:
         if text:
             font = {"color": line["color"], "size": 13}
             self.note(text=text, xref="x domain", x=1, y=y, xanchor="right", yanchor="top", font=font)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A chart with a title and a note, which stands beside another."""
+
+    title: str
+    note: str
+    chart: Chart
+
+
+def pack_panels(panels: Sequence[Panel], share: float) -> bytes:
+    """Return the message of one or two panels for pages/views/race.js; the first has a share of the width."""
+    charts = [{"title": panel.title, "note": panel.note, **panel.chart.describe()} for panel in panels]
+    return _pack({"charts": charts, "share": share})
+
+
+def _pack(header: Parts) -> bytes:
+    arrays: dict[str, np.ndarray[Any, Any]] = {}
+    return pack(_refer(header, arrays), **arrays)
 
 
 def _escape(node: Any) -> Any:

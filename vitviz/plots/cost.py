@@ -1,8 +1,7 @@
 """Draw costs over the number of tokens on two logarithmic axes, where a slope is a power."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,36 +23,25 @@ class Costs:
     unit: str = ""
 
 
-@dataclass(frozen=True, eq=False)
-class CostLine:
-    """One cost over the number of tokens, with its label above or below the last point."""
-
-    name: str
-    values: FloatArray64
-    color: str
-    place: Literal["above", "below"] = "above"
-
-
-_ENDS: Mapping[str, Mapping[str, Any]] = {
-    "above": {"xanchor": "right", "yanchor": "bottom", "yshift": 8},
-    "below": {"xanchor": "right", "yanchor": "top", "yshift": -14},
-}
-
-
 def cost_figure(costs: Costs, x_title: str, mode: theme.Mode, height_px: int = 320) -> Chart:
     """Draw two costs over the number of tokens on logarithmic axes."""
-    lines = (
-        CostLine("global", costs.full, theme.HEADS[3]),
-        CostLine("windows", costs.windows, theme.HEADS[4], place="below"),
-    )
-    figure, ink, tokens = Chart(mode), theme.PALETTES[mode].ink, costs.tokens
-    for series in lines:
-        _add(figure, tokens, series, costs.unit)
-        place = {"x": float(np.log10(tokens[-1])), "y": float(np.log10(series.values[-1]))}
-        figure.note(text=series.name, font={"color": ink, "size": 13}, **place, **_ENDS[series.place])
+    figure, tokens = Chart(mode), costs.tokens
+    for name, values, color in (
+        ("global", costs.full, theme.HEADS[3]),
+        ("windows", costs.windows, theme.HEADS[4]),
+    ):
+        figure.add(
+            "scatter",
+            x=tokens.tolist(),
+            y=values.tolist(),
+            mode="lines+markers+text",
+            line={"color": color, "width": 2},
+            marker={"size": 6},
+            name=name,
+            hovertemplate="%{x:,}: %{y:.3s}" + costs.unit,
+        )
     figure.layout(
         height=height_px,
-        margin={"r": 8},
         xaxis=_tokens_axis(tokens, x_title),
         yaxis={
             "type": "log",
@@ -75,16 +63,3 @@ def _tokens_axis(tokens: FloatArray64, title: str) -> dict[str, Any]:
         "tickvals": tokens.tolist(),
         "ticktext": [f"{size:,g}" for size in tokens.tolist()],
     }
-
-
-def _add(figure: Chart, tokens: FloatArray64, line: CostLine, unit: str) -> None:
-    figure.add(
-        "scatter",
-        x=tokens.tolist(),
-        y=line.values.tolist(),
-        mode="lines+markers",
-        line={"color": line.color, "width": 2},
-        marker={"size": 6},
-        name=line.name,
-        hovertemplate="%{x:,}: %{y:.3s}" + unit,
-    )

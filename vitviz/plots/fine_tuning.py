@@ -12,9 +12,10 @@ from vitviz.analysis.data_size import Curve
 from vitviz.analysis.fine_tuning import Group, mean_curve, sort_parts
 from vitviz.plots import theme
 from vitviz.plots.blob import describe, pack
-from vitviz.plots.chart import Chart, log_axis
+from vitviz.plots.chart import Chart, Panel, log_axis
 from vitviz.plots.data_size import full_axis, sizes_axis
-from vitviz.plots.race import find_interval
+from vitviz.plots.hidden_curves import conceal
+from vitviz.plots.race import RaceCurves, ResultRow, draw_curves, draw_rows, find_interval, pack_results
 from vitviz.text import percent, round_share
 
 COLOURS = {
@@ -91,7 +92,7 @@ def learning(
     images: int,
     concealed: bool = False,
 ) -> bytes:
-    """Return the live race for `pages/views/race.js`: every seed's curve, their mean, and the test accuracies.
+    """Return the message of the live race: every seed's curve, their mean, and the test accuracies.
 
     Args:
         chance: accuracy of guessing, in [0, 1].
@@ -99,44 +100,29 @@ def learning(
         images: of the test.
         concealed: True for the range of all curves in place of them, without a number of either group.
     """
-    band = {}
-    if concealed:
-        curves = np.stack([curve for group in groups for curve in group.curves])
-        band["band"] = np.stack([curves[0, 0], *np.quantile(curves[:, 1], (0, 1), axis=0)]).astype(np.float32)
-        groups = [Group(group.name, group.title, (), ()) for group in groups]
-    header = {
-        "racers": [_describe_group(group, images) for group in groups],
-        "chance": chance,
-        "epochs": epochs,
-        "waiting": waiting,
-        "high": CURVES_PX,
-        "note": "on validation images, tested at the end; "
-        + ("grey: range of both models" if concealed else "thick: mean over seeds"),
-        "rows": {
-            "title": "Test accuracy",
-            "note": "one dot per seed; lines: mean and its 95 % interval",
-            "axis": "accuracy, %",
-            "range": (0.0, 1.0),
-        },
-    }
-    arrays = {f"curve{i}": mean_curve(group.curves).astype(np.float32) for i, group in enumerate(groups)}
-    for i, group in enumerate(groups):
-        arrays |= {f"curve{i}_{seed}": curve.astype(np.float32) for seed, curve in enumerate(group.curves)}
-    return pack(header, **arrays, **band)
+    models = [
+        RaceCurves(group.title, COLOURS[group.name], mean_curve(group.curves), group.curves)
+        for group in groups
+    ]
+    curves = draw_curves(models, chance, epochs, waiting, CURVES_PX)
+    rows = [] if concealed else [_describe_group(group, images) for group in groups]
+    note = "grey: range of both models" if concealed else "thick: mean over seeds"
+    return pack_results(
+        conceal(curves) if concealed else curves,
+        f"on validation images, tested at the end; {note}",
+        Panel(
+            "Test accuracy",
+            "one dot per seed; lines: mean and its 95 % interval",
+            draw_rows(rows, chance, (0.0, 1.0), "accuracy, %"),
+        ),
+    )
 
 
-def _describe_group(group: Group, images: int) -> dict[str, Any]:
+def _describe_group(group: Group, images: int) -> ResultRow:
     tests = group.tests
     ends = f" · from {percent(min(tests))} to {percent(max(tests))}" if tests else ""
-    return {
-        "name": group.name,
-        "title": group.title,
-        "color": COLOURS[group.name],
-        "seeds": len(group.curves),
-        "dots": list(tests),
-        "interval": find_interval(tests, images),
-        "told": f"{percent(sum(tests) / len(tests))}{ends}" if tests else "",
-    }
+    result = f"{percent(sum(tests) / len(tests))}{ends}" if tests else ""
+    return ResultRow(group.title, COLOURS[group.name], tests, find_interval(tests, images), result)
 
 
 def weight_changes_figure(

@@ -55,12 +55,13 @@ def conceal(figure: Chart) -> Chart:
             name="values of all rows",
         )
     else:
-        band = find_range(traces)
-        _add_band(hidden, *band)
-        if len({trace.get("xaxis") for trace in traces}) == 1 and all(
-            isinstance(x, int | float) for x in band[0]
-        ):
-            question |= _find_middle(figure, *band)
+        x, low, high = find_range(traces)
+        if x:
+            named = {"name": "range of all values", "showlegend": True, "opacity": 1}
+            hidden.band(x, low.tolist(), high.tolist(), _BAND, **named)
+        is_number = all(isinstance(place, int | float) for place in x)
+        if is_number and len({trace.get("xaxis") for trace in traces}) == 1:
+            question |= _find_middle(figure, x, low, high)
     notes = [note for note in figure.parts.get("annotations", ()) if note.get("xref") == "x domain"]
     legend = {**figure.parts.get("legend", {}), "itemclick": False}  # nothing reacts before the prediction
     notes = [*notes, question]
@@ -77,15 +78,6 @@ def _find_middle(figure: Chart, x: list[Any], low: FloatArray, high: FloatArray)
     is_log = {axis: figure.parts.get(f"{axis}axis", {}).get("type") == "log" for axis in places}
     logs = {axis: log10(value) if is_log[axis] else value for axis, value in places.items()}
     return {**logs, "xref": "x", "yref": "y"}
-
-
-def _add_band(hidden: Chart, x: list[Any], low: FloatArray, high: FloatArray) -> None:
-    if not len(x):
-        return
-    edge = {"hoverinfo": "skip", "showlegend": False, "line": {"width": 0}, "mode": "lines"}
-    hidden.add("scatter", x=list(x), y=low.tolist(), **edge)
-    band = {**edge, "showlegend": True, "name": "range of all values"}
-    hidden.add("scatter", x=list(x), y=high.tolist(), fill="tonexty", fillcolor=_BAND, **band)
 
 
 def is_horizontal(traces: list[dict[str, Any]]) -> bool:

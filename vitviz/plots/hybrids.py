@@ -74,34 +74,23 @@ class Course:
 
 
 def courses_figure(courses: Sequence[Course], mode: theme.Mode = "light") -> Chart:
-    """Draw the validation accuracy over images between thin lines of its interval; a line has its name at its end."""
-    figure, ink = Chart(mode), theme.PALETTES[mode].ink
+    """Draw the validation accuracy over images with its interval; a line has its name at its end."""
+    figure = Chart(mode)
     for course in courses:
+        low, high = 100 * course.ends.T
+        figure.band(course.x, low, high, FAMILY[course.family])
         figure.add(
             "scatter",
             x=course.x,
             y=100 * course.accuracy,
-            mode="lines",
+            mode="lines+text",
             name=course.family,
             line={"color": FAMILY[course.family], "width": 2},
             hovertemplate="%{x:,.0f} images: %{y:.1f} %",
         )
-        for ends in course.ends.T:
-            thin = {"color": FAMILY[course.family], "width": 0.5}
-            figure.add("scatter", x=course.x, y=100 * ends, mode="lines", line=thin, hoverinfo="skip")
-        figure.note(
-            x=float(course.x[-1]),
-            y=float(100 * course.accuracy[-1]),
-            text=course.family,
-            xanchor="left",
-            xshift=6,
-            font={"color": ink, "size": 13},
-        )
-    longest = max((len(course.family) for course in courses), default=0)
     last = max((float(course.x[-1]) for course in courses), default=1.0)
     figure.layout(
         height=400,
-        margin={"r": 8 * longest + 8},
         xaxis={"title": {"text": "images seen"}, "range": [0, last], "tickformat": ",.0f", "nticks": 6},
         yaxis={"title": {"text": "validation accuracy, %"}},
     )

@@ -172,18 +172,8 @@ def stream_figure(norms: NDArray[Any], token: int, mode: Mode = "light") -> Char
     palette = PALETTES[mode]
     depth = np.arange(len(norms))
     figure = Chart(mode)
-    figure.add(
-        "scatter",
-        x=np.concatenate([depth, depth[::-1]]),
-        y=np.concatenate([norms.max(axis=1), norms.min(axis=1)[::-1]]),
-        fill="toself",
-        fillcolor=palette.line,
-        opacity=0.6,
-        mode="lines",
-        line={"width": 0},
-        hoverinfo="skip",
-        name="all tokens",
-    )
+    named = {"opacity": 0.6, "name": "all tokens", "showlegend": True}
+    figure.band(depth, norms.min(axis=1), norms.max(axis=1), palette.line, **named)
     for name, values, color, symbol in (
         ("mean", norms.mean(axis=1), palette.muted, "square"),
         ("this token", norms[:, token], palette.primary, "circle"),

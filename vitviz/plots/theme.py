@@ -17,6 +17,8 @@ _KIN = {"conv_attention": "hybrid", "flat_attention": "vit"}
 _SHADES = (("#FFFFFF", 0.0), ("#FFFFFF", 0.45), ("#000000", 0.35), ("#FFFFFF", 0.7))
 # What tells lines and bars apart where colours are not seen, beside them in the same order.
 SYMBOLS = ("circle", "square", "diamond", "cross", "triangle-up", "x", "star", "hexagon")
+# The same of lines without points; vitviz/browser/kit/axes.js draws them.
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "5px,2px", "longdashdot", "2px,6px")
 # Quantities without sign; perceptually even (matplotlib's viridis, eight stops).
 SEQUENTIAL = ("#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39", "#fde725")
 PIN = "#0F151C"  # inside a white frame

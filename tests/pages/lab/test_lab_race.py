@@ -11,6 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.stores import runs
+from tests.messages import read_race
 from tests.pages.conftest import captions
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs, errors, start_button, view
 from vitviz.experiments import bugs
@@ -62,9 +63,10 @@ def test_the_experiment_is_chosen_and_started(open_app: OpenApp, executor: FakeE
     assert (config.train.dataset, config.train.seed, config.name) == ("digits", 3, "Do positions matter?")
     assert config.owner and config.lease_s
     header, arrays = view(app, "race_view")
-    assert [racer["title"] for racer in header["racers"]] == list(CODES.values())
-    assert header["waiting"] == runs.describe_missing_curve(Status("queued")), "it is queued as yet"
-    assert all(curve.shape == (2, 0) for curve in arrays.values())
+    lines, pairs = read_race(header, arrays)
+    assert [*lines] == list(CODES.values()) and not pairs
+    assert header["charts"][0]["layout"]["meta"].endswith(runs.describe_missing_curve(Status("queued")))
+    assert not any(line["x"] for line in lines.values())
 
 
 def test_models_of_one_name_are_told_apart_by_their_seeds(open_app: OpenApp, executor: FakeExecutor) -> None:
@@ -78,7 +80,7 @@ def test_models_of_one_name_are_told_apart_by_their_seeds(open_app: OpenApp, exe
         for seed in bugs.LIVE_SEEDS
     ]
     assert [option.content for option in segmented(app, "live_lab.member").proto.options] == names
-    assert [racer["title"] for racer in view(app, "race_view")[0]["racers"]] == names
+    assert [*read_race(*view(app, "race_view"))[0]] == names
     segmented(app, "live_lab.look").set_value("curves").run()
     assert [label["name"] for label in view(app, "curves")[0]["runs"]] == names
 
@@ -119,12 +121,14 @@ def test_nonsense_is_refused(open_app: OpenApp, executor: FakeExecutor) -> None:
 def test_the_race_is_on_the_stage_with_what_its_numbers_say(open_app: OpenApp, run: Run) -> None:
     app = open_app(PAGE, live_lab__run=run.id)
     header, arrays = view(app, "race_view")
-    assert header["split"] == "test" and header["chance"] == 0.1
-    whole, shuffled = header["racers"][0]["measured"]
-    assert whole == pytest.approx(shuffled, abs=0.01)
+    lines, pairs = read_race(header, arrays)
+    curves = header["charts"][0]["layout"]
+    assert " test images, after " in header["charts"][1]["note"] and curves["shapes"][0]["y0"] == 10
+    whole, shuffled = next(iter(pairs.values()))["x"]
+    assert whole == pytest.approx(shuffled, abs=1)
     learned, last = (member.status() for member in run.members()[-2:])
-    assert header["racers"][-1]["measured"][0] == last.test_accuracy
-    assert arrays["curve0"].shape[1] >= 3 and header["epochs"] == 0.5
+    assert list(pairs.values())[-1]["x"][0] == pytest.approx(100 * (last.test_accuracy or 0))
+    assert len(next(iter(lines.values()))["x"]) >= 3 and curves["xaxis"]["range"] == [0, 0.5]
     assert f"Learned {100 * (learned.test_accuracy or 0):.1f}" in captions(app)
     assert "PE(row) + PE(column)" not in captions(app)  # these are digits
     table = app.main.dataframe[0].value
@@ -180,7 +184,7 @@ def test_an_uploaded_experiment_is_shown_whole(
 ) -> None:
     arrived = import_run(folder, export_run(trained))
     app = open_app(PAGE, live_lab__run=arrived.id)
-    assert view(app, "race_view")[0]["split"] == "test"
+    assert " test images, after " in view(app, "race_view")[0]["charts"][1]["note"]
 
 
 def test_a_hostile_member_is_no_run(open_app: OpenApp, run: Run) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.messages import read_race
 from tests.pages.conftest import query_value
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs, errors, start_button, view
 from vitviz.config import CNNConfig, SwinConfig, ViTConfig
@@ -114,11 +115,11 @@ def test_a_hostile_link_is_an_empty_line_up_and_says_so(open_app: OpenApp, execu
 
 def test_its_models_are_seen_as_a_race_and_as_curves_on_every_axis(open_app: OpenApp, run: Run) -> None:
     app = open_app(PAGE, live_lab__run=run.id)
-    racers = view(app, "race_view")[0]["racers"]
-    assert [racer["title"] for racer in racers] == ["Small", "Slow"]
+    lines, _ = read_race(*view(app, "race_view"))
+    assert [*lines] == ["Small", "Slow"]
     app = open_app(PAGE, live_lab__run=run.id, live_lab__look="curves")
     header, arrays = view(app, "curves")
-    assert [label["color"] for label in header["runs"]] == [racer["color"] for racer in racers]
+    assert [label["color"] for label in header["runs"]] == [line["line"]["color"] for line in lines.values()]
     assert [one["name"] for one in header["runs"]] == ["Small", "Slow"]
     assert {part["run"] for part in header["series"]} == {f"{run.id}/model_1", f"{run.id}/model_2"}
     steps = [member.status().step for member in run.members()]

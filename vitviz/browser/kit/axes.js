@@ -37,12 +37,22 @@ export function line(ctx, color, width, x0, y0, x1, y1, dash = []) {
   ctx.setLineDash([]);
 }
 
-// Dash patterns that distinguish lines without colour.
-const DASHES = [[], [9, 4], [2, 3], [9, 3, 2, 3], [16, 4], [5, 2], [16, 3, 2, 3], [2, 6]];
+/** Dash patterns that distinguish lines without colour; vitviz/plots/theme.py lists their names in this order. */
+export const DASHES = {
+  solid: [],
+  dash: [9, 4],
+  dot: [2, 3],
+  dashdot: [9, 3, 2, 3],
+  longdash: [16, 4],
+  '5px,2px': [5, 2],
+  longdashdot: [16, 3, 2, 3],
+  '2px,6px': [2, 6],
+};
+const PATTERNS = Object.values(DASHES);
 
 /** Draw the `place`-th line of a plot; non-finite values leave a gap. */
 export function stroke(ctx, points, place = 0) {
-  ctx.setLineDash(DASHES[place % DASHES.length]);
+  ctx.setLineDash(PATTERNS[place % PATTERNS.length]);
   ctx.beginPath();
   let pen = false;
   for (const [x, y] of points) {

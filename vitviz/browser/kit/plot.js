@@ -39,12 +39,6 @@ export class Plot {
     return width;
   }
 
-  /** Draw the question mark of a concealed picture. */
-  askAt(x, y) {
-    this.font('64px');
-    this.text('?', x, y, { color: this.colors.ink });
-  }
-
   /** Draw the vertical axis: a grid line and its label per tick, and an upright title. */
   axisY(ticks, word, title = '') {
     const { ctx, colors, x0, x1, y0, y1 } = this;
