@@ -10,7 +10,7 @@ import { LiveSweep, replaceImage } from './sweep_live.js';
 import { RequestQueue, Panels, chancesOf, describePredictions, isKnown, predictedOf } from './sweep_panels.js';
 import { Stage } from './sweep_stage.js';
 
-class Chart {
+class SweepChart {
   /** go(at, done) receives the strength under the pressed pointer. */
   constructor(parent, title, go) {
     this.box = el(parent, 'div', { class: 'op-chart' });
@@ -90,8 +90,8 @@ export default class SweepView {
     this.progress = el(this.own, 'progress', { hidden: '', 'aria-label': 'Computed predictions' });
     this.note = el(this.own, 'span', { role: 'status' });
     const go = (at, done) => this.move({ at }, done);
-    this.current = new Chart(this.right, 'This image: confidence in the initial prediction', go);
-    this.stored = new Chart(this.right, '', go);
+    this.current = new SweepChart(this.right, 'This image: confidence in the initial prediction', go);
+    this.stored = new SweepChart(this.right, '', go);
     this.panels = new Panels(root);
     this.announce = live(root);
     this.mark = null;
