@@ -71,7 +71,8 @@ function fitSquare([x0, x1, y0, y1], x, y) {
 /** Return the panels with their places from left to right. */
 function spread(ctx, chart, scaled) {
   const { all, layout, view } = chart;
-  const pairs = [...new Map(all.map((trace) => [axesOf(trace).join(), axesOf(trace)])).values()];
+  const used = (all.length ? all : [{}]).map(axesOf); // results that are still awaited have axes already
+  const pairs = [...new Map(used.map((pair) => [pair.join(), pair])).values()];
   const axes = new Map(pairs.flat().map((name) => [name, createAxis(name, chart)]));
   const left = axes.get('y').left(ctx, view.width, view.height - 60);
   const start = Math.max(left.room, layout.margin?.l ?? 0);

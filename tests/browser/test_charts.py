@@ -231,6 +231,11 @@ def test_names_at_the_ends_of_lines_are_on_the_canvas_and_apart(page: Page) -> N
     assert names["a"][0] <= 600 and abs(names["a"][1] - names["b"][1]) >= 18
 
 
+def test_results_that_are_awaited_have_axes_and_notes(page: Page) -> None:
+    layout = {"meta": "Results", "annotations": [{"text": "a", "x": 0.5, "y": 0.5}]}
+    assert draw(page, [], layout) == ["img", "Results"]
+
+
 @pytest.mark.parametrize(("apart", "spread"), [(0.0, 0.0), (0.25, 0.1), (1.0, 0.5)])
 def test_the_label_of_a_line_covers_no_dot_and_no_bar(page: Page, apart: float, spread: float) -> None:
     values = [[10 + apart * (-1) ** (layer + head) for head in range(8)] for layer in range(6)]
