@@ -47,7 +47,7 @@ function shown(value, digits) {
 
 export default class HeatGrid {
   constructor({ root, trigger }) {
-    Object.assign(this, { root, trigger, panels: [], photos: [], message: null, built: '' });
+    Object.assign(this, { root, trigger, panels: [], photos: [], message: null, built: '', pointed: null });
     this.page = el(root, 'div', { class: 'hg' });
     this.foot = el(root, 'div', { class: 'hg-foot' });
     this.scale = canvas(this.foot);
@@ -100,6 +100,7 @@ export default class HeatGrid {
   /** Mark a cell, and read it in all panels of the same grid that have numbers. */
   point(index, cell, event) {
     const { panels } = this.header;
+    this.pointed = [index, cell];
     const alike = panels.map(({ grid, facts }) => facts.length > 0 && String(grid) === String(panels[index].grid));
     this.panels.forEach((panel, i) => {
       const isRead = alike[i] && cell >= 0;
@@ -111,6 +112,12 @@ export default class HeatGrid {
     const place = nameCell(cell, this.grid(index)[1]);
     const texts = this.panels.flatMap(({ note }, i) => (alike[i] ? `${panels[i].title} ${note.textContent}` : []));
     this.announce(`${place[0].toUpperCase()}${place.slice(1)}: ${texts.join('; ')}`);
+  }
+
+  /** Read the cell under the pointer in a new message, such as the answer to a click on it. */
+  pointAgain(index, cell) {
+    const [rows, cols] = this.grid(index);
+    this.point(index, cell < rows * cols ? cell : -1);
   }
 
   pick(index, cell) {
@@ -126,7 +133,7 @@ export default class HeatGrid {
   build(rows) {
     this.page.replaceChildren();
     this.page.className = `hg hg-${this.header.layout}`;
-    this.panels = [];
+    Object.assign(this, { panels: [], pointed: null });
     for (const { title, note, count } of rows) {
       const row = el(this.page, title ? 'section' : 'div', { class: 'hg-row', ...(title && { 'aria-label': title }) });
       if (title) {
@@ -266,6 +273,7 @@ export default class HeatGrid {
     this.page.classList.toggle('hg-smooth', smooth);
     this.page.classList.toggle('vv-grey', grey);
     panels.forEach((_, index) => this.drawPanel(index));
+    if (this.pointed) this.pointAgain(...this.pointed);
     this.drawLegend();
     while (this.photos.length < photos.length) this.photos.push(photo(this.root));
     photos.forEach((kind, at) => this.showPhoto(kind, at));

@@ -29,7 +29,7 @@ function fill(frame) {
 /** Return the browser's store of settings, which all files of a folder share; {} where the browser refuses it. */
 function openStore() {
   try {
-    return window.localStorage;
+    return window.localStorage ?? {}; // null in some apps' own browsers
   } catch {
     return {}; // for this document alone
   }
