@@ -3,7 +3,7 @@
 import { fill, lattice } from '../../vitviz/browser/kit/axes.js';
 import { canvas, el, live, setText } from '../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../vitviz/browser/kit/grid.js';
-import { reducedMotion } from '../../vitviz/browser/kit/motion.js';
+import { animate } from '../../vitviz/browser/kit/motion.js';
 import { mark } from '../../vitviz/browser/kit/pin.js';
 import { blit, photo } from '../../vitviz/browser/kit/pixels.js';
 import { patchName, percent } from '../../vitviz/browser/kit/text.js';
@@ -116,8 +116,10 @@ export default class ClassPreview {
     this.answers[phone] = patch;
     this.placeDots();
     const [from, to] = this.dots[phone].map((dot) => dot.getBoundingClientRect());
-    const start = `translate(${from.x - to.x}px, ${from.y - to.y}px)`;
-    if (!reducedMotion()) this.dots[phone][1].animate([{ transform: start }, { transform: 'none' }], FLIGHT_MS);
+    const { style } = this.dots[phone][1];
+    animate(FLIGHT_MS, (t) => {
+      style.transform = `translate(${(1 - t) * (from.x - to.x)}px, ${(1 - t) * (from.y - to.y)}px)`;
+    });
   }
 
   /** Place each phone's answer on the phone and on the projector. */

@@ -309,6 +309,9 @@ def test_a_race_that_was_resumed_is_polled_again(
     monkeypatch.setattr(training_runs, "session", MagicMock())
     monkeypatch.setattr(training_runs.runs, "mark_active", lambda user: None)
     monkeypatch.setattr(training_runs.runs, "read_status", lambda run: Status(state))
+    monkeypatch.setattr(
+        training_runs.runs, "get_slowness", lambda: 1.0
+    )  # whoever else watches in this process
     training_runs.draw_followed([object()], lambda: None, lambda: ends.append(1))
     assert bool(reruns) == again and kept[training_runs.WATCHED] == Status(state).active
     assert bool(ends) == (before and state == "done")

@@ -113,6 +113,7 @@ export default class SweepView {
     const { colors, width } = news;
     const message = this.alone && this.now ? { ...this.now, colors, width } : news; // a file has no other message
     this.now = message;
+    this.answered = message;
     const { hand, mark } = message.header;
     if (mark !== this.mark) {
       this.mark = mark;
@@ -189,9 +190,18 @@ export default class SweepView {
     else this.draw();
     clearTimeout(this.rest);
     if (this.alone && read) this.rest = setTimeout(() => this.live.follow(this.now, this.hand, true), REST_MS);
-    else if (done) this.requests.sendNow();
-    else if (this.live.answers(this.now)) this.rest = setTimeout(() => this.requests.sendNow(), REST_MS);
+    else if (done) this.ask();
+    else if (this.live.answers(this.now)) this.rest = setTimeout(() => this.ask(), REST_MS);
     else if ('place' in changes) this.requests.sendSoon();
+  }
+
+  /** Ask the server about what is shown, or draw its last answer if that was about the same: it sends no second one. */
+  ask() {
+    const { header } = this.answered;
+    const isSame = Object.entries(header.hand).every(([name, value]) => String(value) === String(this.hand[name]));
+    if (this.requests.waiting || !isSame) return this.requests.sendNow();
+    const { colors, width } = this.now;
+    this.update({ ...this.answered, header: { ...header }, colors, width }); // another header: what is computed now is late
   }
 
   draw() {
