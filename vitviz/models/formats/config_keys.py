@@ -1,7 +1,4 @@
-"""Say what every key of a publisher's configuration does here, and check the keys that tensors show too.
-
-`config_keys.toml` has one row a key and model type.
-"""
+"""Say what every key of a publisher's configuration does here, and check the keys that tensors show too."""
 
 import tomllib
 from collections.abc import Mapping
@@ -17,14 +14,24 @@ from vitviz.text import cut
 
 Row = Mapping[str, Any]
 
-_TABLE: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+
+def _list_rows(section: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a section's rows by key, those of keys with one sentence too, and `like`."""
+    shared = [(use, *entry) for use in ("read", "ignored") for entry in section.get(use, {}).items()]
+    rows = {key: row for key, row in section.items() if key not in ("read", "ignored")}
+    return rows | {key: {use: sentence} for use, sentence, keys in shared for key in keys}
+
+
+_SECTIONS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+PARTS: Mapping[str, Mapping[str, Row]] = {
+    name: _list_rows(section) for name, section in _SECTIONS.pop("parts").items()
+}
+_TABLE = {name: _list_rows(section) for name, section in _SECTIONS.items()}
 _PARTS = {"clip": "vision_config", "siglip": "vision_config", "vision-encoder-decoder": "encoder"}
 _PART_TYPES = {"clip": "clip_vision_model", "siglip": "siglip_vision_model"}
-_MODULE: Mapping[str, Row] = dict.fromkeys(
-    ("layer_norm_eps", "norm_place", "attn_pool_act_layer"), {}
-)  # live ones
-MODEL_TYPES = tuple(name for name in _TABLE if name not in ("shared", "parts"))
-PARTS: Mapping[str, Mapping[str, Row]] = _TABLE["parts"]
+# Of live modules.
+_MODULE: Mapping[str, Row] = dict.fromkeys(("layer_norm_eps", "norm_place", "attn_pool_act_layer"), {})
+MODEL_TYPES = tuple(name for name in _TABLE if name != "shared")
 
 
 @cache
