@@ -54,7 +54,7 @@ _ADAM = {"kind": "train", "optimizer": "adam", "weight_decay": 0.0, "schedule": 
 def _read_presets() -> dict[str, Preset]:
     presets: dict[str, Preset] = {}
     for name, entry in tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8")).items():
-        config, train = entry.get("config", {}), entry.get("train", {})
+        config, train, preparation = entry.get("config", {}), entry.get("train", {}), entry.get("preparation")
         if base := presets.get(entry.get("like", "")):
             config = to_dict(base.config) | config
             train = train if base.train is None else to_dict(base.train) | train
@@ -64,7 +64,7 @@ def _read_presets() -> dict[str, Preset]:
             name,
             entry["title"],
             cast(ModelConfig, from_dict(config)),
-            _PREPARATIONS[entry["preparation"]],
+            base.preparation if base and preparation is None else _PREPARATIONS[preparation],
             entry["summary"],
             cast(TrainConfig, from_dict(train)) if train else None,
         )
