@@ -52,7 +52,8 @@ class Exercise:
 
 _STATED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 EXERCISES = tuple(
-    Exercise(**entry | {"mistakes": tuple(entry["mistakes"])}) for entry in _STATED["exercises"]
+    Exercise(slug, **entry | {"mistakes": tuple(entry["mistakes"])})
+    for slug, entry in _STATED["exercises"].items()
 )
 BY_SLUG = {exercise.slug: exercise for exercise in EXERCISES}
 

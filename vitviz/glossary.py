@@ -107,14 +107,12 @@ def find_terms(text: str, seen: set[str], but: Collection[str] = ()) -> list[tup
     return sorted(occurrences, key=lambda occurrence: occurrence[:2])
 
 
-_GROUPED: dict[str, list[dict[str, Any]]] = tomllib.loads(
-    Path(__file__).with_suffix(".toml").read_text("utf-8")
-)
+_GROUPED: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 GROUPS = tuple(_GROUPED)
 TERMS = tuple(
-    Term(group=group, **term | {name: tuple(term.get(name, ())) for name in ("shape", "forms")})
+    Term(word, group=group, **term | {name: tuple(term.get(name, ())) for name in ("shape", "forms")})
     for group, terms in _GROUPED.items()
-    for term in terms
+    for word, term in terms.items()
 )
 BY_SLUG = {term.slug: term for term in TERMS}
 _PATTERNS = {  # not in 'recipe E', 'Lecture E', 'Noisy Student' or 'cross-validation'

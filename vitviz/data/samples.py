@@ -27,7 +27,7 @@ SquareBox = tuple[int, int, int]  # left, top, side, in px of the photograph
 
 @dataclass(frozen=True)
 class Sample:
-    """A sample image: its file in scikit-image's package, its title, its source and licence."""
+    """A sample image: its title, its file in scikit-image's package, its source and licence."""
 
     name: str
     title: str
@@ -36,7 +36,7 @@ class Sample:
 
 
 NOTES = tomllib.loads(Path(__file__).with_name("sample_notes.toml").read_text("utf-8"))
-_SAMPLES = tuple(Sample(**entry) for entry in NOTES["samples"])
+_SAMPLES = tuple(Sample(name, *facts) for name, facts in NOTES["samples"].items())
 
 
 def pictures_folder() -> Path | None:

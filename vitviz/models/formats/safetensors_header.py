@@ -93,11 +93,11 @@ def check_quantised(names: Iterable[str]) -> None:
         PretrainedError: naming the tool.
     """
     listed = list(names)
-    for quantiser in _STATED["quantisers"]:
-        if name := next((name for name in listed if re.search(quantiser["pattern"], name)), None):
+    for by, pattern in _STATED["quantisers"].items():
+        if name := next((name for name in listed if re.search(pattern, name)), None):
             raise PretrainedError(
-                f"this is a model quantised {quantiser['by']} ({cut(name)}), whose weights are integers or short floats"
-                f" with scales: {_QUANTISED}"
+                f"this is a model quantised {by} ({cut(name)}), whose weights are integers or short floats with scales:"
+                f" {_QUANTISED}"
             )
 
 
