@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import isqrt
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -18,6 +19,7 @@ from vitviz.models.pretrained_list import PretrainedError
 from vitviz.models.token_layout import list_wide_grids
 from vitviz.text import plural
 
+Entry = TypeVar("Entry")
 State = dict[str, Tensor]
 Rules = tuple[tuple[str, str], ...]  # (pattern, replacement), applied in this order
 
@@ -81,10 +83,10 @@ def _part_of(name: str, parts: tuple[str, ...]) -> bool:
     return name.rpartition(".")[0].rpartition(".")[2] in parts
 
 
-def _need(state: State, name: str) -> Tensor:
-    if name not in state:
+def _need(entries: Mapping[str, Entry], name: str) -> Entry:
+    if name not in entries:
         raise PretrainedError(f"the file has no {name}, nothing was loaded")
-    return state[name]
+    return entries[name]
 
 
 def fill_biases(state: State, *layers: str) -> State:
@@ -180,11 +182,10 @@ def read_patches(shapes: Shapes) -> tuple[int, int, int]:
 
 def _sides(shapes: Shapes, name: str, rank: int) -> tuple[int, ...]:
     """Return a tensor's shape of so many sides, none of them 0."""
-    if name not in shapes:
-        raise PretrainedError(f"the file has no {name}, nothing was loaded")
-    if len(shapes[name]) != rank or 0 in shapes[name]:
-        raise PretrainedError(f"{name} must have {rank} sides of at least 1, received {shapes[name]}")
-    return shapes[name]
+    shape = _need(shapes, name)
+    if len(shape) != rank or 0 in shape:
+        raise PretrainedError(f"{name} must have {rank} sides of at least 1, received {shape}")
+    return shape
 
 
 def _classes(head: tuple[int, ...] | None) -> int:
@@ -308,14 +309,31 @@ def describe_swin(shapes: Shapes, settings: Settings, convention: str) -> SwinCo
     """Return the config of a Swin by its tensors' shapes; arguments as `describe_vit`."""
     width, chans, patch = read_patches(shapes)
     stages = count(shapes, r"layers\.(\d+)\.blocks\.")
-    depths = [count(shapes, rf"layers\.{stage}\.blocks\.(\d+)\.") for stage in range(stages)]
-    cosine = "layers.0.blocks.0.attn.logit_scale" in shapes
-    if cosine:
-        return _describe_swin_v2(shapes, settings, (width, chans, patch), tuple(depths))
-    tables = [
-        _sides(shapes, f"layers.{stage}.blocks.0.attn.relative_position_bias_table", 2)
-        for stage in range(stages)
-    ]
+    if not stages:
+        raise PretrainedError("the file has no layers.0.blocks.0, nothing was loaded")
+    firsts = [f"layers.{stage}.blocks.0" for stage in range(stages)]
+    cosine = f"{firsts[0]}.attn.logit_scale" in shapes
+    read = _read_cosine_windows if cosine else _read_windows
+    windows = read(shapes, settings, firsts, patch)
+    hidden, last_width = _sides(shapes, f"{firsts[-1]}.mlp.fc1.weight", 2)
+    fields: dict[str, object] = {
+        "patch_size": patch,
+        "in_chans": chans,
+        "num_classes": _classes(shapes.get("head.fc.weight")),
+        "embed_dim": width,
+        "depths": tuple(count(shapes, rf"layers\.{stage}\.blocks\.(\d+)\.") for stage in range(stages)),
+        "mlp_ratio": hidden / last_width,
+        "qkv_bias": "layers.0.blocks.0.attn.qkv.bias" in shapes,
+        "norm_eps": settings.number("layer_norm_eps", 1e-5),
+        "convention": "timm" if cosine else convention,
+        "cosine": cosine,
+    }
+    return SwinConfig(**fields | windows)  # type: ignore[arg-type]
+
+
+def _read_windows(shapes: Shapes, settings: Settings, firsts: list[str], patch: int) -> dict[str, object]:
+    """Return heads, windows and image size by the tables of relative positions."""
+    tables = [_sides(shapes, f"{first}.attn.relative_position_bias_table", 2) for first in firsts]
     windows = [(round(rows**0.5) + 1) // 2 for rows, _ in tables]
     for window, (rows, _) in zip(windows, tables, strict=True):
         if (2 * window - 1) ** 2 != rows:
@@ -324,24 +342,30 @@ def describe_swin(shapes: Shapes, settings: Settings, convention: str) -> SwinCo
         raise PretrainedError(
             f"its windows grow from stage to stage (as in Swin-S3): {', '.join(map(str, windows))} tokens"
         )
-    if not stages:
-        raise PretrainedError("the file has no layers.0.blocks.0, nothing was loaded")
-    side = _square_size(settings, patch) or _native_side(windows, patch, settings)
-    last = f"layers.{stages - 1}.blocks.0.mlp.fc1.weight"
-    return SwinConfig(
-        image_size=side,
-        patch_size=patch,
-        in_chans=chans,
-        num_classes=_classes(shapes.get("head.fc.weight")),
-        embed_dim=width,
-        depths=tuple(depths),
-        num_heads=tuple(heads for _, heads in tables),
-        window_size=windows[0],
-        mlp_ratio=_sides(shapes, last, 2)[0] / _sides(shapes, last, 2)[1],
-        qkv_bias="layers.0.blocks.0.attn.qkv.bias" in shapes,
-        norm_eps=settings.number("layer_norm_eps", 1e-5),
-        convention=convention,  # type: ignore[arg-type]
-    )
+    return {
+        "image_size": _square_size(settings, patch) or _native_side(windows, patch, settings),
+        "num_heads": tuple(heads for _, heads in tables),
+        "window_size": windows[0],
+    }
+
+
+def _read_cosine_windows(
+    shapes: Shapes, settings: Settings, firsts: list[str], patch: int
+) -> dict[str, object]:
+    """Return heads, windows and image size of a Swin V2, whose windows show in no tensor."""
+    window, side = settings.integer("window_size"), _square_size(settings, patch)
+    if window is None or side is None:
+        raise PretrainedError(
+            "the names of a Swin V2 show neither its windows nor its image size: state architecture='NAME' with timm's"
+            " name of the model"
+        )
+    before = settings.get("pretrained_window_sizes") or ()
+    return {
+        "image_size": side,
+        "num_heads": tuple(_sides(shapes, f"{first}.attn.logit_scale", 3)[0] for first in firsts),
+        "window_size": window,
+        "pretrained_windows": tuple(before) if any(before) else (),
+    }
 
 
 def _square_size(settings: Settings, patch: int) -> int | None:
@@ -351,39 +375,6 @@ def _square_size(settings: Settings, patch: int) -> int | None:
             f"this Swin reads images of {format_size(size)} px: only square images of a Swin are supported"
         )
     return size
-
-
-def _describe_swin_v2(
-    shapes: Shapes, settings: Settings, patches: tuple[int, int, int], depths: tuple[int, ...]
-) -> SwinConfig:
-    """Return the config of a timm Swin V2, whose windows show in no tensor."""
-    width, chans, patch = patches
-    window, side = settings.integer("window_size"), _square_size(settings, patch)
-    if window is None or side is None:
-        raise PretrainedError(
-            "the names of a Swin V2 show neither its windows nor its image size: state architecture='NAME' with timm's"
-            " name of the model"
-        )
-    before = settings.get("pretrained_window_sizes") or ()
-    last = _sides(shapes, f"layers.{len(depths) - 1}.blocks.0.mlp.fc1.weight", 2)
-    return SwinConfig(
-        image_size=side,
-        patch_size=patch,
-        in_chans=chans,
-        num_classes=_classes(shapes.get("head.fc.weight")),
-        embed_dim=width,
-        depths=depths,
-        num_heads=tuple(
-            _sides(shapes, f"layers.{stage}.blocks.0.attn.logit_scale", 3)[0] for stage in range(len(depths))
-        ),
-        window_size=window,
-        mlp_ratio=last[0] / last[1],
-        qkv_bias="layers.0.blocks.0.attn.qkv.bias" in shapes,
-        norm_eps=settings.number("layer_norm_eps", 1e-5),
-        convention="timm",
-        cosine=True,
-        pretrained_windows=tuple(before) if any(before) else (),
-    )
 
 
 def _native_side(windows: list[int], patch: int, settings: Settings) -> int:

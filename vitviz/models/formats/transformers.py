@@ -70,30 +70,17 @@ def translate_siglip(state: State) -> State:
 
 def describe_siglip(shapes: Shapes, settings: Settings) -> ViTConfig:
     """Return the config of SigLIP's image side."""
+    stated = settings.get("hidden_act") is not None
+    activation = read_activation(settings) if stated else "gelu_tanh"
+    differences: dict[str, object] = {"activation": activation, "positions_antialias": False}
     if "head.bias" in shapes:
         settings.assume("Its classifier reads the mean of the patches: its attention pooling is not read.")
-        stated = settings.get("hidden_act") is not None
-        return describe_vit(
-            shapes,
-            settings,
-            activation=read_activation(settings) if stated else "gelu_tanh",
-            norm_eps=settings.number("layer_norm_eps", 1e-6),
-            positions_antialias=False,
-        )
-    if "attn_pool.latent" not in shapes:
+    elif "attn_pool.latent" not in shapes:
         raise PretrainedError("it has no pooling (vision_use_head), so no vector stands for the whole image")
-    activation = read_activation(settings) if settings.get("hidden_act") else "gelu_tanh"
-    hidden, width = shapes["attn_pool.mlp.fc1.weight"]
-    return describe_vit(
-        shapes,
-        settings,
-        readout="map",
-        activation=activation,
-        pool_activation=activation,
-        pool_ratio=hidden / width,
-        norm_eps=settings.number("layer_norm_eps", 1e-6),
-        positions_antialias=False,
-    )
+    else:
+        hidden, width = shapes["attn_pool.mlp.fc1.weight"]
+        differences |= {"readout": "map", "pool_activation": activation, "pool_ratio": hidden / width}
+    return describe_vit(shapes, settings, **differences)
 
 
 def describe(shapes: Shapes, settings: Settings) -> ViTConfig:
