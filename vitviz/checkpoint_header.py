@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from vitviz.config import ModelConfig, Preparation, TrainConfig, from_dict, to_dict
+from vitviz.config import ModelConfig, Preparation, TrainConfig, config_of, model_from_dict, to_dict
 from vitviz.text import cut
 from vitviz.weight_identity import is_identity, resolve_identity
 
@@ -99,9 +99,9 @@ def parse_header(raw: bytes, size: int) -> tuple[Header, str, dict[str, Any], in
     steps = tuple(sorted({int(name.split("/", 1)[0]) for name in table}))
     try:
         header = Header(
-            config=_model_config(document["config"]),
-            preparation=_typed(document["preparation"], Preparation),
-            train=None if document["train"] is None else _typed(document["train"], TrainConfig),
+            config=model_from_dict(document["config"]),
+            preparation=config_of(Preparation, document["preparation"]),
+            train=None if document["train"] is None else config_of(TrainConfig, document["train"]),
             classes=_classes(document["classes"], document["config"]),
             history=list(document["history"]),
             card={
@@ -189,13 +189,6 @@ def _identities(values: Any, steps: tuple[int, ...]) -> dict[int, str]:
     return {step: values[str(step)] for step in steps}
 
 
-def _model_config(values: dict[str, Any]) -> ModelConfig:
-    config = from_dict(values)
-    if isinstance(config, Preparation | TrainConfig):
-        raise ValueError(f"config must describe a model, received a {config.kind} config")
-    return config
-
-
 def _classes(names: Any, config: dict[str, Any]) -> tuple[str, ...]:
     """Return the class names, one per output; a model without a head keeps those of its dataset."""
     if not isinstance(names, list) or not all(isinstance(name, str) and len(name) <= 200 for name in names):
@@ -204,10 +197,3 @@ def _classes(names: Any, config: dict[str, Any]) -> tuple[str, ...]:
     if outputs and len(names) != outputs:
         raise ValueError(f"expected {outputs} class names, one per output, received {len(names)}")
     return tuple(names)
-
-
-def _typed(values: dict[str, Any], kind: type[Any]) -> Any:
-    config = from_dict(values)
-    if not isinstance(config, kind):
-        raise ValueError(f"expected a {kind.kind} config, received {config.kind}")
-    return config

@@ -26,6 +26,7 @@ from vitviz.config import ModelConfig, Preparation, TrainConfig, to_dict
 from vitviz.int8_weights import LARGEST, SCALE, dequantise, quantise
 from vitviz.models.zoo import create_model, empty_model
 from vitviz.text import cut
+from vitviz.training.atomic_files import write_whole
 from vitviz.upload_limits import CHECKPOINT_BYTES, check_buildable
 from vitviz.weight_identity import compute_identity
 
@@ -105,9 +106,16 @@ def pack_model(model: "LoadedModel", largest_code: int = 0) -> bytes:
     """
     snapshots = {model.step: model.model.state_dict()}
     checkpoint = Checkpoint(model.config, model.preparation, None, model.classes, snapshots=snapshots)
+    return pack_checkpoint(checkpoint, [model.step] if largest_code else [], largest_code)
+
+
+def pack_checkpoint(
+    checkpoint: Checkpoint, int8_steps: Collection[int] = (), largest_code: int = LARGEST
+) -> bytes:
+    """Return `checkpoint_bytes` in fp16, or in fp32 if a weight is beyond fp16."""
     try:
-        return checkpoint_bytes(checkpoint, True, [model.step] if largest_code else [], largest_code)
-    except CheckpointError:  # a weight beyond fp16
+        return checkpoint_bytes(checkpoint, True, int8_steps, largest_code)
+    except CheckpointError:
         return checkpoint_bytes(checkpoint)
 
 
@@ -115,12 +123,7 @@ def save_checkpoint(path: str | Path, checkpoint: Checkpoint, half: bool = False
     """Write a checkpoint atomically."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        draft.write_bytes(checkpoint_bytes(checkpoint, half))
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    write_whole(path, checkpoint_bytes(checkpoint, half))
 
 
 def load_checkpoint(

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from math import floor
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
 from vitviz.config_fields import (
     Condition,
@@ -51,7 +51,9 @@ __all__ = [
     "SwinConfig",
     "TrainConfig",
     "ViTConfig",
+    "config_of",
     "from_dict",
+    "model_from_dict",
     "name_fields",
     "to_dict",
 ]
@@ -321,6 +323,7 @@ def _check_start(config: TrainConfig) -> None:
 
 
 Config = ModelConfig | Preparation | TrainConfig
+Kind = TypeVar("Kind", Preparation, TrainConfig, ViTConfig)
 _CLASSES: dict[str, type[Config]] = {
     cls.kind: cls
     for cls in (
@@ -375,3 +378,19 @@ def from_dict(values: dict[str, Any]) -> Config:
         return make(**given)
     except TypeError as error:
         raise ValueError(f"a value of this {kind} config has the wrong type: {error}") from error
+
+
+def model_from_dict(values: dict[str, Any]) -> ModelConfig:
+    """Return a model's config, as `from_dict`."""
+    config = from_dict(values)
+    if isinstance(config, Preparation | TrainConfig):
+        raise ValueError(f"config must describe a model, received a {config.kind} config")
+    return config
+
+
+def config_of(kind: type[Kind], values: dict[str, Any]) -> Kind:
+    """Return a config of one class, as `from_dict`."""
+    config = from_dict(values)
+    if not isinstance(config, kind):
+        raise ValueError(f"expected a {kind.kind} config, received {config.kind}")
+    return config

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitviz.analysis.sinks import group_prefix
-from vitviz.config import Preparation, ViTConfig, from_dict, to_dict
+from vitviz.config import Preparation, ViTConfig, config_of, to_dict
 from vitviz.data.bounded_zip import BoundedZip, ZipLimits
 from vitviz.data.image_decoding import ImageError, decode_image
 from vitviz.growth import unpack_rows
@@ -268,10 +268,9 @@ def _read_config(directory: Path) -> RecordedConfig:
             f"expected a recorded run of format {FORMAT}, received {values.get('format')!r}: update vitviz"
         )
     try:
-        model, preparation = from_dict(values["model"]), from_dict(values["preparation"])
-        pin = Pin.parse(str(values["pin"]))
-        if not isinstance(model, ViTConfig) or not isinstance(preparation, Preparation) or pin is None:
-            raise ValueError("its model, preparation or pin is of the wrong kind")
+        model, pin = config_of(ViTConfig, values["model"]), Pin.parse(str(values["pin"]))
+        if pin is None:
+            raise ValueError("its pin is no token")
         check_buildable(model, MAX_LAYERS)
         images, classes = int(values["images"]), tuple(clean_name(name) for name in values["classes"])
         if not 1 <= images <= MOST_IMAGES or len(classes) not in (0, model.num_classes):
@@ -279,7 +278,7 @@ def _read_config(directory: Path) -> RecordedConfig:
         return RecordedConfig(
             name=clean_name(values["name"]),
             model=model,
-            preparation=preparation,
+            preparation=config_of(Preparation, values["preparation"]),
             classes=classes,
             images=images,
             pin=pin,

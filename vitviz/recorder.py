@@ -19,8 +19,7 @@ from torch import Tensor, nn
 from vitviz.analysis.distance import DistanceStream
 from vitviz.analysis.position_similarity import patch_rows
 from vitviz.analysis.sinks import summarise_norms
-from vitviz.checkpoint_header import CheckpointError
-from vitviz.checkpoints import Checkpoint, checkpoint_bytes
+from vitviz.checkpoints import Checkpoint, pack_checkpoint
 from vitviz.data.image_preprocessing import prepare, seen_crop
 from vitviz.devices import Device, DType, choose_device, choose_dtype, find_device, place_model
 from vitviz.growth import pack_rows
@@ -221,7 +220,7 @@ class Recorder:
         if self._with_weights:
             path = self.run.weights_path(step)
             path.parent.mkdir(exist_ok=True)
-            write_whole(path, _pack_weights(model, config, step))
+            write_whole(path, pack_checkpoint(_make_checkpoint(model, config, step)))
         if self._device is not None or self._dtype is not None:
             model = place_model(model, self._device or find_device(model.model), self._dtype)
         first = next(model.model.parameters())
@@ -358,21 +357,15 @@ def _check_size(model: LoadedModel) -> None:
         )
 
 
-def _pack_weights(model: LoadedModel, config: RecordedConfig, step: int) -> bytes:
-    """Return the weights as a checkpoint of one step, in half precision where they fit.
-
-    Raises:
-        CheckpointError: if one is not finite.
-    """
-    card = {"title": config.name, "trained_on": UNSAID}
-    snapshots = {step: model.model.state_dict()}
-    checkpoint = Checkpoint(
-        config.model, config.preparation, None, model.classes, snapshots=snapshots, card=card
+def _make_checkpoint(model: LoadedModel, config: RecordedConfig, step: int) -> Checkpoint:
+    return Checkpoint(
+        config.model,
+        config.preparation,
+        None,
+        model.classes,
+        snapshots={step: model.model.state_dict()},
+        card={"title": config.name, "trained_on": UNSAID},
     )
-    try:
-        return checkpoint_bytes(checkpoint, half=True)
-    except CheckpointError:  # a weight beyond the range of half precision
-        return checkpoint_bytes(checkpoint)
 
 
 def _to_number(value: Any) -> float | None:

@@ -62,7 +62,7 @@ def test_what_must_be_shared_is_the_firsts_and_all_else_is_each_ones_own() -> No
         ("digits_live~depth=", "'depth' is not valid JSON"),
         ("digits_live~depth=0", "depth must be an integer of at least 1, received 0"),
         ("digits_live~colour=3", "has no colour"),
-        ('digits_live~kind="train"', "do not describe a model"),
+        ('digits_live~kind="train"', "config must describe a model"),
         ('digits_live~kind="perceptron"', "kind must be one of"),
         ('digits_live~start_from="x"~start_digest="y"', "must start from random weights"),
         ("digits_live~learning_rate=NaN", "learning_rate"),

@@ -268,7 +268,7 @@ def test_a_config_without_members_recipes_is_read_as_it_was_written(tmp_path: Pa
         entry.pop("train", None)  # as every run before had it
     assert [member.train for member in config_from_values(values).members] == [None] * len(OWN)
     values["members"][1]["train"] = values["model"]
-    with pytest.raises(ValueError, match="train is of the wrong kind"):
+    with pytest.raises(ValueError, match="expected a train config"):
         config_from_values(values)
 
 

@@ -1,7 +1,6 @@
 """Datasets as .npz files: found, checked on reading, written whole or not at all."""
 
 import os
-import tempfile
 import zipfile
 from functools import lru_cache
 from pathlib import Path
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from platformdirs import user_cache_path
 
 from vitviz.data.dataset import Dataset, DatasetError
+from vitviz.training.atomic_files import drafted
 
 KEYS = ("train_images", "train_labels", "test_images", "test_labels", "classes")
 
@@ -70,24 +70,17 @@ def write_dataset(dataset: Dataset, path: Path) -> None:
     """
     train_labels, test_labels = dataset.labels_of("train"), dataset.labels_of("test")
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=".npz", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(
-                file,
-                train_images=dataset.train_images,
-                train_labels=train_labels,
-                test_images=dataset.test_images,
-                test_labels=test_labels,
-                classes=np.array(dataset.classes),
-            )
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)  # mkstemp's 0600 would shut out the server's other users
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with drafted(path) as draft, draft.open("wb") as file:
+        np.savez(
+            file,
+            train_images=dataset.train_images,
+            train_labels=train_labels,
+            test_images=dataset.test_images,
+            test_labels=test_labels,
+            classes=np.array(dataset.classes),
+        )
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _checked(name: str, arrays: dict[str, NDArray[Any]]) -> Dataset:

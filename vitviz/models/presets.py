@@ -14,7 +14,8 @@ from vitviz.config import (
     SwinConfig,
     TrainConfig,
     ViTConfig,
-    from_dict,
+    config_of,
+    model_from_dict,
     to_dict,
 )
 
@@ -63,10 +64,10 @@ def _read_presets() -> dict[str, Preset]:
         presets[name] = Preset(
             name,
             entry["title"],
-            cast(ModelConfig, from_dict(config)),
+            model_from_dict(config),
             base.preparation if base and preparation is None else _PREPARATIONS[preparation],
             entry["summary"],
-            cast(TrainConfig, from_dict(train)) if train else None,
+            config_of(TrainConfig, train) if train else None,
         )
     return presets
 

@@ -1,22 +1,31 @@
-"""Write files of a run directory atomically, and read growing ones."""
+"""Write files atomically, and read growing ones."""
 
 import json
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 STATUS_BYTES = 4096  # a status is padded to this, so that it can be overwritten in place on a full disk
 
 
-def write_whole(path: Path, encoded: bytes) -> None:
-    """Write atomically: readers see the old bytes or the new ones."""
+@contextmanager
+def drafted(path: Path) -> Iterator[Path]:
+    """Yield the path of a draft that becomes the file at the end: readers see the old bytes or the new ones."""
     draft = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")  # two threads may write one file
     try:
-        draft.write_bytes(encoded)
+        yield draft
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, encoded: bytes) -> None:
+    """Write a file atomically."""
+    with drafted(path) as draft:
+        draft.write_bytes(encoded)
 
 
 def write_status(path: Path, values: dict[str, Any]) -> None:

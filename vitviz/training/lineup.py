@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote, unquote
 
-from vitviz.config import ModelConfig, Preparation, TrainConfig, from_dict, to_dict
+from vitviz.config import ModelConfig, Preparation, TrainConfig, config_of, model_from_dict, to_dict
 from vitviz.training.presets import TRAINING_PRESETS
 from vitviz.training.run_config import MOST_MEMBERS, Member, RunConfig, clean_name
 
@@ -118,9 +118,7 @@ def _decoded(text: str) -> LineupEntry:
     train_fields = {name: fields.pop(name) for name in [*fields] if name in train and name != "kind"}
     kind = fields.pop("kind", preset.model.kind)
     before = to_dict(preset.model) if kind == preset.model.kind else {"kind": kind}
-    model, recipe_of = from_dict(before | fields), from_dict(train | train_fields)
-    if isinstance(model, Preparation | TrainConfig) or not isinstance(recipe_of, TrainConfig):
-        raise ValueError(f"the fields of {recipe} do not describe a model")
+    model, recipe_of = model_from_dict(before | fields), config_of(TrainConfig, train | train_fields)
     if recipe_of.start_from is not None:
         raise ValueError("the models of a line-up must start from random weights; remove start_from")
     return LineupEntry(recipe, title, model, recipe_of)

@@ -3,9 +3,9 @@
 import tomllib
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from vitviz.config import ModelConfig, Preparation, TrainConfig, from_dict, to_dict
+from vitviz.config import ModelConfig, Preparation, TrainConfig, config_of, model_from_dict, to_dict
 from vitviz.models.presets import PRESETS
 
 
@@ -34,11 +34,9 @@ def _read_presets() -> dict[str, TrainingPreset]:
             name,
             entry["title"],
             entry["summary"],
-            cast(ModelConfig, from_dict(to_dict(shape.config) | entry.get("config", {}))),
+            model_from_dict(to_dict(shape.config) | entry.get("config", {})),
             shape.preparation,
-            cast(
-                TrainConfig, from_dict({k: None if field == "off" else field for k, field in train.items()})
-            ),
+            config_of(TrainConfig, {k: None if field == "off" else field for k, field in train.items()}),
         )
     for shape in PRESETS.values():
         if shape.train is not None:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
-from vitviz.config import ModelConfig, Preparation, TrainConfig, from_dict, to_dict
+from vitviz.config import ModelConfig, Preparation, TrainConfig, config_of, model_from_dict, to_dict
 from vitviz.config_models import averages_batches
 from vitviz.training.run_size import check_run
 
@@ -104,18 +104,11 @@ def config_from_values(values: dict[str, Any]) -> RunConfig:
     Raises:
         KeyError, TypeError, ValueError: if it is invalid.
     """
-    model, preparation, train = (from_dict(values[key]) for key in ("model", "preparation", "train"))
-    if (
-        isinstance(model, Preparation | TrainConfig)
-        or not isinstance(preparation, Preparation)
-        or not isinstance(train, TrainConfig)
-    ):
-        raise ValueError("model, preparation and train are of the wrong kind")
     lease = values.get("lease_s")
     return RunConfig(
-        model=model,
-        preparation=preparation,
-        train=train,
+        model=model_from_dict(values["model"]),
+        preparation=config_of(Preparation, values["preparation"]),
+        train=config_of(TrainConfig, values["train"]),
         name=clean_name(values.get("name", "run")),
         preset=None if values.get("preset") is None else str(values["preset"])[:80],
         owner=str(values.get("owner", "")),
@@ -127,13 +120,8 @@ def config_from_values(values: dict[str, Any]) -> RunConfig:
 
 
 def _member(values: dict[str, Any]) -> Member:
-    model = from_dict(values["model"])
-    if isinstance(model, Preparation | TrainConfig):
-        raise ValueError("a member's model is of the wrong kind")
-    train = None if values.get("train") is None else from_dict(values["train"])
-    if not isinstance(train, TrainConfig | None):
-        raise ValueError("a member's train is of the wrong kind")
-    return Member(str(values["name"]), clean_name(values["title"]), model, train)
+    train = None if values.get("train") is None else config_of(TrainConfig, values["train"])
+    return Member(str(values["name"]), clean_name(values["title"]), model_from_dict(values["model"]), train)
 
 
 def _check_members(config: RunConfig) -> None:
