@@ -33,9 +33,9 @@ from vitviz.models.presets import PRESETS  # noqa: E402
 from vitviz.models.zoo import create_model  # noqa: E402
 from vitviz.torchvision_fix import import_torchvision  # noqa: E402
 from vitviz.training.augmentation import Mixture  # noqa: E402
-from vitviz.training.data_parallel import ThreadPool  # noqa: E402
 from vitviz.training.optimizers import make_optimizers  # noqa: E402
 from vitviz.training.provenance import processor  # noqa: E402
+from vitviz.training.training_step import ThreadPool  # noqa: E402
 from vitviz.training.weights import Weights  # noqa: E402
 
 import_torchvision()

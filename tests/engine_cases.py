@@ -20,7 +20,7 @@ from vitviz.data import drawings
 from vitviz.data.image_preprocessing import prepare
 from vitviz.models.abilities import abilities
 from vitviz.models.loaded_model import read_outputs
-from vitviz.models.parameter_count import multiply_adds, parameters
+from vitviz.models.model_cost import multiply_adds, parameters
 from vitviz.models.vit import VisionTransformer
 from vitviz.models.zoo import create_model
 from vitviz.plots.blob import pack

@@ -19,7 +19,7 @@ from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import Preparation, TrainConfig, ViTConfig
 from vitviz.data.dataset import Dataset, DatasetError
 from vitviz.data.datasets import DATASETS, load_dataset
-from vitviz.models import parameter_count
+from vitviz.models import model_cost
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.pretrained import load_pretrained
 from vitviz.models.pretrained_list import PretrainedError
@@ -67,7 +67,7 @@ def _check(loaded: LoadedModel, dataset: Dataset) -> None:
         raise ValueError(
             f"expected images with {loaded.config.in_chans} channels, received {dataset.name} with {channels}"
         )
-    size = 2 * sum(parameter_count.parameters(loaded.config).values())  # in fp16
+    size = 2 * sum(model_cost.parameters(loaded.config).values())  # in fp16
     if size > CHECKPOINT_BYTES:
         raise ValueError(
             f"the checkpoint would have {size >> 20:,} MB, more than the limit of"

@@ -24,9 +24,7 @@ KEY = "class_bar"
 ROW, HEARTBEAT = "class.row", "class.pulse"  # fragments
 LEADING_S = 1.0
 ATTENDANCE_S = 2.0
-FOLLOWING_S = 0.7
 RETRY_S = 3.0  # interval of attempts to reach a class that is unavailable
-AT_FULL_SPEED = 30  # learners; more learners poll less often
 STORAGE_NOTICE = "It is stored on this server, visible to the class, and deleted when the class closes."
 # On wide screens the row is a chip beside the page's header, or beside the title of a presentation: it takes no room.
 STYLE = Path(__file__).with_suffix(".css").read_text("utf-8")
@@ -127,7 +125,9 @@ def _draw(bar: DeltaGenerator, slug: str) -> None:
         member = membership.get_membership()
         leads = member is not None and member.leads
         # A question precedes the row, which wide screens draw at the top.
-        st.fragment(_poll, key=HEARTBEAT, run_every=LEADING_S if leads else _get_poll_interval_s())(slug)
+        st.fragment(
+            _poll, key=HEARTBEAT, run_every=LEADING_S if leads else follow_mode.get_poll_interval_s()
+        )(slug)
         with st.container(key="class_row", horizontal=True, vertical_alignment="center", gap="small"):
             if leads:
                 st.fragment(_draw_teacher_row, key=ROW, run_every=ATTENDANCE_S)(slug)
@@ -136,16 +136,6 @@ def _draw(bar: DeltaGenerator, slug: str) -> None:
             else:
                 st.fragment(_draw_learner_row, key=ROW)(slug)
             _draw_class_link(slug)
-
-
-def _get_poll_interval_s() -> float:
-    """Return a learner's polling interval, longer in large classes, which share the server's time."""
-    member = membership.get_membership()
-    try:
-        present = 0 if member is None else membership.get_class_store().count_present(member.code).present
-    except ClassError:
-        present = 0
-    return FOLLOWING_S * max(1.0, present / AT_FULL_SPEED)
 
 
 def _poll(slug: str) -> None:

@@ -15,7 +15,19 @@ from vitviz.classes.class_store import ClassState
 from vitviz.classes.database import ClassError
 from vitviz.classes.shared_view import CLASS, LESSON, LessonText, SharedView, build_shared_view
 
+POLL_S = 0.7
+AT_FULL_SPEED = 30  # learners; more learners poll less often
 _OWN_LESSONS = frozenset({lessons.OPENED, lessons.MINE})
+
+
+def get_poll_interval_s() -> float:
+    """Return a learner's polling interval, longer in large classes, which share the server's time."""
+    member = membership.get_membership()
+    try:
+        present = 0 if member is None else membership.get_class_store().count_present(member.code).present
+    except ClassError:
+        present = 0
+    return POLL_S * max(1.0, present / AT_FULL_SPEED)
 
 
 def follow_teacher(member: Membership, state: ClassState, slug: str) -> None:

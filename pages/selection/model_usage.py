@@ -12,7 +12,7 @@ from pages.controls import downloads, listing
 from pages.stores import published_weights, shared_cache
 from pages.stores.model_choice import ModelChoice
 from vitviz.config import ModelConfig
-from vitviz.models.parameter_count import parameters
+from vitviz.models.model_cost import parameters
 from vitviz.text import plain
 from vitviz.usage_code import write_timm_usage, write_usage
 

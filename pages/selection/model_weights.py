@@ -8,7 +8,7 @@ from streamlit import runtime
 from pages.stores import catalogue, shared_cache
 from pages.stores.model_choice import ModelChoice
 from vitviz.checkpoint_header import CheckpointError, take_step
-from vitviz.models.parameter_count import parameters
+from vitviz.models.model_cost import parameters
 from vitviz.plots.live_explorer import name_script, runs_in_browser
 
 SITE = "_site_weights"  # session key of `vitviz site`: script -> checkpoint; missing in the app

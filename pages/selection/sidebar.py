@@ -438,7 +438,7 @@ def _resolve_model(entry: PageEntry, choices: Mapping[str, ModelChoice]) -> str:
 
 def _explain_missing(key: object, choices: Mapping[str, ModelChoice]) -> str:
     """Return why a well-formed model key of a link is unavailable, or ''."""
-    from vitviz.models.parameter_count import too_large
+    from vitviz.models.model_cost import too_large
     from vitviz.models.pretrained_list import PRETRAINED
     from vitviz.training.run_directory import is_id
 

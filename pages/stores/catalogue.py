@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from pages.stores import own_weights, published_weights, recorded_runs, runs
 from pages.stores.model_choice import ModelChoice
 from vitviz.models.abilities import abilities
-from vitviz.models.parameter_count import too_large
+from vitviz.models.model_cost import too_large
 from vitviz.models.pretrained_list import PRETRAINED
 from vitviz.text import percent
 

@@ -12,7 +12,7 @@ from vitviz.csv_table import Columns
 from vitviz.experiments import bugs
 from vitviz.experiments.bugs import BUGS
 from vitviz.lessons.experiment_measures import read_bug
-from vitviz.models import parameter_count
+from vitviz.models import model_cost
 from vitviz.text import percent, plural
 from vitviz.training.run_config import RunConfig
 
@@ -51,7 +51,7 @@ def draw_live(values: Values, numbers: Numbers) -> None:
 
 def describe_run(name: str, config: RunConfig) -> str:
     """Describe the number of models, their epochs and their parameters."""
-    sizes = [sum(parameter_count.parameters(member.model).values()) for member in config.members]
+    sizes = [sum(model_cost.parameters(member.model).values()) for member in config.members]
     length = format_epochs(config.train.epochs or 0)
     share = bugs.LIVE_SHARE[BUGS[name].family]
     shorter = "" if share == 1 else f" ({percent(share, 0)} of the stored epochs)"

@@ -21,7 +21,7 @@ from vitviz.experiments.hyperparameters import (
     Value,
 )
 from vitviz.lessons.experiment_measures import read_hyperparameter
-from vitviz.models import parameter_count
+from vitviz.models import model_cost
 from vitviz.text import percent
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def draw_live(values: Values, numbers: Numbers | None) -> None:
 
 def describe_run(config: RunConfig) -> str:
     """Describe the number of models, their parameters and their epochs."""
-    sizes = sorted({sum(parameter_count.parameters(member.model).values()) for member in config.members})
+    sizes = sorted({sum(model_cost.parameters(member.model).values()) for member in config.members})
     size = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
     shortest = min(config.recipe(member).epochs or 0.0 for member in config.members)
     length = format_epochs(shortest, config.longest or 0.0)

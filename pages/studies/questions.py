@@ -12,8 +12,8 @@ from typing import Any
 from pages.controls.widgets import encode_value
 from pages.questions import prediction_gate
 from pages.questions.prediction_gate import Prediction, ask_options
-from pages.studies import captions
-from pages.studies.captions import fill
+from pages.studies import placeholders
+from pages.studies.placeholders import fill
 from pages.studies.study import Study, StudyView, Values
 from vitviz.analysis.study_numbers import Numbers
 from vitviz.lessons.lesson import Question
@@ -61,7 +61,7 @@ def _ask_highest(ask: Mapping[str, Any], about: Hashable, prompt: str, numbers: 
         if guess == best:
             mean = f"{predicted}, the {'lowest' if lowest else 'highest'} mean"
             return f"{mean}, but no difference between the models is shown." if tied else f"{mean}."
-        measured = captions.describe(numbers, (guess, best, place), numbers.compare(guess, best, place))
+        measured = placeholders.describe(numbers, (guess, best, place), numbers.compare(guess, best, place))
         return f"{predicted}. Measured: {measured}."
 
     options = {**numbers.titles, NONE: "No difference shown"}
@@ -74,7 +74,7 @@ def _ask_verdict(ask: Mapping[str, Any], about: Hashable, prompt: str, numbers: 
     pair = ask["first"], ask["second"], place
     verdict = numbers.compare(*pair)
     right = [OUTCOMES.index(verdict.outcome)] if verdict.outcome else []
-    measured = captions.describe(numbers, pair, verdict)
+    measured = placeholders.describe(numbers, pair, verdict)
 
     def judge(guess: str) -> str:
         return f"Your prediction: {options[guess]}. Measured: {measured}."

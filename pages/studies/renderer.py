@@ -17,7 +17,7 @@ from pages.controls import downloads, widgets
 from pages.frame import page
 from pages.questions.prediction_gate import Prediction
 from pages.selection import selection
-from pages.studies import captions, questions
+from pages.studies import placeholders, questions
 from pages.studies.study import Study, StudyView, Values, load
 from pages.views.figures import draw_chart, draw_race
 from vitviz.analysis.study_numbers import Numbers, read_numbers
@@ -76,13 +76,15 @@ def build(study: Study, values: Values, mode: Mode = "light") -> Built:
     ask = study.hook("ask")
     prediction = ask(values, numbers) if ask else questions.build(study, view, values, numbers, words)
     sentences = view.caption, view.notes, view.conditions
-    family = captions.judge(sentences, numbers)
-    caption, notes, conditions = (captions.fill(sentence, numbers, words, family) for sentence in sentences)
+    family = placeholders.judge(sentences, numbers)
+    caption, notes, conditions = (
+        placeholders.fill(sentence, numbers, words, family) for sentence in sentences
+    )
     caption = caption[:1].upper() + caption[1:]  # it may begin with a verdict
     if view.chart is not None and numbers is not None and numbers.sample:
         bars = {"race": BANDS, "gains": GAIN_BARS}.get(view.chart["kind"], BARS)
         bars = IMAGE_BARS if numbers.as_trained else bars
-        notes = " ".join(filter(None, (notes, bars, captions.describe_family(family))))
+        notes = " ".join(filter(None, (notes, bars, placeholders.describe_family(family))))
     if "no difference shown" in caption:
         notes = f"{notes} Where no difference is shown, {MAY_DIFFER}.".strip()
     texts = {"caption": caption, "notes": notes, "conditions": conditions}
@@ -142,7 +144,7 @@ def list_words(study: Study, values: Values, numbers: Numbers | None) -> dict[st
 
 def _fill_options(options: Mapping[str, Any], numbers: Numbers, words: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        name: captions.fill(text, numbers, words) if name == "note" else text
+        name: placeholders.fill(text, numbers, words) if name == "note" else text
         for name, text in options.items()
     }
 
@@ -167,7 +169,7 @@ def draw(study: Study) -> None:
             below(values, built.numbers)
     if live := study.hook("draw_live"):
         live(values, built.numbers)
-    page.findings(captions.fill(view.findings, None, values) or study.name)
+    page.findings(placeholders.fill(view.findings, None, values) or study.name)
     evidence = () if built.numbers is None else built.numbers.evidence
     notes = [*([details, built.notes] if answered else [])]
     notes += [describe_evidence(*stored, built.conditions) for stored in evidence] or [built.conditions]

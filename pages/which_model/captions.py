@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from vitviz.analysis.scoreboard import QUANTITIES, Quantity
-from vitviz.models import parameter_count
+from vitviz.models import model_cost
 from vitviz.plots.scoreboard import BoardPoint
 from vitviz.text import percent, plain, plural
 
@@ -50,9 +50,9 @@ def describe_sources(measured: int, cited: int) -> str:
     return f"Accuracies: {', '.join(f'{count} {source}' for source, count in counts.items() if count)}."
 
 
-def describe_parts(adds: parameter_count.Counts, *, windows: bool) -> str:
+def describe_parts(adds: model_cost.Counts, *, windows: bool) -> str:
     """Return how the cost of attention grows; windows: of a fixed size."""
-    products = adds.get(parameter_count.ATTENTION, 0)
+    products = adds.get(model_cost.ATTENTION, 0)
     if not products:
         return "Without attention, the cost grows with the number of pixels."
     growth = (

@@ -29,7 +29,7 @@ from vitviz.analysis.scoreboard import (
 )
 from vitviz.csv_table import Columns
 from vitviz.lessons import formula_measures, lesson
-from vitviz.models import parameter_count, presets, pretrained_list, published_results
+from vitviz.models import model_cost, presets, pretrained_list, published_results
 from vitviz.models.abilities import abilities
 from vitviz.plots import scoreboard as plots
 from vitviz.text import percent, plain, plural
@@ -252,13 +252,13 @@ def _draw_points(
 
 
 def draw_model(entry: BoardEntry, known: Timings) -> None:
-    adds = parameter_count.multiply_adds(entry.config, entry.size_px)
-    length = parameter_count.tokens(entry.config, entry.size_px)
+    adds = model_cost.multiply_adds(entry.config, entry.size_px)
+    length = model_cost.tokens(entry.config, entry.size_px)
     numbers = {
         "Accuracy": "no classifier head" if entry.accuracy is None else f"**{percent(entry.accuracy, 2)}**",
         "Parameters": f"**{entry.parameters:,}**",
         f"Multiply-adds at {entry.size_px} px": f"**{entry.multiply_adds / 1e6:,.1f} million**",
-        "of these, QKᵀ and AV": percent(adds.get(parameter_count.ATTENTION, 0) / sum(adds.values())),
+        "of these, QKᵀ and AV": percent(adds.get(model_cost.ATTENTION, 0) / sum(adds.values())),
         "Tokens": f"{length:,}" if length else "",
         "Training images": f"{entry.training_images:,}" if entry.training_images else "",
         "Pretraining": f"{entry.core_days:,.0f} TPUv3-core-days" if entry.core_days else "",
@@ -279,7 +279,7 @@ def draw_sources(entry: BoardEntry) -> None:
     notes.append(
         f"Trained on {' on '.join(filter(None, (plain(entry.trained_on), plain(entry.trained_with))))}."
     )
-    adds = parameter_count.multiply_adds(entry.config, entry.size_px)
+    adds = model_cost.multiply_adds(entry.config, entry.size_px)
     notes.append(captions.describe_parts(adds, windows=bool(abilities(entry.config).windows)))
     page.provenance("  \n".join(notes))
 
@@ -319,13 +319,13 @@ def build_columns(entries: Sequence[BoardEntry], known: Timings) -> Columns:
         "Source of accuracy": [entry.source for entry in entries],
     }
     for part in (
-        parameter_count.EMBEDDING,
-        parameter_count.POSITIONS,
-        parameter_count.LAYERS,
-        parameter_count.HEAD,
+        model_cost.EMBEDDING,
+        model_cost.POSITIONS,
+        model_cost.LAYERS,
+        model_cost.HEAD,
     ):
         columns[f"Parameters: {part}"] = [
-            parameter_count.parameters(entry.config).get(part, 0) for entry in entries
+            model_cost.parameters(entry.config).get(part, 0) for entry in entries
         ]
     return columns
 

@@ -28,7 +28,7 @@ from tests.browser.conftest import (
     start_server,
     stop_server,
 )
-from tests.browser.page_text import HIGH_PX, PAUSE_MS, RECORD_CANVAS, WIDE_PX, Reader, normalise
+from tests.browser.text_reader import HIGH_PX, PAUSE_MS, RECORD_CANVAS, WIDE_PX, Reader, normalise
 from tests.browser.view_strings import texts_of
 from tests.rows import rows
 

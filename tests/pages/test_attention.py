@@ -19,7 +19,7 @@ from streamlit.testing.v1 import AppTest
 import vitviz
 from pages.lenses.attention import faithfulness
 from pages.lenses.attention.map_controls import CONCENTRATED_HEAD
-from pages.selection import attention_captions, attention_maps
+from pages.selection import attention_maps, pinned_token_captions
 from pages.stores import catalogue, registry, shared_cache
 from pages.stores.session import UserSession
 from tests.messages import charts, message, read_panels
@@ -433,7 +433,7 @@ def test_a_caption_counts_no_more_patches_than_exist(side, patches, number):
     layout = TokenLayout(("cls",), (side, side), 32 // side)
     lines = np.full((2, layout.num_tokens), 0.1, np.float32)
     lines[0, 1] = lines[1, -1] = 0.5
-    caption = attention_captions._describe_row(lines, "mean", layout)
+    caption = pinned_token_captions._describe_row(lines, "mean", layout)
     assert patches in caption and number in caption
 
 

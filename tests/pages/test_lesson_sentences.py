@@ -9,7 +9,7 @@ import numpy as np
 from tests.messages import message
 from tests.pages.conftest import OpenApp
 from vitviz.config import ViTConfig
-from vitviz.models import parameter_count
+from vitviz.models import model_cost
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
 
@@ -31,10 +31,10 @@ def test_the_first_lectures_table_is_shown(open_app: OpenApp) -> None:
 def test_the_mlp_holds_two_thirds_of_a_block(open_app: OpenApp) -> None:
     config = PRESETS["vit_tiny_16"].config
     assert isinstance(config, ViTConfig)
-    counts, model = parameter_count.block_parameters(config), create_model(config)
+    counts, model = model_cost.block_parameters(config), create_model(config)
     block = [(name, p.numel()) for name, p in model.named_parameters() if name.startswith("blocks.3.")]
     assert sum(counts.values()) == sum(size for _, size in block)
-    assert counts[parameter_count.MLP] == sum(size for name, size in block if ".mlp." in name)
+    assert counts[model_cost.MLP] == sum(size for name, size in block if ".mlp." in name)
     app = open_app("pages/lenses/block/page.py", model="preset:vit_digits", image="digits:0")
     bars = message(app, "block.parameters")[1]["now"]
     assert float(np.sum(bars)) == 1.0

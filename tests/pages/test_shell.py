@@ -27,7 +27,7 @@ from pages.streamlit_fixes import installation
 from tests.pages.conftest import OpenApp
 from tests.visitor import run_apart
 from vitviz.data import image_worker
-from vitviz.models.parameter_count import too_large
+from vitviz.models.model_cost import too_large
 from vitviz.plots.theme import HEADS, PALETTES
 from vitviz.text import plain
 

@@ -17,7 +17,7 @@ from pages.which_model import scoreboard
 from tests.messages import charts
 from tests.pages.conftest import OpenApp, query_value
 from vitviz.analysis.scoreboard import Timing
-from vitviz.models import parameter_count
+from vitviz.models import model_cost
 from vitviz.models.presets import PRESETS
 from vitviz.models.pretrained_list import PRETRAINED
 
@@ -127,8 +127,8 @@ def test_models_are_timed_on_click_and_large_ones_estimated(
 
     monkeypatch.setattr(timings, "list_model_timings", known)
     app = open_app(PAGE, **HERE, which_model__set="imagenet", which_model__model="pretrained:vit_l_16")
-    pace = 100 / sum(parameter_count.multiply_adds(base, 224).values())
-    rough = pace * sum(parameter_count.multiply_adds(PRETRAINED["vit_l_16"].config, 224).values())
+    pace = 100 / sum(model_cost.multiply_adds(base, 224).values())
+    rough = pace * sum(model_cost.multiply_adds(PRETRAINED["vit_l_16"].config, 224).values())
     assert f"too large to time: about {rough:,.0f} ms" in text(app)
 
 
@@ -141,8 +141,7 @@ def test_the_question_is_answered_by_the_formulas(open_app: OpenApp) -> None:
     button(app, "which_model.first.measure").click().run()
     assert not app.exception
     adds = [
-        sum(parameter_count.multiply_adds(PRESETS[n].config, 224).values())
-        for n in ("vit_small_16", "swin_tiny")
+        sum(model_cost.multiply_adds(PRESETS[n].config, 224).values()) for n in ("vit_small_16", "swin_tiny")
     ]
     assert adds[0] > adds[1]
     said_now = captions(app).replace("\\", "")

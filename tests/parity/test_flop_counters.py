@@ -18,7 +18,7 @@ from transformers import ViTConfig as TransformersConfig
 from transformers import ViTForImageClassification
 
 from vitviz.config import ViTConfig
-from vitviz.models import parameter_count
+from vitviz.models import model_cost
 from vitviz.torchvision_fix import import_torchvision
 
 PAGE = Path(__file__).parents[2] / "docs" / "surprises.md"
@@ -112,7 +112,7 @@ def read_table() -> dict[str, dict[str, str]]:
 
 def test_the_number_by_hand_is_vitviz_s_own() -> None:
     config = ViTConfig(image_size=224, patch_size=16, embed_dim=768, depth=12, num_heads=12, num_classes=1000)
-    ours = sum(parameter_count.multiply_adds(config, 224).values()) / 1e9
+    ours = sum(model_cost.multiply_adds(config, 224).values()) / 1e9
     assert set(read_table()["by hand"].values()) == {f"{ours:.2f}"}
     n, d = 197, 768
     per_block = 12 * n * d * d + 2 * n * n * d  # q, k, v, output and MLP; two products of attention

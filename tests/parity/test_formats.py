@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from vitviz.models.formats import open_model
 from vitviz.models.formats.module_settings import read_module
-from vitviz.models.parameter_count import parameters
+from vitviz.models.model_cost import parameters
 from vitviz.models.pretrained_list import PretrainedError
 from vitviz.torchvision_fix import import_torchvision
 

@@ -24,7 +24,7 @@ from vitviz.config import ModelConfig
 from vitviz.data.cifar10_few import few_dataset
 from vitviz.data.image_preprocessing import prepare_batch
 from vitviz.experiments.data_size import GRIDS, TITLES
-from vitviz.models import parameter_count, published_results
+from vitviz.models import model_cost, published_results
 from vitviz.models.abilities import as_cnn, as_swin, as_vit
 from vitviz.models.presets import PRESETS
 from vitviz.probe.layers import stream_layer_outputs
@@ -57,7 +57,7 @@ def read_checkpoint(name: str) -> Header:
 
 
 def count_adds(config: ModelConfig, side_px: int) -> float:
-    return sum(parameter_count.multiply_adds(config, side_px).values())
+    return sum(model_cost.multiply_adds(config, side_px).values())
 
 
 def read_grid(dataset: str) -> Numbers:
@@ -121,7 +121,7 @@ def test_costs_and_configurations() -> None:
         config = read_checkpoint(f"cifar10_{name}").config
         once, twice = count_adds(config, 32), count_adds(config, 64)
         cell = f"{twice / once:.2f} times ({once / 1e6:,.0f} to {twice / 1e6:,.0f} million)"
-        if products := parameter_count.multiply_adds(config, 64).get(parameter_count.ATTENTION):
+        if products := model_cost.multiply_adds(config, 64).get(model_cost.ATTENTION):
             cell += f", {100 * products / twice:.0f} % for attention"
         assert growth[place] == cell
         if name == "cnn":
@@ -132,7 +132,7 @@ def test_costs_and_configurations() -> None:
             )
             assert f"{27 * width} first" in bias[place] and f"{width} filters" in images[place]
             continue
-        vit, tokens = as_vit(config), parameter_count.tokens(config, 32)
+        vit, tokens = as_vit(config), model_cost.tokens(config, 32)
         assert f"all {tokens} tokens" in fields[place]
         assert f"{(tokens or 0) * vit.embed_dim:,} learned numbers" in bias[place]
         assert f"{vit.depth * vit.num_heads} attention maps" in images[place]
@@ -149,7 +149,7 @@ def test_the_lecture_s_models_have_the_known_sizes() -> None:
     ):
         configs[title] = PRESETS[preset].config
     sizes = {
-        title: (sum(parameter_count.parameters(config).values()) / 1e6, count_adds(config, 224) / 1e9)
+        title: (sum(model_cost.parameters(config).values()) / 1e6, count_adds(config, 224) / 1e9)
         for title, config in configs.items()
     }
     for use in ("General", "High resolution", "Limited compute", "Best accuracy"):
@@ -161,7 +161,7 @@ def test_the_lecture_s_models_have_the_known_sizes() -> None:
 
 def test_claims_are_corrected_by_what_was_measured() -> None:
     counts = {
-        name: sum(parameter_count.parameters(read_checkpoint(f"cifar10_{name}").config).values())
+        name: sum(model_cost.parameters(read_checkpoint(f"cifar10_{name}").config).values())
         for name in ("vit", "cnn", "cnn_wide")
     }
     claim = "the ViT has {vit:,}, the CNN {cnn:,} and the wide CNN {cnn_wide:,}"
@@ -241,10 +241,10 @@ def test_windows_cost_less(side_px: int) -> None:
 def test_cost_over_tokens() -> None:
     config, tokens, adds, shares = PRESETS["vit_base_16"].config, *map(read_row, ("**Tok", "**Bill", "**QKᵀ"))
     for place, side_px in enumerate((224, 448, 896, 1792), 1):
-        parts = parameter_count.multiply_adds(config, side_px)
-        assert tokens[place] == f"{parameter_count.tokens(config, side_px):,}"
+        parts = model_cost.multiply_adds(config, side_px)
+        assert tokens[place] == f"{model_cost.tokens(config, side_px):,}"
         assert adds[place] == f"{sum(parts.values()) / 1e9:,.1f}"
-        share = 100 * parts[parameter_count.ATTENTION] / sum(parts.values())
+        share = 100 * parts[model_cost.ATTENTION] / sum(parts.values())
         assert shares[place] == f"{share:.1f} %"
 
 
@@ -279,7 +279,7 @@ def test_papers_models_have_their_sizes() -> None:
             *(config.depth, config.embed_dim, config.num_heads)
         ]
         assert int(hidden.replace(",", "")) == config.embed_dim * config.mlp_ratio
-        counted = sum(parameter_count.parameters(config).values())
+        counted = sum(model_cost.parameters(config).values())
         assert parameters == f"{counted:,}" and counted / 1e6 == pytest.approx(float(millions), rel=0.15)
         costs[name] = count_adds(config, 224)
         assert adds == f"{costs[name] / 1e9:.1f}"

@@ -10,7 +10,7 @@ from tests.messages import unpack
 from vitviz.analysis.receptive_fields import enlarging, stem_fields_px, stem_strides
 from vitviz.config import ViTConfig
 from vitviz.experiments import conv_attention
-from vitviz.models import parameter_count
+from vitviz.models import model_cost
 from vitviz.models.lecture_nets import FlatAttention, FlatAttentionLayer
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
@@ -63,14 +63,14 @@ def test_queries_and_keys_of_one_token_change_nothing() -> None:
     assert torch.equal(model(x), logits)
     assert (record["blocks.0.attn"] == 1).all() and (record["blocks.1.attn"] == 1).all()
     assert record["blocks.0.scores"].abs().max() > 0
-    parameters = sum(parameter_count.parameters(model.config).values())
+    parameters = sum(model_cost.parameters(model.config).values())
     share = f"{idle:,} of {parameters:,} parameters ({100 * idle / parameters:.1f} %)"
     assert share in list_studies()["one_token"].views[0].caption
 
 
 def test_every_net_of_the_question_is_about_as_large() -> None:
     sizes = {
-        name: sum(parameter_count.parameters(model).values()) for name, model in conv_attention.MODELS.items()
+        name: sum(model_cost.parameters(model).values()) for name, model in conv_attention.MODELS.items()
     }
     assert max(sizes.values()) < 1.1 * min(sizes.values())
     assert set(conv_attention.TITLES) == set(conv_attention.MODELS)

@@ -17,7 +17,7 @@ from tests.unit.weights_server import COMMIT, Server, serving
 from vitviz import fetch as command
 from vitviz.config import ViTConfig
 from vitviz.models.file_download import weights_file
-from vitviz.models.parameter_count import MOST_MILLIONS, millions, published_megabytes, too_large
+from vitviz.models.model_cost import MOST_MILLIONS, millions, published_megabytes, too_large
 from vitviz.models.pretrained import load_pretrained
 from vitviz.models.pretrained_list import PRETRAINED, PretrainedError, find
 from vitviz.models.published_weights import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vitviz.analysis.scoreboard import QUANTITIES, BoardEntry, Timing, by_formula, family_of, pareto
-from vitviz.models import parameter_count, published_results
+from vitviz.models import model_cost, published_results
 from vitviz.models.presets import PRESETS
 from vitviz.models.pretrained_list import PRETRAINED
 from vitviz.plots import scoreboard as plots
@@ -75,7 +75,7 @@ def test_torchvision_s_own_figures() -> None:
     for name in names:
         meta = models.get_model_weights(name).DEFAULT.meta
         assert meta["_metrics"]["ImageNet-1K"]["acc@1"] == published_results.TOP1[name]
-        assert meta["num_params"] == sum(parameter_count.parameters(PRETRAINED[name].config).values())
+        assert meta["num_params"] == sum(model_cost.parameters(PRETRAINED[name].config).values())
 
 
 def test_the_paper_s_table() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.model_costs import count_parameters
+from tests.counted_costs import count_parameters
 from vitviz import evaluate, train
 from vitviz.checkpoint_header import read_header
 from vitviz.checkpoints import load_checkpoint

@@ -10,7 +10,7 @@ from math import cos, sin
 import pytest
 import torch
 
-from tests.model_costs import count_parameters, multiply_adds
+from tests.counted_costs import count_parameters, multiply_adds
 from vitviz.config import SwinConfig, ViTConfig, from_dict, to_dict
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model, empty_model

@@ -6,8 +6,8 @@ from statistics import median
 
 from vitviz.config import ModelConfig
 from vitviz.config_fields import Size
-from vitviz.models import parameter_count
-from vitviz.models.parameter_count import MOST_MILLIONS
+from vitviz.models import model_cost
+from vitviz.models.model_cost import MOST_MILLIONS
 
 Shape = tuple[ModelConfig, Size]  # timed: a config and the size of the image in px
 
@@ -60,12 +60,12 @@ class BoardEntry:
     @property
     def parameters(self) -> int:
         """Parameter count."""
-        return sum(parameter_count.parameters(self.config).values())
+        return sum(model_cost.parameters(self.config).values())
 
     @property
     def multiply_adds(self) -> int:
         """Multiply-adds of one image."""
-        return sum(parameter_count.multiply_adds(self.config, self.size_px).values())
+        return sum(model_cost.multiply_adds(self.config, self.size_px).values())
 
     @property
     def measured_here(self) -> bool:
@@ -119,7 +119,7 @@ def by_formula(entry: BoardEntry, timings: Timings) -> float | None:
     pace = [
         1000 * timing.median_s / adds
         for (config, side), timing in timings.items()
-        if (adds := sum(parameter_count.multiply_adds(config, side).values())) >= 1e8
+        if (adds := sum(model_cost.multiply_adds(config, side).values())) >= 1e8
     ]
     return median(pace) * entry.multiply_adds if pace and entry.too_large else None
 

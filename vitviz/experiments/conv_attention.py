@@ -5,7 +5,7 @@ from functools import partial
 
 from vitviz.config import CNNConfig, ConvAttentionConfig, ModelConfig, TrainConfig, ViTConfig
 from vitviz.experiments.experiment import Cell, Experiment, TrainingSetup, describe_recipe, train_cell
-from vitviz.models import parameter_count
+from vitviz.models import model_cost
 from vitviz.models.presets import GREY_28
 
 NAME = "conv_attention"
@@ -49,8 +49,8 @@ TRAIN = TrainConfig(
 def experiment() -> Experiment:
     """Return seven small models on one epoch of half of MNIST at 14 px, over seeds."""
     cells: list[Cell] = [{"model": model, "seed": seed} for seed in SEEDS for model in MODELS]
-    counts = {name: parameter_count.parameters(model) for name, model in MODELS.items()}
-    adds = {name: parameter_count.multiply_adds(model, SIDE_PX) for name, model in MODELS.items()}
+    counts = {name: model_cost.parameters(model) for name, model in MODELS.items()}
+    adds = {name: model_cost.multiply_adds(model, SIDE_PX) for name, model in MODELS.items()}
     settings = {
         "side_px": SIDE_PX,
         "train_fraction": TRAIN.train_fraction,

@@ -14,7 +14,7 @@ from vitviz.analysis.attention import softmax
 from vitviz.experiments.data_size import EARLY_STOPPING, GRIDS, MORE_SEEDS, PATCH_SIZES, SEEDS, StudyGrid
 from vitviz.experiments.experiment import Cell, Experiment
 from vitviz.experiments.single_run import PATIENCE, Trained, prepare_data, train_until_best, trained
-from vitviz.models import parameter_count
+from vitviz.models import model_cost
 from vitviz.models.zoo import create_model
 from vitviz.training.batches import TrainingData
 
@@ -30,7 +30,7 @@ def experiment(dataset: str) -> Experiment:
         "batch_size": grid.train.batch_size,
         "learning_rate": grid.train.learning_rate,
         "parameters": {
-            name: sum(parameter_count.parameters(model).values()) for name, model in grid.models.items()
+            name: sum(model_cost.parameters(model).values()) for name, model in grid.models.items()
         },
     }
     cells = list_cells(grid, True, MORE_SEEDS.get(dataset, SEEDS)) + list_cells(grid, False, SEEDS)

@@ -66,12 +66,12 @@ def train_cell(
         epochs: None: the recipe's; a test's are fewer.
     """
     from vitviz.experiments.single_run import prepare_data, trained
-    from vitviz.models import parameter_count
+    from vitviz.models import model_cost
 
     setup = configure(cell)
     train = replace(setup.train, seed=cell["seed"], epochs=epochs or setup.train.epochs)
     splits = prepare_data(setup.preparation, replace(train, batch_size=1, seed=0))
-    size = sum(parameter_count.parameters(setup.model).values())
+    size = sum(model_cost.parameters(setup.model).values())
     return {"parameters": size} | trained(setup.model, train, splits, start=setup.start).row
 
 

@@ -12,7 +12,7 @@ from vitviz.data.dataset import Dataset
 from vitviz.data.faces import ARRANGEMENTS, CLASSES, SIDE_PX, arranged, faces_dataset
 from vitviz.data.image_preprocessing import prepare_batch
 from vitviz.experiments.experiment import Cell, Experiment
-from vitviz.models import parameter_count
+from vitviz.models import model_cost
 
 if TYPE_CHECKING:
     from torch import nn
@@ -58,9 +58,7 @@ def experiment(train: TrainConfig = TRAIN) -> Experiment:
     cells: list[Cell] = [{"model": model, "seed": seed} for seed in SEEDS for model in MODELS]
     settings = {
         **{name: getattr(train, name) for name in ("epochs", "batch_size", "learning_rate")},
-        "parameters": {
-            name: sum(parameter_count.parameters(model).values()) for name, model in MODELS.items()
-        },
+        "parameters": {name: sum(model_cost.parameters(model).values()) for name, model in MODELS.items()},
     }
     title = "Is a face whose parts lie wrong still a face?"
     return Experiment(NAME, title, cells, partial(measure, train), settings)

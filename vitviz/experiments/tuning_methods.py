@@ -8,7 +8,7 @@ from typing import Any
 from vitviz.experiments.experiment import Cell, Experiment
 from vitviz.experiments.result_file import CHECKPOINTS
 from vitviz.experiments.transfer_plan import DIGITS, SEEDS
-from vitviz.models import parameter_count
+from vitviz.models import model_cost
 from vitviz.training.fine_tuning_race import SCRATCH, TUNED, TuningMethod
 
 NAME = "tuning"
@@ -69,6 +69,6 @@ def measure(checkpoints: Path, cell: Cell, folder: Path) -> dict[str, Any]:
     body = load_checkpoint(checkpoints / f"{cell['source']}.safetensors")
     method = method_of(cell["way"], cell["source"])
     splits = select_few_images(PLAN, body, cell["a_class"], cell["seed"], method.image_size)
-    size = parameter_count.parameters(fitted(body.config, len(splits.classes), method.image_size))
+    size = model_cost.parameters(fitted(body.config, len(splits.classes), method.image_size))
     name = SCRATCH if cell["way"] == SCRATCH else TUNED
     return {"parameters": sum(size.values()), **train_cell(body, PLAN, splits, name, cell["seed"], method)}

@@ -247,14 +247,14 @@ class MoreMultiplyAdds(_PresetComparison):
     """The architecture that needs more multiply-adds for one image at its own resolution."""
 
     def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
-        from vitviz.models import parameter_count
+        from vitviz.models import model_cost
 
         presets = self._presets()
         costs = [
-            sum(parameter_count.multiply_adds(preset.config, preset.preparation.image_size).values())
+            sum(model_cost.multiply_adds(preset.config, preset.preparation.image_size).values())
             for preset in presets
         ]
-        counts = [sum(parameter_count.parameters(preset.config).values()) for preset in presets]
+        counts = [sum(model_cost.parameters(preset.config).values()) for preset in presets]
         numbers = "; ".join(
             f"{preset.title}: {count / 1e6:,.1f} million parameters, {cost / 1e9:,.2f} billion multiply-adds"
             for preset, count, cost in zip(presets, counts, costs, strict=True)

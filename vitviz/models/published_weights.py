@@ -9,7 +9,7 @@ from pathlib import Path
 
 from vitviz.models.file_download import ByteProgress, NoNetworkError, download, weights_file, weights_folder
 from vitviz.models.hub import HubFile, cache_folder, fetch_hub_file
-from vitviz.models.parameter_count import MOST_MILLIONS, millions, published_megabytes, too_large
+from vitviz.models.model_cost import MOST_MILLIONS, millions, published_megabytes, too_large
 from vitviz.models.pretrained_list import PRETRAINED, Pretrained, PretrainedError
 
 SHIPPED = "dinov2_small_saliency"  # lies in `checkpoints/`

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitviz.config import CNNConfig, ModelConfig, Preparation, SwinConfig, ViTConfig, to_dict
-from vitviz.models.parameter_count import parameters
+from vitviz.models.model_cost import parameters
 from vitviz.plots.blob import name_files, open_blob, pack, read_files, unpack_arrays
 
 MOST_PARAMETERS = 3_000_000  # the engine's own limit; limits.js also checks operations and options

@@ -12,7 +12,7 @@ from vitviz.analysis.mistakes import confusion_counts
 from vitviz.checkpoints import Checkpoint, load_checkpoint
 from vitviz.data.datasets import DATASETS, load_dataset
 from vitviz.devices import choose_device
-from vitviz.models.parameter_count import parameters
+from vitviz.models.model_cost import parameters
 from vitviz.text import plural
 from vitviz.training.batches import prepare_test_images
 from vitviz.training.loop import predict_exactly

@@ -21,11 +21,11 @@ from vitviz.models.cnn import ConvNet
 from vitviz.models.zoo import create_model
 from vitviz.training.augmentation import augment, mix
 from vitviz.training.batches import PreparedImages, TrainingData, make_normaliser
-from vitviz.training.data_parallel import ThreadPool
 from vitviz.training.early_stopping import StoppingRule
 from vitviz.training.optimizers import load_optimizer_tensors, make_optimizers, optimizer_tensors
 from vitviz.training.records import Ended, Evaluation, Event, Snapshot, StepRecord
 from vitviz.training.schedule import learning_rate_factor, snapshot_marks
+from vitviz.training.training_step import ThreadPool
 from vitviz.training.weights import Weights
 
 MAX_RECORDS = 5000  # of a run's steps; longer runs record means over several steps

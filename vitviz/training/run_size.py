@@ -17,7 +17,7 @@ from vitviz.config import (
     TrainConfig,
     ViTConfig,
 )
-from vitviz.models import parameter_count
+from vitviz.models import model_cost
 
 MAX_PARAMETERS = 15_000_000  # 60 MB in fp32: a snapshot below `upload_limits.CHECKPOINT_BYTES`
 MAX_SNAPSHOT_BYTES = 512 * 2**20  # of all snapshots of all members
@@ -145,4 +145,4 @@ def _(model: FlatAttentionConfig) -> _Extent:
 
 def parameters(model: ModelConfig) -> int:
     """Return the number of parameters of a model, without building it."""
-    return sum(parameter_count.parameters(model).values())
+    return sum(model_cost.parameters(model).values())

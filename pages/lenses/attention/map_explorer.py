@@ -15,7 +15,7 @@ from pages.frame import image_sets, page
 from pages.lenses.attention import export
 from pages.lenses.attention.captions import describe_effective_tokens, describe_training
 from pages.lenses.attention.map_controls import MapControls, read_controls
-from pages.selection import attention_captions, attention_maps, model_weights, selection
+from pages.selection import attention_maps, model_weights, pinned_token_captions, selection
 from pages.selection.subject import CapturedSubject, capture_attention
 from pages.stores import catalogue
 from pages.views.event_values import read_events
@@ -118,7 +118,7 @@ def draw_pinned(
         get_messages().pop(stored, None)  # the file's explorer has its own
     smoothed = " Drawn smoothly; each patch has one weight." if controls.background.smooth else ""
     page.caption(
-        attention_captions.describe_attention(subject, controls.map_selection, selection.get_current().pin)
+        pinned_token_captions.describe_attention(subject, controls.map_selection, selection.get_current().pin)
         + smoothed
     )
     with links_slot:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from vitviz.analysis.block import NormStatistics
 from vitviz.analysis.readout import ReadoutPrediction
 from vitviz.config import ViTConfig
-from vitviz.models import parameter_count
+from vitviz.models import model_cost
 from vitviz.probe.layers import Record
 from vitviz.text import percent, plain, plural, signed
 
@@ -35,7 +35,7 @@ def describe_parameters(counts: dict[str, int], ratio: float) -> str:
     Args:
         ratio: hidden width of the MLP divided by the width.
     """
-    total, mlp = sum(counts.values()), counts[parameter_count.MLP]
+    total, mlp = sum(counts.values()), counts[model_cost.MLP]
     words = "two thirds" if round(100 * mlp / total) in (66, 67) else percent(mlp / total, 0)
     return (
         f"The MLP holds {words} of a block's parameters ({mlp:,} of {total:,}). By formula, with MLP ratio r ="

@@ -16,7 +16,7 @@ from vitviz.analysis.block import list_block_steps, measure_norm_statistics
 from vitviz.analysis.readout import READS, list_readout_steps, predict_from_stream
 from vitviz.config import ViTConfig
 from vitviz.lessons import lesson, model_measures
-from vitviz.models import abilities, layers, parameter_count
+from vitviz.models import abilities, layers, model_cost
 from vitviz.plots.normalisation import norm_figure, stream_figure
 from vitviz.probe.layers import Record, block_form, block_record, patterns_of, write_call
 from vitviz.probe.logits import readout_weights
@@ -100,7 +100,7 @@ def draw_block(subject: subjects.Subject, record: Record, layer: int, head: int,
 
 def draw_parameters(config: ViTConfig) -> None:
     """Draw the share of attention, MLP and norms in the parameters of a block."""
-    counts = parameter_count.block_parameters(config)
+    counts = model_cost.block_parameters(config)
     total = sum(counts.values())
     st.markdown("Attention moves information between tokens; the MLP processes each token separately.")
     names = [f"{part[0].upper()}{part[1:]}: {count:,}" for part, count in counts.items()]

@@ -19,7 +19,7 @@ from vitviz.analysis.forward_pass import EmbeddedPatches, FeatureMaps, Journey
 from vitviz.analysis.patches import patchify
 from vitviz.analysis.receptive_fields import enlarging, stem_fields_px, stem_strides
 from vitviz.config import ViTConfig
-from vitviz.models import abilities, layers, parameter_count
+from vitviz.models import abilities, layers, model_cost
 from vitviz.plots import hybrids as plots
 from vitviz.text import join_words, percent, plural
 
@@ -147,10 +147,10 @@ def describe_stem(config: ViTConfig) -> str:
 def measure_stem(config: ViTConfig) -> tuple[float, float]:
     """Return the stem's share of the parameters and of the multiply-adds."""
     counts = (
-        parameter_count.parameters(config),
-        parameter_count.multiply_adds(config, config.image_size),
+        model_cost.parameters(config),
+        model_cost.multiply_adds(config, config.image_size),
     )
-    weights, adds = (count[parameter_count.EMBEDDING] / sum(count.values()) for count in counts)
+    weights, adds = (count[model_cost.EMBEDDING] / sum(count.values()) for count in counts)
     return weights, adds
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.swin import captions
-from pages.selection import attention_captions, attention_maps, selection
+from pages.selection import attention_maps, pinned_token_captions, selection
 from pages.selection import subject as subjects
 from pages.stores import parameter_history
 from pages.views.explorer import ExplorerOptions, draw_explorer, send_options
@@ -103,7 +103,7 @@ def draw() -> None:
     view = attention_maps.build_view(subject, map_selection, subject.ground(), GROUP)
     on_change = partial(selection.apply_click, KEY, layer="swin.layer", head="swin.head")
     draw_explorer(*view, key=KEY, on_change=on_change)
-    page.caption(attention_captions.describe_attention(subject, map_selection, pin))
+    page.caption(pinned_token_captions.describe_attention(subject, map_selection, pin))
     parameters: dict[str, Any] = {"attention.layer": map_selection.layer}
     selection.link_to("attention", "Open page: Attention", **parameters)
     page.drawers(

@@ -16,7 +16,7 @@ from pages.stores import runs, session
 from vitviz.browser.html import render_html
 from vitviz.config import SwinConfig, ViTConfig
 from vitviz.models.abilities import abilities
-from vitviz.models.parameter_count import parameters
+from vitviz.models.model_cost import parameters
 from vitviz.models.token_layout import heads_by_layer
 from vitviz.pin import Pin
 from vitviz.plots.live_explorer import runs_in_browser

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests import model_costs
+from tests import counted_costs
 from vitviz.checkpoint_header import read_header
 from vitviz.config import SwinConfig, ViTConfig
-from vitviz.models import parameter_count
+from vitviz.models import model_cost
 from vitviz.models.presets import PRESETS
 from vitviz.models.pretrained_list import PRETRAINED
 
@@ -31,12 +31,12 @@ PAPERS = {
 def test_every_preset_is_counted_right(name: str) -> None:
     preset = PRESETS[name]
     side = preset.preparation.image_size
-    counted = model_costs.count_parameters(preset.config)
-    assert sum(parameter_count.parameters(preset.config).values()) == sum(counted.values())
-    assert parameter_count.parameters(preset.config)[parameter_count.HEAD] == sum(
+    counted = counted_costs.count_parameters(preset.config)
+    assert sum(model_cost.parameters(preset.config).values()) == sum(counted.values())
+    assert model_cost.parameters(preset.config)[model_cost.HEAD] == sum(
         count for part, count in counted.items() if part in ("norm", "head", "head_dist")
     )
-    assert sum(parameter_count.multiply_adds(preset.config, side).values()) == model_costs.multiply_adds(
+    assert sum(model_cost.multiply_adds(preset.config, side).values()) == counted_costs.multiply_adds(
         preset.config, side
     )
 
@@ -45,8 +45,8 @@ def test_every_preset_is_counted_right(name: str) -> None:
 def test_every_shipped_model_is_counted_right(path: Path) -> None:
     header = read_header(path)
     side = header.preparation.image_size
-    assert sum(parameter_count.parameters(header.config).values()) == header.card["parameters"]
-    assert sum(parameter_count.multiply_adds(header.config, side).values()) == model_costs.multiply_adds(
+    assert sum(model_cost.parameters(header.config).values()) == header.card["parameters"]
+    assert sum(model_cost.multiply_adds(header.config, side).values()) == counted_costs.multiply_adds(
         header.config, side
     )
 
@@ -56,33 +56,32 @@ def test_every_shipped_model_is_counted_right(path: Path) -> None:
 def test_published_shapes_are_counted_right(name: str) -> None:
     entry = PRETRAINED[name]
     side = entry.opens_at_px
-    found = sum(parameter_count.multiply_adds(entry.config, side).values())
-    assert found == model_costs.multiply_adds(entry.config, side)
+    found = sum(model_cost.multiply_adds(entry.config, side).values())
+    assert found == counted_costs.multiply_adds(entry.config, side)
 
 
 @pytest.mark.parametrize("name", PAPERS)
 def test_the_papers_numbers(name: str) -> None:
     weights, giga = PAPERS[name]
     config = PRESETS[name].config
-    assert sum(parameter_count.parameters(config).values()) == weights
-    assert sum(parameter_count.multiply_adds(config, 224).values()) / 1e9 == pytest.approx(giga, rel=0.006)
+    assert sum(model_cost.parameters(config).values()) == weights
+    assert sum(model_cost.multiply_adds(config, 224).values()) / 1e9 == pytest.approx(giga, rel=0.006)
 
 
 def test_one_layer_by_hand() -> None:
     """ViT-B/16 at 224 px: 197 tokens of 768, twelve layers; a layer 12 D^2 + 13 D weights."""
     config = PRESETS["vit_base_16"].config
-    assert parameter_count.parameters(config)[parameter_count.LAYERS] == 12 * (12 * 768**2 + 13 * 768)
-    found = parameter_count.multiply_adds(config, 224)
-    assert found[parameter_count.LAYERS] == 12 * 197 * 12 * 768**2
-    assert found[parameter_count.ATTENTION] == 12 * 2 * 197**2 * 768
+    assert model_cost.parameters(config)[model_cost.LAYERS] == 12 * (12 * 768**2 + 13 * 768)
+    found = model_cost.multiply_adds(config, 224)
+    assert found[model_cost.LAYERS] == 12 * 197 * 12 * 768**2
+    assert found[model_cost.ATTENTION] == 12 * 2 * 197**2 * 768
     assert (
-        parameter_count.tokens(config, 224) == 197
-        and parameter_count.tokens(PRESETS["swin_tiny"].config, 224) == 56**2
+        model_cost.tokens(config, 224) == 197 and model_cost.tokens(PRESETS["swin_tiny"].config, 224) == 56**2
     )
 
 
 def test_what_does_not_tile_is_refused() -> None:
     with pytest.raises(ValueError, match="patches of 16 px do not tile an image of 220 px"):
-        parameter_count.multiply_adds(ViTConfig(image_size=224, patch_size=16), 220)
+        model_cost.multiply_adds(ViTConfig(image_size=224, patch_size=16), 220)
     with pytest.raises(ValueError, match="windows of 4 x 4 do not tile 6 x 6 tokens"):
-        parameter_count.multiply_adds(SwinConfig(image_size=12), 12)
+        model_cost.multiply_adds(SwinConfig(image_size=12), 12)
