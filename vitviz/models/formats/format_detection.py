@@ -319,11 +319,11 @@ def _refuse_by_name(shapes: Shapes, settings: Settings) -> None:
         PretrainedError: naming the architecture and the reason.
     """
     stated = [str(settings.get(key)).partition(".")[0] for key in ("model_type", "architecture")]
-    for entry in UNSUPPORTED:
+    for title, entry in UNSUPPORTED.items():
         lacks = "lacks" in entry and any(re.search(entry["lacks"], name) for name in shapes)
         named = "pattern" in entry and any(re.search(entry["pattern"], name) for name in shapes)
         if (named and not lacks) or any(re.fullmatch(entry.get("stated", "$^"), name) for name in stated):
-            raise PretrainedError(f"this is {entry['is']}: {entry['why']}")
+            raise PretrainedError(f"this is {title}: {entry['why']}")
 
 
 def _strip(layout: Format, prefix: str, shapes: Shapes, settings: Settings) -> Recognised:

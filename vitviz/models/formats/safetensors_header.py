@@ -108,9 +108,9 @@ def header_bytes(raw: bytes) -> int:
 
 def _check_kind(start: bytes) -> None:
     """Refuse other formats by name."""
-    for other in _STATED["others"]:
+    for kind, other in _STATED["others"].items():
         if re.match(other["start"].encode(), start, re.DOTALL):
-            raise PretrainedError(f"the file is {other['kind']}, which is not opened here: {other['advice']}")
+            raise PretrainedError(f"the file is {kind}, which is not opened here: {other['advice']}")
     if _PICKLES.match(start):
         raise PickledWeightsError(_LIGHTNING in start)
 

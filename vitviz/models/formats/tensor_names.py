@@ -25,7 +25,7 @@ Rules = tuple[tuple[str, str], ...]  # (pattern, replacement), applied in this o
 
 _STATED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 RULES: dict[str, Rules] = {name: tuple(map(tuple, rules)) for name, rules in _STATED["rules"].items()}
-UNSUPPORTED: tuple[dict[str, str], ...] = tuple(_STATED["unsupported"])  # pattern, lacks, stated, is, why
+UNSUPPORTED: dict[str, dict[str, str]] = _STATED["unsupported"]  # what it is: pattern, lacks, stated, why
 HEAD_WIDTH = 64  # of nearly all ViTs
 _WIDE_HEADS = {1152: 16, 1280: 16, 1408: 16, 1664: 16, 1792: 16}  # SO400M, H, g, G, bigE: width -> heads
 
