@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from scipy.special import betaincinv
 from torch import Tensor
 
@@ -18,6 +19,14 @@ class Mixture:
     labels: Tensor  # (B,) int64
     others: Tensor | None = None  # (B,) int64; None: nothing was mixed
     weight: float = 1.0
+
+    def cross_entropy(self, logits: Tensor, smoothing: float) -> Tensor:
+        """Return the mean loss of logits (B, classes), with label smoothing."""
+        loss = F.cross_entropy(logits, self.labels, label_smoothing=smoothing)
+        if self.others is None:
+            return loss
+        other = F.cross_entropy(logits, self.others, label_smoothing=smoothing)
+        return self.weight * loss + (1 - self.weight) * other
 
     def split(self, parts: int) -> list[Mixture]:
         """Split into parts of nearly equal size; the first are larger."""

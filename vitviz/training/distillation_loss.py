@@ -26,10 +26,7 @@ def distillation_loss(
     by_dist = record.get("logits_dist", logits).float()
     with torch.no_grad():
         teacher_logits = teacher(inputs).float()
-    loss = F.cross_entropy(by_cls, targets.labels, label_smoothing=config.label_smoothing)
-    if targets.others is not None:
-        other = F.cross_entropy(by_cls, targets.others, label_smoothing=config.label_smoothing)
-        loss = targets.weight * loss + (1 - targets.weight) * other
+    loss = targets.cross_entropy(by_cls, config.label_smoothing)
     if config.distillation == "hard":
         return logits, (loss + F.cross_entropy(by_dist, teacher_logits.argmax(dim=1))) / 2
     weight, temperature = config.distillation_weight, config.distillation_temperature

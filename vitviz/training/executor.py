@@ -72,16 +72,15 @@ class Executor(ABC):
                 raise
         return run
 
-    def submit(self, run: Run, address: str = "", first: bool = False) -> None:
+    def submit(self, run: Run, address: str = "", first: bool = False, only_waiting: bool = False) -> None:
         """Queue a run; it continues from its last save if it has one.
+
+        Args:
+            only_waiting: refuse one that waits no longer, such as one that another server trained.
 
         Raises:
             ExecutorError: if it is already being trained, or as for `start`.
         """
-        self._submit(run, address, first)
-
-    def _submit(self, run: Run, address: str = "", first: bool = False, only_waiting: bool = False) -> None:
-        """Queue a run; `only_waiting` refuses one that waits no longer, such as one that another server trained."""
         owner = run.config().owner
         with self._lock:
             if run.status().active and self._is_known(run.directory):
@@ -110,7 +109,7 @@ class Executor(ABC):
             # It may have been taken by another server, or deleted, and there may be no room for it.
             with self._lock, contextlib.suppress(ExecutorError, RunError, OSError):
                 if not self._is_known(run.directory):
-                    self._submit(run, only_waiting=True)
+                    self.submit(run, only_waiting=True)
                     taken.append(run)
         return taken
 

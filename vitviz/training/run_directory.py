@@ -206,11 +206,7 @@ class Run:
 
     def snapshots(self) -> list[int]:
         """Return the steps whose weights are saved, ascending."""
-        return sorted(
-            int(path.stem)
-            for path in (self.directory / "snapshots").glob("*.safetensors")
-            if path.stem.isdigit()
-        )
+        return [*self.snapshot_times()]
 
     def snapshot_times(self) -> dict[int, int]:
         """Return each snapshot's modification time in ns by step, ascending."""

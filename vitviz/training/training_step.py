@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from vitviz.config import TrainConfig
@@ -72,12 +71,7 @@ class ThreadPool:
         return torch.cat(logits), sum(losses), gradients
 
     def _loss(self, inputs: Tensor, targets: Mixture) -> tuple[Tensor, Tensor]:
-        smoothing = self._config.label_smoothing
         if self._teacher is not None:
             return distillation_loss(self._weights.model, self._teacher, inputs, targets, self._config)
         logits = self._weights.model(inputs).float()
-        loss = F.cross_entropy(logits, targets.labels, label_smoothing=smoothing)
-        if targets.others is not None:
-            other = F.cross_entropy(logits, targets.others, label_smoothing=smoothing)
-            loss = targets.weight * loss + (1 - targets.weight) * other
-        return logits, loss
+        return logits, targets.cross_entropy(logits, self._config.label_smoothing)
