@@ -3,9 +3,10 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, cast
 
 from vitviz.config import Interpolation, Preparation, SwinConfig, ViTConfig
+from vitviz.models.presets import PRESETS
 
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 HALF = (0.5, 0.5, 0.5)
@@ -67,15 +68,12 @@ class Pretrained:
         return f"{self.name}.safetensors" if self.is_shipped else self.url.rpartition("/")[2]
 
 
-_WIDTHS = {"tiny": (192, 12, 3), "small": (384, 12, 6), "base": (768, 12, 12), "large": (1024, 24, 16)}
 _LETTERS = {"tiny": "Ti", "small": "S", "base": "B", "large": "L"}
 
 
 def _vit(size: str, patch: int, side: int, classes: int = 1000) -> ViTConfig:
-    dim, depth, heads = _WIDTHS[size]
-    return ViTConfig(
-        image_size=side, patch_size=patch, num_classes=classes, embed_dim=dim, depth=depth, num_heads=heads
-    )
+    shape = cast(ViTConfig, PRESETS[f"vit_{size}_16"].config)
+    return replace(shape, image_size=side, patch_size=patch, num_classes=classes)
 
 
 def _from_timm(
@@ -177,17 +175,8 @@ def _saliency() -> Iterator[Pretrained]:
 
 
 def _swin_config(size: str, window: int, side: int, convention: Literal["timm", "torchvision"]) -> SwinConfig:
-    dim, deep, heads = {"tiny": (96, 6, 3), "small": (96, 18, 3), "base": (128, 18, 4)}[size]
-    return SwinConfig(
-        image_size=side,
-        patch_size=4,
-        num_classes=1000,
-        embed_dim=dim,
-        depths=(2, 2, deep, 2),
-        num_heads=(heads, 2 * heads, 4 * heads, 8 * heads),
-        window_size=window,
-        convention=convention,
-    )
+    shape = cast(SwinConfig, PRESETS[f"swin_{size}"].config)
+    return replace(shape, image_size=side, window_size=window, convention=convention)
 
 
 def _swin() -> Iterator[Pretrained]:
