@@ -9,13 +9,14 @@ import tempfile
 import threading
 import time
 import webbrowser
+from dataclasses import replace
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
 from torch import nn
 
-from vitviz.checkpoints import Checkpoint, save_checkpoint
+from vitviz.checkpoints import as_checkpoint, save_checkpoint
 from vitviz.loading import list_shipped, load
 from vitviz.models.formats.format_detection import UNSAID
 from vitviz.models.loaded_model import LoadedModel
@@ -76,15 +77,8 @@ def _write_model(model: LoadedModel, folder: Path) -> str:
     # The app takes step 0 of a training for random weights.
     step = 0 if model.trained_on is None else max(model.step, 1)
     trained_on = "unknown images" if model.trained_on == UNSAID else model.trained_on
-    checkpoint = Checkpoint(
-        config=model.config,
-        preparation=model.preparation,
-        train=None,
-        classes=model.classes,
-        snapshots={step: model.model.state_dict()},
-        card={"title": model.title, "trained_on": trained_on},
-    )
-    save_checkpoint(folder / "your_model.safetensors", checkpoint)
+    card = {"title": model.title, "trained_on": trained_on}
+    save_checkpoint(folder / "your_model.safetensors", as_checkpoint(replace(model, step=step), card))
     return "your_model"
 
 

@@ -104,9 +104,13 @@ def pack_model(model: "LoadedModel", largest_code: int = 0) -> bytes:
     Args:
         largest_code: if above 0, matrices and filters are stored as int8 up to this code.
     """
+    return pack_checkpoint(as_checkpoint(model, {}), [model.step] if largest_code else [], largest_code)
+
+
+def as_checkpoint(model: "LoadedModel", card: dict[str, Any]) -> Checkpoint:
+    """Return a model as a checkpoint of its step, without its history."""
     snapshots = {model.step: model.model.state_dict()}
-    checkpoint = Checkpoint(model.config, model.preparation, None, model.classes, snapshots=snapshots)
-    return pack_checkpoint(checkpoint, [model.step] if largest_code else [], largest_code)
+    return Checkpoint(model.config, model.preparation, None, model.classes, snapshots=snapshots, card=card)
 
 
 def pack_checkpoint(

@@ -4,7 +4,7 @@ import os
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil, isfinite
 from pathlib import Path
 from types import TracebackType
@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from vitviz.analysis.distance import DistanceStream
 from vitviz.analysis.position_similarity import patch_rows
 from vitviz.analysis.sinks import summarise_norms
-from vitviz.checkpoints import Checkpoint, pack_checkpoint
+from vitviz.checkpoints import as_checkpoint, pack_checkpoint
 from vitviz.data.image_preprocessing import prepare, seen_crop
 from vitviz.devices import Device, DType, choose_device, choose_dtype, find_device, place_model
 from vitviz.growth import pack_rows
@@ -30,6 +30,7 @@ from vitviz.models.formats.format_detection import UNSAID
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.pin import Pin
 from vitviz.probe.capture import as_array
+from vitviz.probe.embedding import read_filters
 from vitviz.recorded_run import MOST_IMAGES, Moment, RecordedConfig, RecordedRun
 from vitviz.training.atomic_files import append_lines, write_whole
 from vitviz.training.run_config import clean_name
@@ -220,7 +221,8 @@ class Recorder:
         if self._with_weights:
             path = self.run.weights_path(step)
             path.parent.mkdir(exist_ok=True)
-            write_whole(path, pack_checkpoint(_make_checkpoint(model, config, step)))
+            card = {"title": config.name, "trained_on": UNSAID}
+            write_whole(path, pack_checkpoint(as_checkpoint(replace(model, step=step), card)))
         if self._device is not None or self._dtype is not None:
             model = place_model(model, self._device or find_device(model.model), self._dtype)
         first = next(model.model.parameters())
@@ -311,7 +313,7 @@ def _measure_moment(model: LoadedModel, inputs: Tensor, config: RecordedConfig, 
     stored = [whole[layer] for layer in range(vit.depth)] if whole else []
     return Moment(
         positions=patch_rows(tables["pos_embed"], layout.grid) if "pos_embed" in tables else None,
-        embedding=_read_embedding(model, vit) if abilities(vit).embedding else None,
+        embedding=read_filters(model),
         distance_px=stream.result().distance_px,
         norms=np.stack([summarise_norms(layer, vit.prefix_tokens) for layer in lengths]),
         outputs=np.concatenate(outputs),
@@ -320,11 +322,6 @@ def _measure_moment(model: LoadedModel, inputs: Tensor, config: RecordedConfig, 
         whole=np.stack([codes for codes, _ in stored]) if stored else None,
         whole_peaks=np.stack([top for _, top in stored]) if stored else None,
     )
-
-
-def _read_embedding(model: LoadedModel, vit: Any) -> NDArray[Any]:
-    weight = as_array(model.vit.get_parameter("patch_embed.proj.weight"))
-    return weight.reshape(vit.embed_dim, vit.in_chans, vit.patch_size, vit.patch_size)
 
 
 def _open_checked(model: nn.Module, settings: dict[str, Any]) -> LoadedModel:
@@ -355,17 +352,6 @@ def _check_size(model: LoadedModel) -> None:
             f"the weights of a step have {size / 2**20:,.0f} MB in half precision, more than the"
             f" {CHECKPOINT_BYTES >> 20} MB that the app opens: record with weights=False"
         )
-
-
-def _make_checkpoint(model: LoadedModel, config: RecordedConfig, step: int) -> Checkpoint:
-    return Checkpoint(
-        config.model,
-        config.preparation,
-        None,
-        model.classes,
-        snapshots={step: model.model.state_dict()},
-        card={"title": config.name, "trained_on": UNSAID},
-    )
 
 
 def _to_number(value: Any) -> float | None:

@@ -13,7 +13,8 @@ from vitviz.analysis.patches import scramble
 from vitviz.analysis.position_similarity import Grid, patch_rows
 from vitviz.config import ModelConfig, ViTConfig
 from vitviz.config_fields import Size
-from vitviz.models.loaded_model import read_outputs
+from vitviz.models.abilities import abilities, as_vit
+from vitviz.models.loaded_model import LoadedModel, read_outputs
 from vitviz.models.vit import VisionTransformer, resize_positions
 from vitviz.probe.capture import as_array, capture
 
@@ -50,6 +51,15 @@ def embed(model: nn.Module, values: FloatArray) -> Embedding:
     record = capture(model, values[None], ["patch_embed", "pos_embed"])
     table = record.arrays["pos_embed"][0] if "pos_embed" in record.arrays else None
     return Embedding(weight, bias, convolved, record["patch_embed"][0], prefix_tokens(model), table)
+
+
+def read_filters(loaded: LoadedModel) -> FloatArray | None:
+    """Return E of a ViT as filters (D, C, P, P); None for a convolutional stem and the like."""
+    config = as_vit(loaded.config)
+    if not abilities(config).embedding:
+        return None
+    weight = as_array(loaded.vit.get_parameter("patch_embed.proj.weight"))
+    return weight.reshape(config.embed_dim, config.in_chans, config.patch_size, config.patch_size)
 
 
 def prefix_tokens(model: VisionTransformer) -> dict[str, FloatArray]:

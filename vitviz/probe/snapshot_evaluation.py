@@ -15,7 +15,8 @@ from vitviz.models.abilities import abilities, as_vit
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.token_layout import TokenLayout
 from vitviz.pin import Pin
-from vitviz.probe.capture import as_array, attention_distances, capture
+from vitviz.probe.capture import attention_distances, capture
+from vitviz.probe.embedding import read_filters
 from vitviz.text import percent
 
 MEASURED = 24  # held-out images that the attention distance is the mean of
@@ -113,7 +114,7 @@ def _read_tables(subject: LoadedModel, held_out: HeldOut | None) -> LearnedTable
         grid=layout.grid,
         patch_px=layout.patch_px,
         similarity=_similarity(subject, config, layout),
-        weights=_embedding(subject),
+        weights=read_filters(subject),
         distance_px=distance,
         norms=norms,
     )
@@ -138,15 +139,6 @@ def _similarity(subject: LoadedModel, config: ViTConfig, layout: TokenLayout) ->
         return None
     table = position_similarity.patch_rows(records["pos_embed"][-1], layout.grid)
     return position_similarity.cosine_similarity(table).astype(np.float32)
-
-
-def _embedding(subject: LoadedModel) -> FloatArray | None:
-    """Return E as filters; None for a convolutional stem."""
-    config = as_vit(subject.config)
-    if not abilities(config).embedding:
-        return None
-    weight = as_array(subject.vit.get_parameter("patch_embed.proj.weight"))
-    return weight.reshape(config.embed_dim, config.in_chans, config.patch_size, config.patch_size)
 
 
 def attention(subject: LoadedModel, seen: Prepared, pin: Pin) -> FloatArray | None:

@@ -1,11 +1,12 @@
 """Store and load the initial weights of a run, one file in its directory."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from torch import Tensor
 
 from vitviz.checkpoint_header import CheckpointError
-from vitviz.checkpoints import Checkpoint, checkpoint_bytes, load_checkpoint
+from vitviz.checkpoints import Checkpoint, as_checkpoint, checkpoint_bytes, load_checkpoint
 from vitviz.config import TrainConfig
 from vitviz.models.backbone_transfer import transferred
 from vitviz.models.loaded_model import LoadedModel
@@ -21,22 +22,12 @@ def start_file(source: LoadedModel) -> bytes:
     Raises:
         CheckpointError: if a weight is not finite.
     """
+    checkpoint = as_checkpoint(source, {"title": source.title, "digest": source.digest})
     state = {
         name: tensor.float() if tensor.is_floating_point() else tensor
         for name, tensor in source.model.state_dict().items()
     }
-    card = {"title": source.title, "digest": source.digest}
-    return checkpoint_bytes(
-        Checkpoint(
-            config=source.config,
-            preparation=source.preparation,
-            train=None,
-            classes=source.classes,
-            history=[],
-            snapshots={source.step: state},
-            card=card,
-        )
-    )
+    return checkpoint_bytes(replace(checkpoint, snapshots={source.step: state}))
 
 
 def load_start(run: Run, train: TrainConfig) -> Checkpoint:
