@@ -34,8 +34,7 @@ export default class BlockView {
     return `${digits} · 10${[...power].map((c) => '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'['−0123456789'.indexOf(c)]).join('')}`;
   }
 
-  drawStrip(parent, step, part) {
-    const { data, shape } = this.message.arrays[step.array];
+  drawStrip(parent, step, part, { data, shape }) {
     const channels = shape[1];
     const from = part * channels;
     const line = el(parent, 'div', { class: 'bl-strip' });
@@ -64,10 +63,9 @@ export default class BlockView {
     }
   }
 
-  drawMap(parent, step, part) {
+  drawMap(parent, step, part, { data, shape }) {
     const { grid, prefix, head, token } = this.message.header;
     const [rows, cols] = grid;
-    const { data, shape } = this.message.arrays[step.array];
     const values = data.subarray(part * shape[1], (part + 1) * shape[1]);
     const signed = step.kind === 'scores';
     // Weights of prefix tokens are in the caption: on a scale with them, patches would be invisible.
@@ -126,12 +124,12 @@ export default class BlockView {
           el(formula, 'span', { class: 'bl-formula' }, j < equations.length - 1 ? `${equation},` : equation);
           formula.append(' ');
         });
-      el(text, 'div', { class: 'vv-muted' }, step.numbers);
+      el(text, 'div', { class: 'vv-muted' }, step.numbers.replaceAll('-', '−'));
       const drawing = el(body, 'div', { class: 'bl-drawing' });
-      const parts = this.message.arrays[step.array].shape[0];
-      for (let part = 0; part < parts; part++)
-        if (step.kind === 'vector' || step.kind === 'heads') this.drawStrip(drawing, step, part);
-        else this.drawMap(drawing, step, part);
+      const values = this.message.arrays[`s${i}`];
+      for (let part = 0; part < values.shape[0]; part++)
+        if (step.kind === 'vector' || step.kind === 'heads') this.drawStrip(drawing, step, part, values);
+        else this.drawMap(drawing, step, part, values);
       drawing.classList.toggle('bl-maps', isMap);
     });
     this.root.dataset.steps = String(message.header.steps.length);

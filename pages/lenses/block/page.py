@@ -1,5 +1,6 @@
 """One token in one block: every step of attention and MLP with its real numbers."""
 
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -8,21 +9,46 @@ import streamlit as st
 from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.block import captions
-from pages.lenses.block.block_view import draw_steps
 from pages.selection import selection
 from pages.selection import subject as subjects
 from pages.views.figures import draw_bars, draw_chart
-from vitviz.analysis.block import list_block_steps, measure_norm_statistics
+from pages.views.register import register
+from vitviz.analysis.block import BlockOperation, list_block_steps, measure_norm_statistics
 from vitviz.analysis.readout import READS, list_readout_steps, predict_from_stream
 from vitviz.config import ViTConfig
 from vitviz.lessons import lesson, model_measures
 from vitviz.models import abilities, layers, model_cost
+from vitviz.plots.blob import pack
 from vitviz.plots.normalisation import norm_figure, stream_figure
 from vitviz.probe.layers import Record, block_form, block_record, patterns_of, write_call
 from vitviz.probe.logits import readout_weights
 
 MOST_CLASSES = 5
 VIEW = "block.flow"
+_block_view = register(__file__, "block_view")
+
+
+def draw_steps(
+    steps: Sequence[BlockOperation],
+    subject: subjects.Subject,
+    *,
+    token: int,
+    head: int,
+    key: str,
+    on_change: Callable[[], None] | None = None,
+) -> None:
+    """Draw a card per step; clicks trigger 'pin' (a key) and 'channel' (of the stream, from 1)."""
+    header = {
+        "prefix": subject.layout.prefix,
+        "grid": subject.layout.grid,
+        "token": token,
+        "head": head,
+        "heads": subject.model.vit.config.num_heads,
+        "steps": steps,
+    }
+    arrays = {f"s{i}": step.values for i, step in enumerate(steps)}
+    message = pack(header, picture=subject.prepared.shown, **arrays)
+    _block_view(message, key=key, triggers=("pin", "channel"), on_change=on_change)
 
 
 def draw_norms(config: ViTConfig, record: Record, token: int) -> None:
@@ -63,7 +89,6 @@ def draw_readout(subject: subjects.Subject, config: ViTConfig, record: Record) -
         subject,
         token=0,
         head=1,
-        heads=config.num_heads,
         key="block.answer",
     )
     top = answer.order[:MOST_CLASSES]
@@ -91,7 +116,6 @@ def draw_block(subject: subjects.Subject, record: Record, layer: int, head: int,
         subject,
         token=token,
         head=head,
-        heads=vit.config.num_heads,
         key=VIEW,
         on_change=partial(selection.apply_click, VIEW, channel="block.channel"),
     )
