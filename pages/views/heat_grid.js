@@ -20,6 +20,7 @@ import { nameCell, signed } from '../../vitviz/browser/kit/text.js';
 const VEIL = 200; // the opacity of a signed value over an image, of 255
 const NUMBER_PX = 36; // of a cell that also shows its value as text
 const NAME_PX = 15; // of a cell beside which its name fits
+const DECADES = 4; // of a logarithmic ramp
 const LONG_NAME = 3; // characters from which the names of columns are written upright
 
 /** Return the table from one accent colour through clear to another, for signed weights over a grey image. */
@@ -36,6 +37,7 @@ function accents(below, above) {
 /** Return a panel's colours and the values of its ramp's ends. */
 function rampOf({ ramp, photo: behind, low, high }, colors) {
   if (ramp === 'amount') return [SEQUENTIAL_LUT, low, high];
+  if (ramp === 'decades') return [SEQUENTIAL_LUT, Math.log10(high) - DECADES, Math.log10(high)];
   if (ramp === 'accent') return [accents(PALETTE.DIVERGING.light[0], colors.query), -high, high];
   return [behind === null ? DIVERGING_LUT : veil(VEIL), -high, high];
 }
@@ -180,8 +182,10 @@ export default class HeatGrid {
     const { arrays, colors } = this.message;
     const given = arrays[`colours${index}`];
     if (given) return offscreen(new ImageData(new Uint8ClampedArray(given.data), given.shape[1]));
+    const panel = this.header.panels[index];
     const values = this.values(index);
-    return values ? heat(values, ...this.grid(index), ...rampOf(this.header.panels[index], colors)) : null;
+    const levels = panel.ramp === 'decades' ? values.map(Math.log10) : values;
+    return values ? heat(levels, ...panel.grid, ...rampOf(panel, colors)) : null;
   }
 
   drawPanel(index) {
@@ -198,6 +202,7 @@ export default class HeatGrid {
     frame.image.hidden = panel.photo === null;
     const cells = this.paint(index);
     if (cells) frame.showCells(cells);
+    frame.pin(...(panel.framed ?? [panel.grid, -1]));
     const keys = `Arrow keys move over the cells${this.header.start === null ? '' : ', Enter pins one'}`;
     const label = this.isRead(index) ? keys : panel.note;
     frame.node.setAttribute('aria-label', [panel.title, label].filter(Boolean).join('. '));

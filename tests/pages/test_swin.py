@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.lenses.swin import stepper
-from tests.messages import body, unpack
+from tests.messages import body, read_panels, unpack
 from tests.pages.conftest import ROOT, OpenApp, captions, query_value
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import SwinConfig, TrainConfig
@@ -24,7 +24,7 @@ from vitviz.training.run_trainer import Session
 
 PAGE = "pages/lenses/swin/page.py"
 Payload = tuple[dict[str, Any], dict[str, np.ndarray]]
-STEPPER, REACH, GRADIENT, BIAS, PYRAMID = "ids", "hops", "gradient", "index", "normed"
+STEPPER, REACH, GRADIENT, BIAS, PYRAMID = "ids", "hops", "values0", "index", "normed"
 
 
 def text(app: AppTest) -> str:
@@ -71,9 +71,11 @@ def test_gradients_agree_with_the_masks(open_app: OpenApp) -> None:
     assert hops.shape == (4, 64, 64)
     assert (hops[2] <= 1).all()  # a ViT: everywhere at once
     assert (hops[1] == 255).any() and not (hops[0] == 255).any()  # never shifted; shifted
-    found = payload(app, GRADIENT)
-    gradient, reach = found[1]["gradient"], found[1]["reach"]
-    assert np.array_equal(gradient > 1e-20, reach == 1)
+    titles, notes, percents = read_panels(payload(app, GRADIENT))
+    assert titles[:2] == ["Stage 1, block 1", "Stage 1, block 2 · shifted"]
+    reached = np.isfinite(percents).sum(axis=1)
+    assert (percents[np.isfinite(percents)] > 1e-18).all() and np.nanmax(percents) == 100
+    assert notes == [f"{count} non-zero, {count} allowed" for count in reached]
     assert "In 4 of 4 blocks" in captions(app)
 
 

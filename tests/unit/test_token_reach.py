@@ -16,7 +16,6 @@ from vitviz.models.zoo import create_model
 from vitviz.pin import Pin
 from vitviz.plots import swin as plots
 from vitviz.probe.swin import (
-    NOTHING,
     attention_layer,
     block_window,
     measure,
@@ -158,7 +157,7 @@ def test_the_reachable_set_is_where_a_real_gradient_is_not_zero(
     for number, (block, gradient) in enumerate(zip(blocks, found, strict=True)):
         token = Pin(point).cell(block.grid)
         reached = token_reach.reads(blocks, number, token)
-        assert np.array_equal(gradient > NOTHING * gradient.max(), reached), block.name
+        assert np.array_equal(gradient > token_reach.NOTHING * gradient.max(), reached), block.name
 
 
 @pytest.mark.parametrize("config", [SMALL, UNEVEN])
@@ -186,7 +185,7 @@ def test_a_model_without_its_mask_is_caught() -> None:
     model = wake(create_model(SMALL, seed=0))
     image = np.random.default_rng(1).normal(size=(1, 16, 16)).astype(np.float32)
     (measured,) = patch_gradients(model, image, [blocks[1].name], (0.05, 0.05))
-    seen = measured > NOTHING * measured.max()
+    seen = measured > token_reach.NOTHING * measured.max()
     assert np.array_equal(seen, allowed)
     assert not np.array_equal(seen, leaking)
     assert leaking.sum() == 16 > allowed.sum() == 4

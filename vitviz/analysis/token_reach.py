@@ -12,6 +12,7 @@ from vitviz.shifted_windows import FloatArray, IntArray, Pair
 
 BoolArray = NDArray[np.bool_]
 NEVER = 255
+NOTHING = 1e-20  # of the largest gradient: a score of -100 leaves e^-100 = 4e-44, which counts as nothing
 
 
 def window_links(index: IntArray, mask: FloatArray | None, tokens: int) -> BoolArray:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from vitviz.plots.blob import describe, pack
 from vitviz.plots.photo import Photo, Uint8, decode_photo
 
-Ramp = Literal["accent", "signed", "amount"]
+Ramp = Literal["accent", "signed", "amount", "decades"]
 Layout = Literal["even", "equal", "last", "single", "beside"]
 
 
@@ -31,11 +31,12 @@ class HeatPanel:
     values: (facts, rows * cols) float32, NaN for none; the first fact's are coloured, if `colours` is None.
     colours: (rows, cols, 4) uint8.
     ramp: 'accent' (orange, and blue below 0) or 'signed' (around 0, clear over an image), from -high to high; 'amount'
-        from low to high.
+        from low to high; 'decades' from high down to its ten-thousandth, by the logarithm.
     line, note: texts above and below the cells; the note makes room for the values that the pointer reads.
     row_names, col_names: labels of the cells of a grid without an image; `axes` are the words before them.
     groups: (name, count) of neighbouring rows and columns of a square matrix, which lines separate.
     missing: what is read in a cell without a value.
+    framed: a grid and its cell that is framed as the pin.
     """
 
     title: str
@@ -54,6 +55,7 @@ class HeatPanel:
     axes: tuple[str, str] = ("", "")
     groups: Sequence[tuple[str, int]] = ()
     missing: str = ""
+    framed: tuple[tuple[int, int], int] | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,10 +5,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis.token_reach import NEVER, WindowBlock
+from vitviz.analysis.token_reach import NEVER, NOTHING, WindowBlock
 from vitviz.analysis.window_attention import Layout, MaskComparison, Merge
 from vitviz.config import SwinConfig
 from vitviz.plots.blob import pack
+from vitviz.plots.heat_grid import Fact, GridStyle, HeatPanel, pack_heat_grid
+from vitviz.plots.photo import decode_photo
 from vitviz.plots.theme import family_colors
 from vitviz.shifted_windows import FloatArray, Pair, relative_position_index
 
@@ -89,7 +91,7 @@ def gradient(
     allowed: NDArray[np.bool_],
     gradients: NDArray[np.float64],
 ) -> bytes:
-    """Return the gradients of one token per block, beside what the masks allow.
+    """Return the gradients of one token per block on the patches that the masks allow, as a heat grid.
 
     Args:
         shown: (S, S, 3), the image.
@@ -98,16 +100,26 @@ def gradient(
         allowed: (blocks, patches), what it can have read.
         gradients: (blocks, patches).
     """
-    header = {
-        "rows": grid[0],
-        "cols": grid[1],
-        "blocks": [
-            {"name": block_title(block.name), "rows": block.grid[0], "cols": block.grid[1], "token": token}
-            for block, token in zip(blocks, tokens, strict=True)
-        ],
-    }
-    scaled = gradients / np.maximum(gradients.max(axis=1, keepdims=True), 1e-300)
-    return pack(header, shown=shown, gradient=scaled.astype(np.float32), reach=allowed.astype(np.uint8))
+    percents = 100 * gradients / np.maximum(gradients.max(axis=1, keepdims=True), 1e-300)
+    photo, nonzero = decode_photo(shown), percents > 100 * NOTHING
+    values = np.where(allowed | nonzero, percents, np.nan)
+    panels = [
+        HeatPanel(
+            block_title(block.name),
+            grid,
+            [Fact("", None, " % of the largest gradient")],
+            values[[i]],
+            photo,
+            ramp="decades",
+            high=100,
+            note=f"{nonzero[i].sum():,} non-zero, {allowed[i].sum():,} allowed",
+            framed=(block.grid, token),
+            missing="gradient 0, blocked by the masks",
+        )
+        for i, (block, token) in enumerate(zip(blocks, tokens, strict=True))
+    ]
+    legend = ("≤ 1/10,000", "", "largest gradient")
+    return pack_heat_grid(panels, GridStyle(grey=True, legend=legend))
 
 
 def block_title(name: str) -> str:

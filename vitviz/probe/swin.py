@@ -16,7 +16,6 @@ from vitviz.pin import Pin
 from vitviz.probe.capture import FloatArray, as_array
 from vitviz.probe.stopwatch import measure_held_bytes, measure_seconds
 
-NOTHING = 1e-20  # of the largest gradient: a score of -100 leaves e^-100 = 4e-44, which counts as nothing
 HEAD_DIM = 32  # as in Swin
 
 

@@ -7,7 +7,6 @@ from vitviz.analysis import token_reach
 from vitviz.analysis.window_attention import Layout, log_slope
 from vitviz.config import SwinConfig
 from vitviz.plots import cost, swin
-from vitviz.probe.swin import NOTHING
 from vitviz.shifted_windows import FloatArray
 from vitviz.text import percent, plural, signed
 
@@ -74,13 +73,13 @@ def describe_flow(hops: dict[str, swin.Hops], pin: int, shift: int, blocks: int)
 
 def describe_gradients(allowed: token_reach.BoolArray, gradients: NDArray[np.float64]) -> str:
     """Return in how many blocks the non-zero gradients are the allowed patches; both are (blocks, patches)."""
-    nonzero = gradients > NOTHING * gradients.max(axis=1, keepdims=True)
+    nonzero = gradients > token_reach.NOTHING * gradients.max(axis=1, keepdims=True)
     agreeing, count = int((allowed == nonzero).all(axis=1).sum()), len(allowed)
     return (
         f"In {agreeing} of {plural(count, 'block')} the gradient is non-zero on exactly the patches that windows, masks"
-        f" and merging allow (outlined: {allowed[0].sum():,} of {allowed.shape[1]:,} patches in the first block shown,"
+        f" and merging allow (coloured: {allowed[0].sum():,} of {allowed.shape[1]:,} patches in the first block shown,"
         f" {allowed[-1].sum():,} in the last)."
-        f" Gradients below {NOTHING:.0e} times the largest count as zero."
+        f" Gradients below {token_reach.NOTHING:.0e} times the largest count as zero."
     )
 
 

@@ -11,6 +11,7 @@ from pages.frame import page
 from pages.lenses.swin import captions, swin_selection
 from pages.selection import selection, subject
 from pages.stores import shared_cache
+from pages.views.figures import draw_heat_grid
 from pages.views.register import register
 from vitviz.analysis import token_reach
 from vitviz.analysis import window_attention as analysis
@@ -24,7 +25,6 @@ BLOCKS = 8  # with windows of 4, a corner of 16 x 16 patches reaches the whole i
 CNN_RADIUS = 2  # two 3 x 3 convolutions, as in a residual block
 MOST_GRADIENTS = 12  # blocks side by side
 _reach_view = register(__file__, "swin_reach", "swin_panels")
-_gradient_view = register(__file__, "swin_gradient", "swin_panels")
 
 
 @lru_cache(maxsize=32)
@@ -94,7 +94,7 @@ def _draw_gradients(swin: subject.Subject) -> None:
         allowed=allowed,
         gradients=gradients,
     )
-    _gradient_view(payload, key="swin.gradient")
+    draw_heat_grid(payload, key="swin.gradient")
     page.caption(captions.describe_gradients(allowed, gradients))
 
 
