@@ -64,14 +64,11 @@ def test_maps_and_patches_travel() -> None:
     header, arrays = unpack(plots.channels_view(encode_photo(np.zeros((4, 4, 3), np.uint8)), [stage]))
     assert arrays["maps0"].tolist() == [[[0, 128], [0, 255]]]
     (reported,) = header["stages"]
-    assert (reported["kind"], reported["side"], reported["tops"]) == ("image/png", 3, 2)
+    assert (reported["kind"], reported["side"], reported["most"]) == ("image/png", 3, [4.0])
     assert reported["channels"][0] == {
         "number": 5,
         "share": 2.5,
-        "most": 4.0,
-        "names": ["a", "b"],
-        "values": [1.5, 1.5],
-        "pictures": [7, 9],
+        "tops": [{"name": "a", "value": 1.5, "image": 7}, {"name": "b", "value": 1.5, "image": 9}],
     }
 
 

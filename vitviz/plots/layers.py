@@ -158,33 +158,15 @@ class StageChannels:
 
 def channels_view(photo: Photo, stages: Sequence[StageChannels]) -> bytes:
     """Pack maps for `channels.js` in eight bits, each scaled to its maximum, with one sprite of patches per stage."""
-    header: dict[str, Any] = {"stages": [_describe_stage(stage) for stage in stages], **photo.header}
+    described = []
     arrays: dict[str, NDArray[Any]] = {"photo": photo.array}
     for index, stage in enumerate(stages):
         arrays[f"maps{index}"] = np.stack([_codes(channel.map) for channel in stage.channels])
         patches = np.stack([np.stack([top.patch for top in channel.tops]) for channel in stage.channels])
         kind, arrays[f"patches{index}"] = sprite(patches)
-        header["stages"][index] |= {"kind": kind, "side": patches.shape[2], "tops": patches.shape[1]}
-    return pack(header, **arrays)
-
-
-def _describe_stage(stage: StageChannels) -> dict[str, Any]:
-    return {
-        "title": stage.title,
-        "note": stage.note,
-        "grid": list(stage.channels[0].map.shape),
-        "channels": [
-            {
-                "number": channel.number,
-                "share": channel.share,
-                "most": float(channel.map.max()),
-                "names": [top.name for top in channel.tops],
-                "values": [top.value for top in channel.tops],
-                "pictures": [top.image for top in channel.tops],
-            }
-            for channel in stage.channels
-        ],
-    }
+        most = [float(channel.map.max()) for channel in stage.channels]
+        described.append(describe(stage) | {"most": most, "kind": kind, "side": patches.shape[2]})
+    return pack({"stages": described, **photo.header}, **arrays)
 
 
 def _codes(map_: NDArray[np.float32]) -> Uint8:

@@ -34,7 +34,7 @@ export default class Channels {
     frame.node.setAttribute('role', 'img');
     this.maps.push({ s, c, frame });
     const patches = el(line, 'div', { class: 'lc-patches' });
-    const tiles = channel.pictures.map((picture, t) => this.tile(patches, channel, picture, t));
+    const tiles = channel.tops.map((top) => this.tile(patches, top));
     el(
       line,
       'div',
@@ -44,11 +44,9 @@ export default class Channels {
     return tiles;
   }
 
-  tile(patches, channel, picture, t) {
-    const label = [channel.names[t] && `class ${channel.names[t]}`, `response ${channel.values[t].toFixed(2)}`]
-      .filter(Boolean)
-      .join(', ');
-    const node = button(patches, '', () => this.trigger('open', picture), {
+  tile(patches, { name, value, image }) {
+    const label = `${name && `class ${name}, `}response ${value.toFixed(2)}`;
+    const node = button(patches, '', () => this.trigger('open', image), {
       class: 'lc-tile',
       'aria-label': `${label}: select this image`,
     });
@@ -64,14 +62,11 @@ export default class Channels {
   paintMap({ s, c, frame }, table) {
     const { header, arrays } = this.now;
     const stage = header.stages[s];
-    const [rows, cols] = stage.grid;
-    const codes = arrays[`maps${s}`].data.subarray(c * rows * cols, (c + 1) * rows * cols);
-    frame.showCells(heat(codes, rows, cols, table, 0, 255));
-    const { number, most } = stage.channels[c];
-    frame.node.setAttribute(
-      'aria-label',
-      `Feature map of channel ${number + 1} of ${stage.title}, up to ${most.toFixed(2)}`,
-    );
+    const { data, shape } = arrays[`maps${s}`];
+    const [, rows, cols] = shape;
+    frame.showCells(heat(data, rows, cols, table, 0, 255, c * rows * cols));
+    const name = `Feature map of channel ${stage.channels[c].number + 1} of ${stage.title}`;
+    frame.node.setAttribute('aria-label', `${name}, up to ${stage.most[c].toFixed(2)}`);
   }
 
   /** Cuts a stage's sprite into tiles of the patches' size; CSS scales them without smoothing. */
