@@ -272,8 +272,8 @@ export default class HeatGrid {
     this.built = shape;
     const across = Math.max(...rows.map(({ count }) => count));
     this.page.style.setProperty('--hg-count', String(across));
-    // Three stand in one row, on a phone too.
-    const least = across > 4 ? 120 : across === 3 ? 100 : across === 4 && message.width >= 640 ? 136 : 168;
+    // On a phone three stand in one row, four in two.
+    const least = across > 4 ? 120 : ({ 3: 100, 4: 136 }[across] ?? 168);
     this.page.style.setProperty('--hg-min', `${least}px`);
     this.page.classList.toggle('hg-smooth', smooth);
     this.page.classList.toggle('vv-grey', grey);

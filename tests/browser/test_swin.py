@@ -191,7 +191,7 @@ def test_an_architecture_keeps_its_colour_without_a_shift(open_page: OpenPage) -
 
 def test_two_tokens_index_into_the_bias_table(open_page: OpenPage) -> None:
     view = open_view(open_page(LINK + "&swin.view=bias"), "swin_bias")
-    window, table, matrix = (view.locator("canvas").nth(i) for i in range(3))
+    window, table, matrix = (view.locator(".vv-frame").nth(i) for i in range(3))
     window.click(position=over(window, 1 / 8, 1 / 8))
     window.hover(position=over(window, 7 / 8, 3 / 8))
     expect(part(view, "offset")).to_have_text("q (1, 1) − k (2, 4) = (−1, −3)")

@@ -13,6 +13,7 @@ from vitviz.plots.heat_grid import Fact, GridStyle, HeatPanel, pack_heat_grid
 from vitviz.plots.photo import decode_photo
 from vitviz.plots.theme import family_colors
 from vitviz.shifted_windows import FloatArray, Pair, relative_position_index
+from vitviz.text import signed
 
 PictureArray = NDArray[np.uint8]
 Hops = tuple[
@@ -118,7 +119,7 @@ def gradient(
         )
         for i, (block, token) in enumerate(zip(blocks, tokens, strict=True))
     ]
-    legend = ("≤ 1/10,000", "", "largest gradient")
+    legend = ("≤ 1/10,000", "logarithmic", "largest gradient")
     return pack_heat_grid(panels, GridStyle(grey=True, legend=legend))
 
 
@@ -137,15 +138,28 @@ def bias(tables: FloatArray, window: Pair, steps: Sequence[int], at: int) -> byt
         steps: of the snapshots, ascending.
         at: index of the one that is shown first.
     """
-    header = {
-        "rows": window[0],
-        "cols": window[1],
-        "heads": tables.shape[1],
-        "steps": list(steps),
-        "at": at,
-    }
-    index = relative_position_index(window).astype(np.int32)
-    return pack(header, table=tables.astype(np.float32), index=index)
+    rows, cols = window
+    table, tokens = (2 * rows - 1, 2 * cols - 1), rows * cols
+    heads, peak = tables.shape[1], float(np.abs(tables).max()) or 1.0
+    panels = [
+        HeatPanel("Window: query and key", window, high=peak),
+        HeatPanel("", table, high=peak),
+        HeatPanel(f"B, {tokens} × {tokens}: query (row) × key (column)", (tokens, tokens), high=peak),
+        *(HeatPanel(f"Head {head + 1}", table, high=peak) for head in range(heads)),
+    ]
+    return pack_heat_grid(
+        panels,
+        GridStyle(legend=(signed(-peak, 3), "0", signed(peak, 3))),
+        {"table": tables.astype(np.float32), "index": relative_position_index(window).astype(np.int32)},
+        rows=[
+            {"title": "", "note": "", "count": 3},
+            {"title": f"All {heads} heads, shared scale", "note": "", "count": heads},
+        ],
+        window=window,
+        heads=heads,
+        steps=list(steps),
+        at=at,
+    )
 
 
 def pyramid(

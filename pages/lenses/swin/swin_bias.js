@@ -1,278 +1,192 @@
 // Relative position bias: one table per head, and how a query and a key index into it.
-// header: {rows, cols (of the window), heads, head, steps, at}
+// header: of a heat grid (window, table, matrix, and every head's table), and {window, heads, steps, at}
 // arrays: table (steps, heads, (2Mh-1)(2Mw-1)) float32; index (Mh Mw, Mh Mw) int32
 
-import { fill, frame, outline, write } from '../../../vitviz/browser/kit/axes.js';
 import { timeline } from '../../../vitviz/browser/kit/player.js';
-import { DIVERGING_LUT, channelsAt, greatest, headColor, legend } from '../../../vitviz/browser/kit/colour_ramp.js';
+import { greatest, headColor, rgb } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { counted, signed } from '../../../vitviz/browser/kit/text.js';
-import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
-import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
+import { el } from '../../../vitviz/browser/kit/dom.js';
+import { nameGrid } from '../../../vitviz/browser/kit/grid.js';
+import HeatGrid from '../../views/heat_grid.js';
 
 const FRAME_MS = 300;
+const [WINDOW, TABLE, MATRIX, HEADS] = [0, 1, 2, 3]; // panels; the others are the tables of all heads
+const LABELS = [
+  'Window: hover selects the key, Enter sets the query',
+  'Bias table, one entry per offset',
+  'Bias matrix, query by key',
+];
+const LINES = ['offset', 'index', 'value', 'pairs', 'hint'];
 
-export default class SwinBias {
-  constructor({ root, onUnmount }) {
-    Object.assign(this, { root, now: null, head: 0, query: 0, key: 0, cell: -1, size: {} });
-    this.build();
-    this.listen();
-    this.listenMatrix();
-    onUnmount(() => this.time.stop());
-  }
-
-  build() {
-    this.stage = el(this.root, 'div', { class: 'sw-stage' });
-    this.win = this.column('Window: query and key');
-    this.table = this.column('');
-    this.matrix = this.column('');
-    this.read = el(this.stage, 'div', { class: 'sw-read' });
-    this.lines = Array.from({ length: 5 }, (_, i) =>
-      el(this.read, 'div', {
-        'data-role': ['offset', 'index', 'value', 'pairs', 'hint'][i],
-        class: i === 1 ? 'vv-mono' : '',
-      }),
+export default class SwinBias extends HeatGrid {
+  constructor(context) {
+    super(context);
+    Object.assign(this, { head: 0, query: 0, key: 0, cell: -1 });
+    this.read = el(null, 'div', { class: 'sw-read' });
+    this.lines = LINES.map((role) =>
+      el(this.read, 'div', { 'data-role': role, class: role === 'index' ? 'vv-mono' : '' }),
     );
-    this.scaleBox = el(this.root, 'div', { class: 'sw-foot' });
-    this.scale = canvas(this.scaleBox, { role: 'img' });
     this.time = timeline(this.root, {
       class: 'vv-row sw-time',
-      last: () => this.now.header.steps.length - 1,
-      words: (at) => `step ${counted(this.now.header.steps[at])} · largest |bias| ${this.largest().toFixed(3)}`,
-      show: () => this.drawAll(),
+      last: () => this.header.steps.length - 1,
+      words: (at) => `step ${counted(this.header.steps[at])} · largest |bias| ${this.largest().toFixed(3)}`,
+      show: () => this.draw(),
       dwell: FRAME_MS,
       file: 'swin_bias_training',
     });
-    this.headsTitle = el(this.root, 'div', { class: 'sw-head sw-above' });
-    this.small = canvas(this.root, { class: 'sw-cross' });
-    this.say = live(this.root);
+    context.onUnmount(() => this.time.stop());
   }
 
-  listen() {
-    gridNavigation(this.win.map.node, {
-      label: 'Window: hover selects the key, Enter sets the query',
-      grid: () => [this.now.header.rows, this.now.header.cols],
-      hover: (i, event) => {
-        if (i >= 0) this.point(this.query, i, event);
-      },
-      pick: (i) => this.point(i, i),
-    });
-    gridNavigation(this.table.map.node, {
-      label: 'Bias table, one entry per offset',
-      grid: () => [this.tall, this.wide],
-      hover: (i, event) => {
-        this.cell = i;
-        const text = this.drawAll();
-        if (i >= 0 && event?.type === 'keydown') this.say(text);
-      },
-      pick: (i) => {
-        // Select a pair with this offset that lies inside the window.
-        const dr = Math.floor(i / this.wide) - this.now.header.rows + 1;
-        const dc = (i % this.wide) - this.now.header.cols + 1;
-        const q = Math.max(0, dr) * this.now.header.cols + Math.max(0, dc);
-        const k = Math.max(0, -dr) * this.now.header.cols + Math.max(0, -dc);
-        this.point(q, k);
-      },
-    });
+  // ---- the table
+  get window() {
+    const [rows, cols] = this.header.window;
+    return { rows, cols, tokens: rows * cols, wide: 2 * cols - 1, size: (2 * rows - 1) * (2 * cols - 1) };
   }
 
-  listenMatrix() {
-    gridNavigation(this.matrix.map.node, {
-      label: 'Bias matrix, query by key',
-      grid: () => [this.tokens, this.tokens],
-      hover: (i, event) => {
-        if (i >= 0) this.point(Math.floor(i / this.tokens), i % this.tokens, event);
-      },
-    });
-    gridNavigation(this.small.node, {
-      label: 'Heads; Enter selects one',
-      grid: () => [Math.ceil(this.now.header.heads / this.size.across), this.size.across],
-      hover: (i, event) => {
-        if (i >= 0 && i < this.now.header.heads && event?.type === 'keydown') this.say(`Head ${i + 1}`);
-      },
-      pick: (i) => {
-        if (i < this.now.header.heads) {
-          this.head = i;
-          this.drawAll();
-        }
-      },
-    });
-  }
-
-  column(title) {
-    const box = el(this.stage, 'div');
-    return { box, head: el(box, 'div', { class: 'sw-head' }, title), map: canvas(box, { class: 'sw-cross' }) };
-  }
-
-  value(i, h = this.head) {
-    return this.now.arrays.table.data[(this.time.at * this.now.header.heads + h) * this.wide * this.tall + i];
+  /** Return the table of a head at the timeline's moment. */
+  tableOf(head) {
+    const { size } = this.window;
+    const from = (this.time.at * this.header.heads + head) * size;
+    return this.message.arrays.table.data.subarray(from, from + size);
   }
 
   largest() {
-    const n = this.now.header.heads * this.wide * this.tall;
-    return greatest(this.now.arrays.table.data.subarray(this.time.at * n, (this.time.at + 1) * n));
+    return Math.max(...Array.from({ length: this.header.heads }, (_, head) => greatest(this.tableOf(head))));
   }
 
-  indexOf(q, k) {
-    return this.now.arrays.index.data[q * this.tokens + k];
+  /** Return the entries of the table that a query's keys read, or all queries'. */
+  entries(query) {
+    const { tokens } = this.window;
+    const { data } = this.message.arrays.index;
+    return query === undefined ? data : data.subarray(query * tokens, (query + 1) * tokens);
   }
 
+  /** Return the entry that is read: the one under the pointer, or that of query and key. */
   lit() {
-    return this.cell >= 0 ? this.cell : this.indexOf(this.query, this.key);
+    return this.cell >= 0 ? this.cell : this.entries(this.query)[this.key];
   }
 
-  color(v) {
-    return `rgb(${channelsAt(DIVERGING_LUT, (1 + v / this.size.peak) / 2)})`;
+  /** Return an entry's offset, query minus key: [rows, columns]. */
+  offsetOf(entry) {
+    const { rows, cols, wide } = this.window;
+    return [Math.floor(entry / wide) - rows + 1, (entry % wide) - cols + 1];
   }
 
-  place(t) {
-    return `(${Math.floor(t / this.now.header.cols) + 1}, ${(t % this.now.header.cols) + 1})`;
+  values(panel) {
+    const table = this.tableOf(panel < HEADS ? this.head : panel - HEADS);
+    if (panel === TABLE || panel >= HEADS) return table;
+    return Float32Array.from(this.entries(panel === WINDOW ? this.query : undefined), (entry) => table[entry]);
   }
 
-  /** Draw the table's entries indexOf(i) as `count` cells, `across` in a row, on each `less` px smaller than the step. */
-  drawCells(ctx, [count, across], step, less, indexOf, head = this.head) {
-    for (let i = 0; i < count; i++) {
-      const [x, y] = [(i % across) * step, Math.floor(i / across) * step];
-      fill(ctx, this.color(this.value(indexOf(i), head)), x, y, step - less, step - less);
-    }
+  // ---- pointing
+  isRead() {
+    return true;
   }
 
-  drawWindow() {
-    const { rows, cols } = this.now.header;
-    const step = this.size.window / Math.max(rows, cols);
-    const ctx = this.win.map.size(step * cols, step * rows);
-    const { colors } = this.now;
-    const box = (t) => [(t % cols) * step, Math.floor(t / cols) * step];
-    const indexOf = (t) => this.indexOf(this.query, t);
-    this.drawCells(ctx, [this.tokens, cols], step, 1, indexOf);
-    for (let t = 0; t < this.tokens; t++)
-      if (indexOf(t) === this.cell) this.ring(ctx, ...box(t), step - 1, colors.ink, 2);
-    this.ring(ctx, ...box(this.key), step - 1, '#0F151C', 2.5);
-    frame(ctx, ...box(this.query), step - 1, step - 1, undefined, 3);
-    const style = { style: '600 13px', color: '#0F151C', align: 'center' };
-    const text = (t, letter) => write(ctx, colors, letter, box(t)[0] + step / 2, box(t)[1] + step / 2, style);
-    text(this.query, this.query === this.key ? 'q = k' : 'q');
-    if (this.query !== this.key) text(this.key, 'k');
+  start(panel) {
+    if (panel === MATRIX) return this.query * this.window.tokens + this.key;
+    return panel === WINDOW ? this.key : this.lit();
   }
 
-  ring(ctx, x, y, side, stroke, width) {
-    outline(ctx, stroke, width, x + width / 2, y + width / 2, side - width, side - width);
+  point(panel, cell, event) {
+    const { tokens } = this.window;
+    if (panel === TABLE || panel >= HEADS) this.cell = cell;
+    else if (cell < 0) return;
+    else if (panel === WINDOW) this.select(this.query, cell);
+    else this.select(Math.floor(cell / tokens), cell % tokens);
+    this.draw();
+    if (cell >= 0 && event?.type === 'keydown') this.announce(this.sentence);
   }
 
-  drawTable() {
-    const step = this.size.table / this.wide;
-    const ctx = this.table.map.size(step * this.wide, step * this.tall);
-    this.drawCells(ctx, [this.wide * this.tall, this.wide], step, 0.75, (i) => i);
-    const [col, row] = [this.lit() % this.wide, Math.floor(this.lit() / this.wide)];
-    this.ring(ctx, col * step - 1, row * step - 1, step + 1.25, '#0F151C', 2.5);
-    this.table.head.textContent = `Table of head ${this.head + 1}, ${this.tall} × ${this.wide}`;
+  pick(panel, cell) {
+    const { cols } = this.window;
+    const [down, right] = this.offsetOf(cell);
+    if (panel >= HEADS) this.head = panel - HEADS;
+    else if (panel === WINDOW) this.select(cell, cell);
+    else if (panel === TABLE)
+      // a pair with this offset that lies inside the window
+      this.select(Math.max(0, down) * cols + Math.max(0, right), Math.max(0, -down) * cols + Math.max(0, -right));
+    this.draw();
   }
 
-  drawMatrix() {
-    const n = this.tokens;
-    const step = this.size.matrix / n;
-    const ctx = this.matrix.map.size(this.size.matrix, this.size.matrix);
-    const { data: index } = this.now.arrays.index;
-    this.drawCells(ctx, [n * n, n], step, -0.3, (pair) => index[pair]);
-    // Outline all pairs that share this entry of the table.
-    ctx.strokeStyle = '#0F151C';
-    ctx.lineWidth = step > 5 ? 1.5 : 1;
-    for (let q = 0; q < n; q++)
-      for (let k = 0; k < n; k++)
-        if (this.indexOf(q, k) === this.lit()) ctx.strokeRect(k * step + 0.5, q * step + 0.5, step - 1, step - 1);
-    if (this.cell < 0) frame(ctx, this.key * step - 1, this.query * step - 1, step + 2, step + 2);
-    this.matrix.head.textContent = `B, ${n} × ${n}: query (row) × key (column)`;
+  select(query, key) {
+    Object.assign(this, { query, key, cell: -1 });
   }
 
-  drawIndex() {
-    const { rows, cols } = this.now.header;
-    const i = this.lit();
-    const dr = Math.floor(i / this.wide) - rows + 1;
-    const dc = (i % this.wide) - cols + 1;
-    const pairs = (rows - Math.abs(dr)) * (cols - Math.abs(dc));
-    const n = (v) => (v < 0 ? `(−${-v})` : `${v}`);
-    this.lines[0].textContent =
-      this.cell >= 0
-        ? `Offset query − key = (${signed(dr, 0)}, ${signed(dc, 0)})`
-        : `q ${this.place(this.query)} − k ${this.place(this.key)} = (${signed(dr, 0)}, ${signed(dc, 0)})`;
-    this.lines[1].textContent = `(${n(dr)} + ${rows - 1})·${this.wide} + ${n(dc)} + ${cols - 1} = ${i}`;
-    this.lines[2].replaceChildren();
-    el(this.lines[2], 'span', {}, `table[${i}, head ${this.head + 1}] = `);
-    el(this.lines[2], 'span', { class: 'sw-big' }, signed(this.value(i), 4));
-    this.lines[3].textContent = `shared by ${pairs.toLocaleString('en')} of ${(this.tokens ** 2).toLocaleString('en')} pairs: all pairs with this offset`;
-    this.lines[4].textContent = 'Added to the score q·k/√d before the softmax.';
-    return `${this.lines[0].textContent}, bias ${signed(this.value(i), 4)}`;
-  }
-
-  drawSmall() {
-    const s = this.size.small;
-    const across = this.size.across;
-    const down = Math.ceil(this.now.header.heads / across);
-    const step = s / this.wide;
-    const { colors } = this.now;
-    const ctx = this.small.size(across * (s + 8), down * (s + 26));
-    for (let h = 0; h < this.now.header.heads; h++) {
-      const x0 = (h % across) * (s + 8);
-      const y0 = Math.floor(h / across) * (s + 26) + 18;
-      write(ctx, colors, `Head ${h + 1}`, x0 + 12, y0 - 5, { color: colors.ink, base: 'alphabetic' });
-      fill(ctx, headColor(h, this.now.header.heads), x0, y0 - 13, 8, 8);
-      ctx.save();
-      ctx.translate(x0, y0);
-      this.drawCells(ctx, [this.wide * this.tall, this.wide], step, -0.3, (i) => i, h);
-      ctx.restore();
-      if (h === this.head) frame(ctx, x0, y0, s, s);
-    }
-    this.headsTitle.textContent = `All ${this.now.header.heads} heads, shared scale`;
-  }
-
-  drawScale() {
-    const { peak } = this.size;
-    legend(this.scale, {
-      table: DIVERGING_LUT,
-      width: Math.min(280, this.now.width),
-      words: [signed(-peak, 3), '0', signed(peak, 3)],
-      colors: this.now.colors,
-      label: `Colour scale of the bias, ±${peak.toFixed(3)}`,
+  // ---- drawing
+  /** Return a panel's cells; all pairs of the matrix that share the entry are drawn in ink. */
+  paint(panel) {
+    const cells = super.paint(panel);
+    if (panel !== MATRIX) return cells;
+    const ctx = cells.getContext('2d');
+    const { tokens } = this.window;
+    ctx.fillStyle = `rgb(${rgb(this.message.colors.ink)})`;
+    this.entries().forEach((entry, pair) => {
+      if (entry === this.lit()) ctx.fillRect(pair % tokens, Math.floor(pair / tokens), 1, 1);
     });
+    return cells;
   }
 
-  drawAll() {
-    this.drawWindow();
-    this.drawTable();
-    this.drawMatrix();
-    this.drawSmall();
+  draw() {
+    const { tokens } = this.window;
+    this.panels.forEach(({ frame }, panel) => frame.showCells(this.paint(panel)));
+    const [window, table, matrix] = this.panels.map(({ frame }) => frame);
+    window.pin(this.grid(WINDOW), this.query);
+    window.point(this.grid(WINDOW), this.cell < 0 ? this.key : this.entries(this.query).indexOf(this.cell));
+    table.pin(this.grid(TABLE), this.lit());
+    matrix.pin(this.grid(MATRIX), this.cell < 0 ? this.query * tokens + this.key : -1);
+    this.writeLetters();
+    this.panels[TABLE].title.textContent = `Table of head ${this.head + 1}, ${this.grid(TABLE).join(' × ')}`;
+    this.panels.slice(HEADS).forEach(({ figure }, head) => figure.classList.toggle('sw-chosen', head === this.head));
     this.time.draw();
-    return this.drawIndex();
+    this.describe();
   }
 
-  point(q, k, event) {
-    this.cell = -1;
-    this.query = q;
-    this.key = k;
-    const text = this.drawAll();
-    if (event?.type === 'keydown') this.say(text);
+  /** Write q and k into the window. */
+  writeLetters() {
+    const { numbers } = this.panels[WINDOW];
+    const { rows, cols, tokens } = this.window;
+    numbers.style.gridTemplate = `repeat(${rows}, 1fr) / repeat(${cols}, 1fr)`;
+    const letters = (token) => ['q', 'k'].filter((_, i) => token === [this.query, this.key][i]).join(' = ');
+    numbers.replaceChildren(...Array.from({ length: tokens }, (_, token) => el(null, 'b', {}, letters(token))));
+  }
+
+  describe() {
+    const { rows, cols, tokens, wide } = this.window;
+    const entry = this.lit();
+    const [down, right] = this.offsetOf(entry);
+    const pairs = (rows - Math.abs(down)) * (cols - Math.abs(right));
+    const factor = (v) => (v < 0 ? `(−${-v})` : `${v}`);
+    const place = (token) => `(${Math.floor(token / cols) + 1}, ${(token % cols) + 1})`;
+    const subject = this.cell >= 0 ? 'Offset query − key' : `q ${place(this.query)} − k ${place(this.key)}`;
+    const bias = signed(this.tableOf(this.head)[entry], 4);
+    const [offset, index, value, shared, hint] = this.lines;
+    offset.textContent = `${subject} = (${signed(down, 0)}, ${signed(right, 0)})`;
+    index.textContent = `(${factor(down)} + ${rows - 1})·${wide} + ${factor(right)} + ${cols - 1} = ${entry}`;
+    value.replaceChildren(el(null, 'span', {}, `table[${entry}, head ${this.head + 1}] = `));
+    el(value, 'span', { class: 'sw-big' }, bias);
+    shared.textContent = `shared by ${counted(pairs)} of ${counted(tokens ** 2)} pairs: all pairs with this offset`;
+    hint.textContent = 'Added to the score q·k/√d before the softmax.';
+    this.sentence = `${offset.textContent}, bias ${bias}`;
   }
 
   update(message, fresh) {
-    this.now = message;
-    const { header, width } = this.now;
-    const { rows, cols } = header;
-    Object.assign(this, { tokens: rows * cols, wide: 2 * cols - 1, tall: 2 * rows - 1 });
+    const { window, heads, at } = message.header;
     if (fresh) {
       this.time.stop();
-      this.time.at = header.at;
-      this.head = Math.min(this.head, header.heads - 1);
-      this.cell = -1;
-      const middle = Math.floor(header.rows / 2) * header.cols + Math.floor(header.cols / 2);
-      this.query = middle;
-      this.key = Math.min(this.tokens - 1, middle + 1);
-      this.size.peak = greatest(this.now.arrays.table.data);
+      this.time.at = at;
+      this.head = Math.min(this.head, heads - 1);
+      const [rows, cols] = window;
+      const middle = Math.floor(rows / 2) * cols + Math.floor(cols / 2);
+      this.select(middle, Math.min(rows * cols - 1, middle + 1));
     }
-    const across = width >= 640 ? 4 : width >= 480 ? 2 : 1;
-    const unit = Math.min(300, Math.floor((width - 24 * (across - 1)) / across));
-    Object.assign(this.size, { window: Math.min(unit, 192), table: unit, matrix: unit });
-    this.size.small = Math.min(112, Math.max(56, Math.floor(width / Math.min(header.heads, 8)) - 8));
-    this.size.across = Math.max(1, Math.min(header.heads, Math.floor((width + 8) / (this.size.small + 8))));
-    this.drawScale();
-    this.drawAll();
+    super.update(message);
+    this.panels[MATRIX].figure.after(this.read);
+    this.panels.forEach(({ frame, title }, panel) => {
+      const head = panel - HEADS;
+      nameGrid(frame.node, LABELS[panel] ?? `Table of head ${head + 1}, Enter selects the head`);
+      if (head >= 0) title.style.setProperty('--sw-head', headColor(head, heads));
+    });
+    this.draw();
   }
 }

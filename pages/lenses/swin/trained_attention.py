@@ -25,7 +25,7 @@ from vitviz.probe.swin import block_window, position_bias_table
 from vitviz.shifted_windows import relative_position_index
 
 MOST_STEPS = 24
-_view = register(__file__, "swin_bias")
+_view = register(__file__, "swin_bias", "swin_bias", "../../views/heat_grid")
 KEY = "swin.attention"
 GROUP = "swin"
 
