@@ -86,7 +86,7 @@ def _describe_speed(status: Status, count: int) -> str:
         f" {status.images_per_second:,.0f} images per second in total." if status.images_per_second else ""
     )
     precision = f" Precision: {status.precision}." if status.precision else ""
-    return f"{count} models train in alternating steps.{speed}{precision}"
+    return f"{count} models {'train' if status.active else 'trained'} in alternating steps.{speed}{precision}"
 
 
 def draw_race(run: Run, status: Status) -> None:
@@ -225,7 +225,7 @@ def _draw_button(run: Run, label: str, icon: str, act: Callable[[Run], object], 
     # A callback handles the click, because a fragment rerun that is overtaken before this line would lose it.
     pressed = widgets.button(
         label,
-        key=page_key(f"_{label.lower()}"),
+        key=page_key(f"_{label.lower()}_{run.id}"),  # a click must not reach the run that is shown next
         icon=f":material/{icon}:",
         why_not=why_not,
         on_click=_send_command,

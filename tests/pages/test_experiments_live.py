@@ -50,7 +50,7 @@ def test_one_click_orders_the_run_that_is_described(open_app: OpenApp, executor:
     assert find_lab_run(app) == run_id
     assert any("-studies.race_view" in view.proto.id for view in app.main.get("bidi_component"))
     assert "2 models train in alternating steps." in captions(app)
-    app.main.button(key="studies._stop").click().run()
+    app.main.button(key=f"studies._stop_{run_id}").click().run()
     assert executor.orders[1:] == [("stop", run_id)]
     app.main.text_input(key="experiments.knob_values").set_value("1, 3").run()
     assert "Heads 3 does not divide Width D" in app.main.error[0].value, "in the words of the page"

@@ -114,12 +114,12 @@ def test_a_stop_that_did_not_arrive_is_not_said_to_be_under_way(
     with monkeypatch.context() as patch:
         patch.setattr(executor, "stop", full, raising=False)
         app.run()
-        app.main.button(key="live_lab._stop").click().run()
+        app.main.button(key=f"live_lab._stop_{run.id}").click().run()
         assert tried == [run.id] and not app.exception
     app.run()
     returned = "Stopping after the current step"
     assert not any(returned in caption.value for caption in app.main.caption)
-    app.main.button(key="live_lab._stop").click().run()
+    app.main.button(key=f"live_lab._stop_{run.id}").click().run()
     assert any(returned in caption.value for caption in app.main.caption)
 
 

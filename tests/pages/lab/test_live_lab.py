@@ -304,7 +304,7 @@ def test_what_happened_after_a_kill_is_reported_and_resume_is_offered(
     write_status(run.directory / "status.json", asdict(status))
     app = belongs(open_app(PAGE, live_lab__run=run.id), run)
     assert "The trainer's process is gone" in errors(app)
-    app.main.button(key="live_lab._resume").click().run()
+    app.main.button(key=f"live_lab._resume_{run.id}").click().run()
     assert executor.orders == [("resume", run.id)]
 
 
