@@ -170,6 +170,7 @@ export function drawAxes({ plot, x, y, left, below }) {
     style: '13px',
     align: 'center',
     turn: -Math.PI / 2,
+    room: y1 - y0,
   });
   const isAbove = x.layout.side === 'top';
   const first = isAbove ? y0 - below.room + LINE_PX * (below.titles.length + 0.5) : y1 + 12;
