@@ -9,7 +9,7 @@ import { PALETTE } from '../../vitviz/browser/kit/colour_ramp.js';
 import { plural } from '../../vitviz/browser/kit/text.js';
 import { nameMargin, Plot } from '../../vitviz/browser/kit/plot.js';
 import { drawAxes, drawNote, drawShape, pen, Axis } from './chart_axes.js';
-import { drawColorbar, cellsOf, drawSymbol, drawTrace, each, barEnds, barHalf } from './chart_marks.js';
+import { drawColorbar, cellsOf, drawNames, drawSymbol, drawTrace, each, barEnds, barHalf } from './chart_marks.js';
 import { describeTrace, rowsOf, unifiedRow } from './chart_values.js';
 
 const EDGE_PX = 10;
@@ -192,7 +192,7 @@ export default class Chart {
       const isShown = !this.hidden.has(groupOf(trace));
       const acts = { type: 'button', 'aria-pressed': isShown, title: 'Show or hide' };
       const node = el(this.legend, isFixed ? 'span' : 'button', isFixed ? {} : acts);
-      this.drawSwatch(canvas(node), trace);
+      if (trace.mode !== 'none') this.drawSwatch(canvas(node), trace);
       el(node, 'span', {}, trace.name);
       if (!isFixed) node.onclick = () => this.toggle(groupOf(trace));
     }
@@ -237,12 +237,14 @@ export default class Chart {
     for (const panel of panels) {
       drawAxes(panel);
       const own = this.traces.filter((trace) => panel.has(trace));
-      const [labels, ends] = [[], []];
+      const hasFreeNames = this.layout.uniformtext?.mode === 'hide';
+      const [labels, ends, places] = [[], [], []];
       const state = { stacks, before: null };
       panel.plot.clip(() => {
         for (const trace of own) {
           const drawn = drawTrace(panel, trace, state);
-          labels.push(drawn.labels);
+          places.push([trace, drawn.points]);
+          if (!hasFreeNames) labels.push(drawn.labels);
           if (isNamedAtEnd(trace))
             ends.push(...findEnd(ctx, trace, drawn, this.view.width - panel.plot.x1 - BEFORE_NAME_PX));
           if (!isSkipped(trace) && !this.isUnified) this.rows.push(...rowsOf(trace, drawn));
@@ -253,6 +255,7 @@ export default class Chart {
       const isHere = ({ xref = 'x' }) => xref === 'paper' || xref.split(' ')[0] === panel.xName;
       (this.layout.shapes ?? []).filter(isHere).forEach((shape) => drawShape(panel, shape));
       labels.forEach((draw) => draw());
+      if (hasFreeNames) drawNames(panel, places);
       ends.forEach(({ x, y, color }) => panel.plot.dot(x, y, END_PX, color));
       panel.plot.nameEnds(ends);
       (this.layout.annotations ?? []).filter(isHere).forEach((note) => drawNote(panel, note));

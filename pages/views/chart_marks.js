@@ -215,17 +215,108 @@ function drawFill(ctx, points, before, trace) {
   ctx.globalAlpha = 1;
 }
 
+/** Return where the text of a point of `size` px stands: {x, y, align}. */
+function findSpot([x, y], position, size) {
+  const [up, side] = position.split(' ');
+  const away = LABEL_PX + size / 2;
+  return {
+    x: x + ({ left: -LABEL_PX, right: LABEL_PX }[side] ?? 0),
+    y: y + ({ top: -away, bottom: away }[up] ?? 0),
+    align: { left: 'right', right: 'left' }[side] ?? 'center',
+  };
+}
+
 function drawTexts(panel, points, trace) {
   const { size = 12, color = panel.plot.colors.ink } = trace.textfont ?? {};
   panel.plot.font(`${size}px`);
-  points.forEach(([x, y], i) => {
-    const [up, side] = (each(trace.textposition, i) ?? 'middle center').split(' ');
-    const dx = { left: -LABEL_PX, right: LABEL_PX }[side] ?? 0;
-    const align = { left: 'right', right: 'left' }[side] ?? 'center';
-    const away = LABEL_PX + (each(trace.marker?.size, i) ?? 8) / 2;
-    const dy = { top: -away, bottom: away }[up] ?? 0;
-    panel.plot.text(each(trace.text, i) ?? '', x + dx, y + dy, { color, align });
+  points.forEach((point, i) => {
+    const position = each(trace.textposition, i) ?? 'middle center';
+    const { x, y, align } = findSpot(point, position, each(trace.marker?.size, i) ?? 8);
+    panel.plot.text(each(trace.text, i) ?? '', x, y, { color, align });
   });
+}
+
+// A line that climbs leaves a point to the right and comes from below: names keep away from both where they can.
+const NAME_PLACES = 'top left,bottom right,top center,middle left,bottom center,middle right,bottom left,top right';
+const NAME_PX = 15; // height
+const AROUND_DOT_PX = 6;
+const AROUND_LINE_PX = 3; // a name there is struck out
+const MOST_COVERED_PX2 = 40; // of other names and dots by a name
+
+const overlap = ([a, b, c, d], [e, f, g, h]) =>
+  Math.max(0, Math.min(c, g) - Math.max(a, e)) * Math.max(0, Math.min(d, h) - Math.max(b, f));
+
+/** Return the part of a box outside another one, in px times a name's height. */
+const outside = ([a, b, c, d], [e, f, g, h]) =>
+  NAME_PX * [e - a, f - b, c - g, d - h].reduce((sum, px) => sum + Math.max(0, px), 0);
+
+/**
+ * Return a spot {x, y, align} for each name that has room beside its point, else null.
+ *   points: {at, size, wide, rank}, a name `wide` px; those of higher rank come first, and rank 2 is always named
+ *   lines: boxes that a name should not strike; inside: the box that holds all names
+ */
+export function placeNames(points, lines, inside) {
+  const dots = points.map(({ at: [x, y] }) => around(x, y, x, y, AROUND_DOT_PX));
+  const taken = [];
+  const spots = points.map(() => null);
+  const order = points.map((_, i) => i).filter((i) => points[i].wide);
+  order.sort((i, j) => points[j].rank - points[i].rank || points[j].wide - points[i].wide);
+  for (const i of order) {
+    const { at, size, wide, rank } = points[i];
+    const options = NAME_PLACES.split(',').map((place) => {
+      const spot = findSpot(at, place, size);
+      const left = spot.x - { left: 0, center: wide / 2, right: wide }[spot.align];
+      const box = [left, spot.y - NAME_PX / 2, left + wide, spot.y + NAME_PX / 2];
+      const others = [...dots.filter((_, j) => j !== i), ...taken];
+      const covered = others.reduce((sum, other) => sum + overlap(box, other), outside(box, inside));
+      const struck = lines.reduce((sum, line) => sum + overlap(box, line), 0);
+      return { spot, box, covered, cost: covered + struck + (covered > MOST_COVERED_PX2 ? 1e6 : 0) };
+    });
+    const best = options.reduce((a, b) => (b.cost < a.cost ? b : a));
+    if (best.covered > MOST_COVERED_PX2 && rank < 2) continue;
+    taken.push(best.box);
+    spots[i] = best.spot;
+  }
+  return spots;
+}
+
+const around = (x0, y0, x1, y1, px) => [
+  Math.min(x0, x1) - px,
+  Math.min(y0, y1) - px,
+  Math.max(x0, x1) + px,
+  Math.max(y0, y1) + px,
+];
+
+/** Return the boxes that a trace's steps and its error bars along y fill. */
+function boxesOf({ plot }, trace, points) {
+  const lines = points.slice(1).flatMap(([x, y], i) => {
+    const [left, before] = points[i];
+    return [around(left, before, x, before, AROUND_LINE_PX), around(x, before, x, y, AROUND_LINE_PX)];
+  });
+  const bars = points.map(([x, y], i) => {
+    const reach = y - plot.y(trace.y[i] + (trace.error_y?.array[i] ?? 0));
+    return around(x, y - reach, x, y + reach, AROUND_DOT_PX);
+  });
+  return [...(trace.mode.includes('lines') ? lines : []), ...(trace.error_y ? bars : [])];
+}
+
+/** Draw the names of all points where there is room; `drawn` holds [trace, points], `customdata[2]` a point's rank. */
+export function drawNames(panel, drawn) {
+  const { plot } = panel;
+  plot.font();
+  const points = drawn.flatMap(([trace, places]) =>
+    trace.mode.includes('text')
+      ? places.map((at, i) => {
+          const [text, rank] = [trace.text[i], trace.customdata[i][2]];
+          return { at, text, rank, size: each(trace.marker.size, i), wide: plot.ctx.measureText(text).width };
+        })
+      : [],
+  );
+  const lines = drawn.flatMap(([trace, places]) => boxesOf(panel, trace, places));
+  const spots = placeNames(points, lines, [plot.x0, 0, plot.x1 + LABEL_PX, plot.y1]);
+  points.forEach(
+    ({ text }, i) => spots[i] && plot.text(text, spots[i].x, spots[i].y, { ...spots[i], color: plot.colors.ink }),
+  );
 }
 
 function drawScatter(panel, trace, state) {

@@ -48,7 +48,7 @@ def build_pretraining_chart() -> Chart:
     ]
     across = scoreboard.Axis("core-days of pretraining on TPUv3", "", log=True)
     up = scoreboard.Axis("ImageNet accuracy", "%", log=False)
-    return scoreboard.board_figure(points, across, up, selection.get_theme(), height_px=400, width_px=1000)
+    return scoreboard.board_figure(points, across, up, selection.get_theme(), height_px=400)
 
 
 def _draw_data_sizes() -> None:

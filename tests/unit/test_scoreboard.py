@@ -8,7 +8,6 @@ from vitviz.analysis.scoreboard import QUANTITIES, BoardEntry, Timing, by_formul
 from vitviz.models import model_cost, published_results
 from vitviz.models.presets import PRESETS
 from vitviz.models.pretrained_list import PRETRAINED
-from vitviz.plots import scoreboard as plots
 
 
 def test_the_front_by_hand() -> None:
@@ -83,37 +82,3 @@ def test_the_paper_s_table() -> None:
     huge = published_results.TRANSFERS[0]
     assert list(huge.accuracy.values()) == [88.55, 90.72, 99.50, 94.55, 97.56, 99.68, 77.63]
     assert [one.core_days for one in published_results.TRANSFERS] == [2500, 680, 230, 9900, 12300]
-
-
-def test_the_front_strikes_no_name_that_has_another_place() -> None:
-    axis = plots.Axis("x", "", False)
-    at = {
-        "first": (0, 0),
-        "beaten, and right below": (6, 3),
-        "next": (4, 5),
-        "dot": (4.3, 4.2),
-        "top": (10, 10),
-    }
-    points = [
-        plots.BoardPoint(name, "ViT", x, y, front=name in ("first", "next", "top"))
-        for name, (x, y) in at.items()
-    ]
-    found = plots._place_labels(tuple(points), axis, axis, ((400, 300),))
-    across, up = [40.0 * p.x for p in points], [30.0 * p.y for p in points]
-    line = plots._line([(a, u) for p, a, u in zip(points, across, up, strict=True) if p.front])
-    for point, place, x, y in zip(points, found, across, up, strict=True):
-        boxes = {one: plots._box(point.name, x, y, one) for one in plots._PLACES}
-        struck = {one: sum(plots._overlap(box, part) for part in line) for one, box in boxes.items()}
-        assert place and struck[place] == 0, (point.name, struck)
-
-
-def test_names_do_not_lie_on_one_another() -> None:
-    axis = plots.Axis("x", "", False)
-    near = [plots.BoardPoint(f"model {i}", "ViT", 1 + i / 1000, 1.0) for i in range(6)]
-    far = plots.BoardPoint("far", "ViT", 10, 10, chosen=True)
-    figure = plots.board_figure([*near, far], axis, axis).to_plotly()
-    texts = [text for trace in figure.data if trace.name == "ViT" for text in trace.text]
-    places = [p for trace in figure.data if trace.name == "ViT" for p in trace.textposition]
-    shown = [(t, p) for t, p in zip(texts, places, strict=True) if t]
-    assert ("far" in dict(shown)) and 2 <= len(shown) < 7
-    assert len({place for text, place in shown if text != "far"}) == len(shown) - 1
