@@ -11,19 +11,20 @@ import pytest
 
 from tests.colours import by_colour_alone
 from tests.messages import chart_of
+from vitviz.analysis.study_numbers import ALL, Numbers
 from vitviz.plots import (
     cost,
     data_size,
     distance,
     distillation,
     faithfulness,
-    hybrids,
     layers,
     logits,
     normalisation,
     positions,
     robustness,
     scoreboard,
+    study_charts,
     theme,
 )
 from vitviz.plots.chart import Chart, merge_layout
@@ -72,7 +73,11 @@ FIGURES: dict[str, Build] = {
         mode,
         share=True,
     ),
-    "seeds": lambda mode: hybrids.seeds_figure(["a", "b"], [[0.5], [0.6]], [(0.4, 0.6)] * 2, 1, mode),
+    "rows": lambda mode: study_charts.draw_rows(
+        Numbers(dict.fromkeys("ab", "row"), {name: {ALL: {0: 0.5, 1: 0.6}} for name in "ab"}, images=9),
+        {"marked": "b", "is_base": True, "printed": [0.4]},
+        mode,
+    ),
     "board": lambda mode: scoreboard.board_figure(
         [scoreboard.BoardPoint(name, name, 1.0, 2.0) for name in scoreboard.FAMILY],
         scoreboard.Axis("x", "", False),

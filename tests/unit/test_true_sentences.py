@@ -110,12 +110,12 @@ def test_the_smallest_gradient_ratio_is_shown_by_intervals() -> None:
 def test_hybrid_and_vit_are_not_compared_across_schedules() -> None:
     built = build(list_studies()["hybrid_training"], {})
     assert "of what the ViT needs" not in built.caption and built.prediction is None
-    courses = {course.family: course for course in build_courses()}
-    best = courses["ViT"].accuracy.max()
-    needed = [time_to_accuracy(courses[name].x, courses[name].accuracy, best) for name in ("Hybrid", "ViT")]
+    courses = {course.title: course.mean for course in build_courses()}
+    best = courses["ViT"][1].max()
+    needed = [time_to_accuracy(*courses[name], best) for name in ("Hybrid", "ViT")]
     assert f"best validation accuracy, {100 * best:.1f} %, after {needed[0]:,.0f} images" in built.caption
     assert f"the ViT after {needed[1]:,.0f} images" in built.caption
-    final = ", ".join(f"{name} {100 * course.accuracy[-1]:.1f} %" for name, course in courses.items())
+    final = ", ".join(f"{name} {100 * course[1, -1]:.1f} %" for name, course in courses.items())
     assert f"Final validation accuracy: {final}, on 2,000 images" in built.notes
     headers = {
         name: read_header(ROOT / "checkpoints" / f"{file}.safetensors") for name, file in CHECKPOINTS.items()

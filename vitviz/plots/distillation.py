@@ -1,4 +1,4 @@
-"""Draw the similarity of [CLS] and [DIST], disagreement of classifiers, and gains from distillation."""
+"""Draw the similarity of [CLS] and [DIST], and the disagreement of classifiers."""
 
 from collections.abc import Sequence
 
@@ -106,51 +106,5 @@ def disagreement_figure(
             "ticktext": [name.replace(" ", "\n") for name in names],  # narrow enough for a phone
         },
         yaxis={"autorange": "reversed", "showgrid": False},
-    )
-    return figure
-
-
-def lessons_figure(
-    names: Sequence[str], means: Sequence[float], spans: Sequence[tuple[float, float]], mode: Mode = "light"
-) -> Chart:
-    """Draw the test accuracy of every distillation recipe as a dot with its interval.
-
-    Args:
-        names: of the recipes; the first is the twin, whose mean is drawn as a line.
-        means: in [0, 1].
-        spans: ends of the intervals.
-    """
-    palette = PALETTES[mode]
-    figure = Chart(mode)
-    figure.add(
-        "scatter",
-        x=[100 * mean for mean in means],
-        y=list(names),
-        orientation="h",
-        error_x={
-            "type": "data",
-            "symmetric": False,
-            "array": [100 * (high - mean) for mean, (_, high) in zip(means, spans, strict=True)],
-            "arrayminus": [100 * (mean - low) for mean, (low, _) in zip(means, spans, strict=True)],
-            "color": palette.primary,
-            "width": 4,
-        },
-        mode="markers",
-        marker={"color": palette.primary, "size": 10, "symbol": ["diamond", *["circle"] * (len(names) - 1)]},
-        hovertemplate="%{y}: %{x:.1f} %",
-    )
-    figure.add(
-        "scatter",
-        x=[100 * means[0]] * 2,
-        y=[names[0], names[-1]],
-        orientation="h",
-        mode="lines",
-        line={"color": palette.muted, "width": 1.5, "dash": "dot"},
-        hoverinfo="skip",
-    )
-    figure.layout(
-        height=34 * len(names) + 90,
-        xaxis={"title": {"text": "test accuracy, %"}},
-        yaxis={"range": [len(names) - 0.5, -0.5]},
     )
     return figure

@@ -1,4 +1,4 @@
-"""Draw accuracy on changed images, shares by row, and the equivariance of each layer to a shift."""
+"""Draw accuracy on changed images, and the equivariance of each layer to a shift."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,12 +6,9 @@ from vitviz.plots.chart import Chart
 from vitviz.plots.data_size import HEIGHT_PX
 from vitviz.plots.scoreboard import FAMILY
 from vitviz.plots.scoreboard import SYMBOLS as FAMILY_SYMBOLS
-from vitviz.plots.theme import PALETTES, SYMBOLS, Mode, family_colors, variant_colors
+from vitviz.plots.theme import PALETTES, SYMBOLS, Mode, family_colors
 
 HEIGHT = 380
-ROW_PX = 72
-Shares = Sequence[Sequence[float]]
-ROW_SYMBOLS = ("square", "circle", "diamond", "triangle-up", "cross")
 
 
 def robustness_figure(
@@ -84,48 +81,5 @@ def shift_figure(
             "range": [-0.02, 1.02],
             "tickvals": [0, 0.5, 1],
             "ticktext": ["moves with the image", "neither", "stays"],
-        },
-    )
-
-
-def rows_figure(
-    rows: Sequence[str],
-    shares: Mapping[str, Shares],
-    intervals: Mapping[str, Sequence[tuple[float, float]]],
-    families: Sequence[str],
-    axis: str,
-    mode: Mode = "light",
-) -> Chart:
-    """Draw one row per place and one line of dots per series: every seed, and the mean with its interval.
-
-    Args:
-        shares: series -> row -> share, one per seed.
-        intervals: series -> row -> interval of the mean share.
-        axis: what is shared, such as 'predicted as face'.
-    """
-    figure = Chart(mode)
-    step = min(0.24, 0.8 / len(shares))
-    for m, (title, by_row) in enumerate(shares.items()):
-        color, off = variant_colors(families)[m], step * (m - (len(shares) - 1) / 2)
-        for row, values in enumerate(by_row):
-            figure.seeds(
-                [100 * share for share in values],
-                row + off,
-                min(0.1, 0.4 * step),
-                (color, ROW_SYMBOLS[m % len(ROW_SYMBOLS)], PALETTES[mode].ink),
-                f"{rows[row]}: %{{x:.1f}} %",
-                (100 * intervals[title][row][0], 100 * intervals[title][row][1]),
-                name=title,
-                legendgroup=title,
-                showlegend=not row,
-            )
-    return figure.with_legend(
-        ROW_PX * len(rows) + 90,
-        xaxis={"title": {"text": f"{axis}, %"}, "range": [-3, 103]},
-        yaxis={
-            "tickvals": list(range(len(rows))),
-            "ticktext": list(rows),
-            "range": [len(rows) - 0.5, -0.5],
-            "showgrid": False,
         },
     )

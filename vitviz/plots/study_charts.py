@@ -1,6 +1,6 @@
 """Draw the numbers of a study: one function for each kind of chart that its file can name."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +11,12 @@ from vitviz.analysis.one_change import Variant, create_variant
 from vitviz.analysis.race import Racer
 from vitviz.analysis.study_numbers import ALL, Numbers
 from vitviz.experiments.result_file import Row
-from vitviz.plots import data_size, distillation, fine_tuning, hybrids, robustness
+from vitviz.plots import data_size, fine_tuning
 from vitviz.plots.chart import Chart
-from vitviz.plots.theme import Mode
+from vitviz.plots.theme import PALETTES, Mode, variant_colors
 
 ChartOptions = Mapping[str, Any]
+ROW_SYMBOLS = ("square", "circle", "diamond", "triangle-up", "cross")  # of the series of every row
 
 
 @dataclass(frozen=True)
@@ -82,35 +83,81 @@ def draw_gains(numbers: Numbers, options: ChartOptions, mode: Mode) -> Chart:
 
 
 def draw_rows(numbers: Numbers, options: ChartOptions, mode: Mode) -> Chart:
-    """Draw a row of dots for each series, one dot per seed; with the accuracies that a lecture printed."""
-    names = list(numbers.titles)
-    marked = names.index(options["marked"]) if "marked" in options else -1
-    printed = options.get("printed", {})
-    printed = [printed[name] for name in names] if isinstance(printed, Mapping) and printed else printed
-    tests = [numbers.list_seeds(name) for name in names]
-    ends = [numbers.get_interval(name) for name in names]
-    return hybrids.seeds_figure([*numbers.titles.values()], tests, ends, marked, mode, printed or ())
+    """Draw a row of dots for each series, one dot per seed.
 
-
-def draw_methods(numbers: Numbers, options: ChartOptions, mode: Mode) -> Chart:
-    """Draw a dot with its interval for each series; the first is a line."""
-    ends = [numbers.get_interval(name) for name in numbers.titles]
-    means = [numbers.get_mean(name, ALL) for name in numbers.titles]
-    return distillation.lessons_figure([*numbers.titles.values()], means, ends, mode)
+    Options: 'marked', the control, whose mean is a line if 'is_base' is true; 'printed', the accuracies that a lecture
+    printed for the rows, or one for all.
+    """
+    figure, palette, printed = Chart(mode), PALETTES[mode], options.get("printed", ())
+    for row, (name, title) in enumerate(numbers.titles.items()):
+        is_marked = name == options.get("marked")
+        style = (palette.muted, "diamond") if is_marked else (palette.primary, "circle")
+        _add_dots(figure, numbers, (name, ALL), (row, 0.3), style, f"{title}: %{{x:.2f}} %")
+        if is_marked and options.get("is_base"):
+            line = {"color": palette.muted, "width": 1.5, "dash": "dot"}
+            figure.vline(100 * numbers.get_mean(name, ALL), line)
+        if isinstance(printed, Mapping):
+            figure.add(
+                "scatter",
+                x=[100 * printed[name]],
+                y=[row],
+                orientation="h",
+                mode="markers",
+                marker={"size": 12, "color": palette.ink, "symbol": "x"},
+                hovertemplate="printed in the lecture: %{x:.2f} %",
+            )
+    crosses = " (× printed in the lecture)" if isinstance(printed, Mapping) else ""
+    if printed and not crosses:
+        line = {"color": palette.muted, "width": 2, "dash": "dash"}
+        note = {"text": "printed", "font": {"color": palette.ink}, "xshift": 4}
+        figure.vline(100 * printed[0], line, note)
+    _name_rows(figure, [*numbers.titles.values()], f"test accuracy, %{crosses}")
+    return figure
 
 
 def draw_shares(numbers: Numbers, options: ChartOptions, mode: Mode) -> Chart:
     """Draw a row for each place, with the dots of every series."""
-    shares = {
-        title: [[*seeds.values()] for seeds in numbers.values[name].values()]
-        for name, title in numbers.titles.items()
-    }
-    ends = {
-        title: [numbers.get_interval(name, place) for place in numbers.values[name]]
-        for name, title in numbers.titles.items()
-    }
-    axis = options.get("axis", "test accuracy")
-    return robustness.rows_figure(options["places"], shares, ends, options["families"], axis, mode)
+    figure, colors, rows = Chart(mode), variant_colors(options["families"]), options["places"]
+    step = min(0.24, 0.8 / len(colors))
+    for m, (name, title) in enumerate(numbers.titles.items()):
+        style = colors[m], ROW_SYMBOLS[m % len(ROW_SYMBOLS)]
+        for row, place in enumerate(numbers.values[name]):
+            at = row + step * (m - (len(colors) - 1) / 2), min(0.1, 0.4 * step)
+            legend = {"name": title, "legendgroup": title, "showlegend": not row}
+            hover = f"{rows[row]}: %{{x:.1f}} %"
+            _add_dots(figure, numbers, (name, place), at, style, hover, **legend)
+    _name_rows(figure, rows, f"{options.get('axis', 'test accuracy')}, %")
+    figure.layout(height=72 * len(rows) + 90, showlegend=True, xaxis={"range": [-3, 103]})
+    return figure
+
+
+def _add_dots(
+    figure: Chart,
+    numbers: Numbers,
+    point: tuple[str, Any],
+    at: tuple[float, float],
+    style: tuple[str, str],
+    hover: str,
+    **legend: Any,
+) -> None:
+    """Add the seeds of a series at a place in a row, with a bar of the given half height at their mean."""
+    seeds = [100 * share for share in numbers.list_seeds(*point)]
+    low, high = (100 * end for end in numbers.get_interval(*point))
+    figure.seeds(seeds, *at, (*style, PALETTES[figure.mode].ink), hover, (low, high), **legend)
+
+
+def _name_rows(figure: Chart, rows: Sequence[str], across: str) -> None:
+    """Lay out the axes of rows with their names, the first one above."""
+    figure.layout(
+        height=min(52 * len(rows), 600) + 70,
+        xaxis={"title": {"text": across}},
+        yaxis={
+            "tickvals": list(range(len(rows))),
+            "ticktext": list(rows),
+            "range": [len(rows) - 0.5, -0.5],
+            "showgrid": False,
+        },
+    )
 
 
 def draw_race(numbers: Numbers, options: ChartOptions, mode: Mode) -> RaceChart:
@@ -148,7 +195,6 @@ KINDS: dict[str, Callable[[Numbers, ChartOptions, Mode], Chart | RaceChart]] = {
     "times": draw_times,
     "gains": draw_gains,
     "rows": draw_rows,
-    "methods": draw_methods,
     "shares": draw_shares,
     "race": draw_race,
 }
