@@ -4,6 +4,7 @@ import json
 import random
 from collections.abc import Iterator
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
@@ -30,7 +31,7 @@ from vitviz.probe.robustness import inputs_of
 
 ROOT = Path(__file__).resolve().parents[1]
 A_FAMILY = 12
-DRAWINGS = 200
+DRAWINGS = 60
 FAMILIES = ("vit", "deit", "hybrid", "swin", "cnn")
 LARGE = ("cifar10_cnn_wide", "dinov2_small_saliency")  # beyond the engine's limits
 
@@ -91,6 +92,7 @@ _OF_CNN = {
 _STEMS = ((6,), (4, 6), (4, 6, 8), (5, 4, 6, 8))
 
 
+@cache
 def option_values(cls: type[ModelConfig], name: str) -> tuple[Any, ...]:
     """Return the values of a field that random configs draw from."""
     if name in (LACKING_SWIN if cls is SwinConfig else LACKING) and name not in ("readout", "norm"):

@@ -36,6 +36,7 @@ def paint(page: Page) -> None:
     left_out(page, 8, 4)
 
 
+@pytest.mark.slow
 def test_what_is_left_out_survives_a_reload_a_change_of_view_and_a_link(open_page: OpenPage) -> None:
     page = open_page(ADDRESS)
     view = page.locator("[data-component=ablation_view]")
@@ -70,6 +71,7 @@ def rows(page: Page) -> list[tuple[str, float]]:
     return [(name, float(value.split()[0])) for name, value in zip(names, values, strict=True)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hiding", ["hidden", "blanked"])
 def test_the_probabilities_follow_the_pointer_and_equal_the_server_s(
     open_page: OpenPage, hiding: str

@@ -119,6 +119,7 @@ def test_every_page_asks_for_the_app_s_own_files_alone_and_gets_them(
     assert watched.problems == []
 
 
+@pytest.mark.slow
 def test_a_view_is_fetched_by_an_address_that_holds_its_contents_hash(
     browser: Browser, under_a_path: str
 ) -> None:

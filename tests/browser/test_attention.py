@@ -81,6 +81,7 @@ def test_arrow_keys_move_the_query_and_enter_pins_it(open_page: OpenPage) -> Non
     expect(view).to_have_attribute("data-query", str(query))
 
 
+@pytest.mark.slow
 def test_a_click_pins_and_the_pin_survives_layer_head_and_page(open_page: OpenPage) -> None:
     page = open_page(DIGIT)
     view = explorer(page)
@@ -102,6 +103,7 @@ def test_a_click_pins_and_the_pin_survives_layer_head_and_page(open_page: OpenPa
     expect(page.locator('[data-testid="stMain"]')).to_contain_text("Token: patch in row 3, column 6")
 
 
+@pytest.mark.slow
 def test_a_pin_brings_its_caption_its_links_and_its_numbers(open_page: OpenPage, tmp_path: Path) -> None:
     page = open_page(DIGIT)
     stage = explorer(page).locator(".ax-stage")
@@ -195,6 +197,7 @@ def test_the_block_page_says_each_value_and_a_key_becomes_the_token(open_page: O
     expect(page.locator('[data-testid="stMain"]')).to_contain_text("Token: patch in row 8, column 1")
 
 
+@pytest.mark.slow
 def test_what_is_shown_can_be_taken_along(open_page: OpenPage, tmp_path: Path) -> None:
     page = open_page(DIGIT)
     page.get_by_text("The numbers", exact=True).click()
@@ -209,6 +212,7 @@ def test_what_is_shown_can_be_taken_along(open_page: OpenPage, tmp_path: Path) -
 CAT = "attention?model=preset:vit_shapes&image=sample:cat&pin=cls"
 
 
+@pytest.mark.slow
 def test_a_photograph_is_sharp_on_a_screen_of_two_pixels_to_one(open_page: OpenPage) -> None:
     page = open_page(CAT + "&attention.seen=0", device_scale_factor=2)
     view = explorer(page)
@@ -229,6 +233,7 @@ def test_a_photograph_is_sharp_on_a_screen_of_two_pixels_to_one(open_page: OpenP
     expect(view).to_have_attribute("data-pixelated", "true")
 
 
+@pytest.mark.slow
 def test_arrow_keys_begin_at_the_pin_in_every_view(open_page: OpenPage) -> None:
     page = open_page(DIGIT)
     stage = explorer(page).locator(".ax-stage")

@@ -69,6 +69,7 @@ def test_the_maps_and_the_classes_follow_the_step(open_page: OpenPage) -> None:
     assert_equal(live, map_pixels(page))
 
 
+@pytest.mark.slow
 def test_the_maps_follow_a_pointer_over_the_heads(open_page: OpenPage) -> None:
     page = open_page(VIT)
     view = explorer(page)

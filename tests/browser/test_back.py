@@ -21,6 +21,7 @@ def address(page: Page) -> tuple[str, set[str]]:
     return name, set(query.split("&"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slug", ["words", "lessons"])
 def test_a_page_without_a_selection_has_no_sidebar_also_after_one_that_has(
     open_page: OpenPage, slug: str
@@ -64,6 +65,7 @@ def chosen(page: Page) -> str:
     return found[1] if found else ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("waited_ms", [0, 80, 300])
 def test_back_after_a_click_undoes_it_or_leaves_the_page(open_page: OpenPage, waited_ms: int) -> None:
     page = open_page("patches?model=checkpoint:digits_vit&image=digits:3")

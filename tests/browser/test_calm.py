@@ -34,6 +34,7 @@ def film(page: Page) -> tuple[object, object]:
     ), view.locator(".timeline-track")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("calm", rows([False, True], bool))
 def test_a_recording_plays_by_itself_for_who_wants_motion(open_page: OpenPage, calm: bool) -> None:
     page = open_page("words", locale="en-GB", reduced_motion="reduce" if calm else "no-preference")

@@ -12,6 +12,7 @@ from tests.browser.conftest import free_port, settle, start_server, stop_server
 pytestmark = pytest.mark.browser
 
 
+@pytest.mark.slow
 def test_the_first_session_of_a_server_may_be_a_link_to_a_page(browser: Browser, tmp_path: Path) -> None:
     port = free_port()
     server = start_server("app.py", port, tmp_path / "server.log", {"VITVIZ_RUNS": str(tmp_path / "runs")})

@@ -41,6 +41,7 @@ def page(browser: Browser, view: View, tmp_path: Path) -> Iterator[Page]:
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_a_damaged_or_incomplete_file_says_so(browser: Browser, view: View, tmp_path: Path) -> None:
     whole = view.save(tmp_path / "attention.html").read_text("utf-8")
     before, mark, message = whole.partition("data-message>")
@@ -89,6 +90,7 @@ def test_a_hover_shows_the_weights_of_every_layer_and_head(page: Page, view: Vie
     wait_for(page, lambda: weight(page), lambda found: abs(found - token.max()) <= 0.004)
 
 
+@pytest.mark.slow
 def test_a_pin_stays_through_layers_and_play_ends_at_the_last(page: Page, view: View) -> None:
     expect(page.locator(".ax-name span")).to_contain_text("row 3, column 3")  # as it was saved
     hover(page, view, 0, 1)
@@ -105,6 +107,7 @@ def test_a_pin_stays_through_layers_and_play_ends_at_the_last(page: Page, view: 
     expect(page.locator(".ax-name span")).to_contain_text("row 1, column 2")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_both_themes_are_for_everyone(page: Page, scheme: str) -> None:
     page.emulate_media(color_scheme=scheme)

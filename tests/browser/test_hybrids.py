@@ -18,6 +18,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 PATIENCE_MS = 60_000
 
 
+@pytest.mark.slow
 def test_channels_are_enlarged_and_a_prediction_is_measured(open_page: Callable[..., Page]) -> None:
     page = open_page("hybrids?model=checkpoint:cifar10_hybrid&image=cifar10-few:65&hybrids.reads=9")
     main = page.locator('[data-testid="stMain"]')

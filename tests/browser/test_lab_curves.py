@@ -128,6 +128,7 @@ def test_a_change_is_marked_on_every_axis(open_page: OpenPage, runs: tuple[Run, 
     assert all(was != now for was, now in zip(before, shots(), strict=True))
 
 
+@pytest.mark.slow
 def test_on_a_phone_the_images_begin_on_the_first_screen(open_page: OpenPage, runs: tuple[Run, Run]) -> None:
     page = lab(open_page, runs[0], width=390, height=844)
     box = page.locator(".timeline-card canvas").first.bounding_box()
@@ -191,6 +192,7 @@ def test_a_zoom_is_read_and_left_by_keys_and_mouse(open_page: OpenPage, runs: tu
     assert step_in(read_at(page, 0.02)) < last * 0.1
 
 
+@pytest.mark.slow
 def test_runs_lie_over_one_another_and_the_best_is_named(open_page: OpenPage, runs: tuple[Run, Run]) -> None:
     quick, slow = runs
     page = open_page(

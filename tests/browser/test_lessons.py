@@ -180,6 +180,7 @@ def test_presenting_walks_by_arrow_keys_and_escape_leaves(open_page: OpenPage) -
     expect(sidebar).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_storyboard_s_stops_are_dragged_and_moved_by_keys(open_page: OpenPage) -> None:
     page = open_page("patches?model=preset:vit_digits&image=digits:0")
     for slug in ("patches", "swin", "attention"):

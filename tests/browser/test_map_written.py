@@ -22,6 +22,7 @@ WRITING = """() => {
 }"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1000, 640, 390])
 def test_what_is_written_is_whole(screens: Screens, site: str, width: int) -> None:
     page = open_map(screens, site, width)

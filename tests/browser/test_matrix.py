@@ -13,6 +13,7 @@ pytestmark = pytest.mark.browser
 MATRIX = "attention?model=preset:vit_digits&image=digits:0&pin=cls&attention.view=matrix&attention.layer=2"
 
 
+@pytest.mark.slow
 def test_matrix_and_image_follow_one_pointer(open_page: OpenPage) -> None:
     page = open_page(MATRIX)
     view = page.locator("[data-component=matrix]").first

@@ -68,6 +68,7 @@ def read_predictions(page: Page) -> list[str]:
     return page.locator("[data-component] .op-answer").all_text_contents()
 
 
+@pytest.mark.slow
 def test_before_a_guess_the_range_of_all_models_waits(open_page: OpenPage) -> None:
     page = open_page(
         "on_your_picture?model=checkpoint:cifar10_vit&image=cifar10-few:118&on_picture.kind=rotate"
@@ -83,6 +84,7 @@ def test_before_a_guess_the_range_of_all_models_waits(open_page: OpenPage) -> No
     assert read_predictions(page) != before
 
 
+@pytest.mark.slow
 def test_a_slider_on_an_upload_moves_five_answers_that_are_the_models_own(open_page: OpenPage) -> None:
     image = make_image()
     page = open_page("filters?model=checkpoint:cifar10_vit&image=cifar10-few:3")
@@ -117,6 +119,7 @@ def test_a_slider_on_an_upload_moves_five_answers_that_are_the_models_own(open_p
     page.wait_for_url("**on_picture.at=21**")
 
 
+@pytest.mark.slow
 def test_a_cover_is_dragged_and_pieces_change_places(open_page: OpenPage) -> None:
     page = open_page(
         "on_your_picture?model=checkpoint:cifar10_vit&image=cifar10-few:3&on_picture.kind=occlude&on_picture.guess=shown"
@@ -142,6 +145,7 @@ def test_a_cover_is_dragged_and_pieces_change_places(open_page: OpenPage) -> Non
 PAIR = "on_picture.models=checkpoint:cifar10_cnn,checkpoint:cifar10_vit"
 
 
+@pytest.mark.slow
 def test_both_models_follow_the_cover_without_the_server(open_page: OpenPage) -> None:
     page = open_page(
         "on_your_picture?model=checkpoint:cifar10_vit&image=cifar10-few:3&on_picture.kind=occlude"
@@ -182,6 +186,7 @@ def test_both_models_follow_the_cover_without_the_server(open_page: OpenPage) ->
     assert [read_predictions(page), view.locator(".op-bars").all_text_contents()] == live
 
 
+@pytest.mark.slow
 def test_a_hidden_prediction_has_no_weights_in_the_browser(open_page: OpenPage) -> None:
     fetched: list[str] = []
     page = open_page("patches")
@@ -200,6 +205,7 @@ def test_a_hidden_prediction_has_no_weights_in_the_browser(open_page: OpenPage) 
     assert not [address for address in fetched if "/media/" in address and address.endswith(".gz")], fetched
 
 
+@pytest.mark.slow
 def test_a_face_is_put_together_wrong_by_a_click_by_hand_and_by_keys(open_page: OpenPage) -> None:
     page = open_page("on_your_picture?model=checkpoint:cifar10_vit&image=sample:cat&on_picture.view=parts")
     view = page.locator("[data-component=parts_view]")

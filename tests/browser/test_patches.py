@@ -105,6 +105,7 @@ def test_the_keyboard_walks_pulls_apart_and_pins(open_page: OpenPage) -> None:
     expect(page).to_have_url(re.compile(r"pin=0\.688"))
 
 
+@pytest.mark.slow
 def test_a_patch_glides_and_turns_back_when_asked_midway(open_page: OpenPage) -> None:
     page = open_page(DIGIT, **MOVING)
     view = stage(page)
@@ -147,6 +148,7 @@ def test_the_reshape_and_the_sum_follow_the_pointer(open_page: OpenPage) -> None
     assert abs(content + position - result) < 2e-3
 
 
+@pytest.mark.slow
 def test_the_predictions_follow_the_shuffling_without_the_server(open_page: OpenPage) -> None:
     page = open_page(
         "patches?model=checkpoint:digits_vit&image=digits:3&patches.view=puzzle&patches.shuffled=0"

@@ -44,6 +44,7 @@ def phone_photo() -> FilePayload:
     return {"name": "IMG_0001.JPG", "mimeType": "image/jpeg", "buffer": buffer.getvalue()}
 
 
+@pytest.mark.slow
 def test_a_photo_opens_with_the_photo_model_at_once(
     browser: Browser, own_server: str, tmp_path: Path
 ) -> None:

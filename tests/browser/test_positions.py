@@ -52,6 +52,7 @@ def test_hover_lights_a_pair_and_tells_both_similarities(open_page: OpenPage) ->
     expect(stage.locator(".sim-title").last).to_have_text("Position (3, 4), enlarged")
 
 
+@pytest.mark.slow
 def test_hover_asks_the_server_nothing_and_a_click_pins(open_page: OpenPage) -> None:
     page = open_page(MOSAIC)
     sent = frames_sent(page)
@@ -113,6 +114,7 @@ def test_every_view_draws_in_the_dark(open_page: OpenPage) -> None:
         assert paper(page) == PALETTES["dark"].paper
 
 
+@pytest.mark.slow
 def test_play_passes_between_the_stored_steps_and_ends_on_the_last(open_page: OpenPage) -> None:
     """The step in words is the place's own, and the maps are mixed from those of the steps around it."""
     page = open_page(

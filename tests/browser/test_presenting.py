@@ -20,6 +20,7 @@ def width_of(page: Page, image: str) -> float:
     return box["width"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("address", "image"),
     [
@@ -84,6 +85,7 @@ def test_a_chart_s_words_grow_with_the_type(open_page: OpenPage, address: str, c
     assert box and box["x"] >= 0 and box["x"] + box["width"] <= 1920
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("address", "image"),
     rows(

@@ -74,6 +74,7 @@ def read_shown(page: Page) -> dict[str, list[str]]:
     return {name: page.locator(name).all_inner_texts() for name in names}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "train", rows([train_timm, train_trainer, train_module], lambda train: train is train_timm)
 )
@@ -120,6 +121,7 @@ def test_a_training_is_played_and_leaves_as_one_file(
     context.close()
 
 
+@pytest.mark.slow
 def test_a_recording_is_followed_while_it_is_written(
     browser: Browser, opened: tuple[str, Path], folder: Path
 ) -> None:
@@ -137,6 +139,7 @@ def test_a_recording_is_followed_while_it_is_written(
     page.close()
 
 
+@pytest.mark.slow
 def test_a_zip_of_a_run_is_opened_beside_it(
     browser: Browser, opened: tuple[str, Path], folder: Path, tmp_path: Path
 ) -> None:

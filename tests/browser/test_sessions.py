@@ -26,6 +26,7 @@ def arrived(page: Page, slug: str) -> None:
     settle(page)
 
 
+@pytest.mark.slow
 def test_back_and_forward_go_a_page_with_one_press(open_page: OpenPage) -> None:
     page = open_page("patches?model=preset:vit_digits&image=digits:3")
     arrived(page, "/patches")

@@ -59,6 +59,7 @@ def test_the_first_stop_of_the_keyboard_leads_past_the_menu(open_page):
     assert page.url == before
 
 
+@pytest.mark.slow
 def test_a_photo_is_uploaded_and_removed(open_page):
     page = open_page("?model=preset:vit_tiny_16")
     page.get_by_text("Upload", exact=True).click()
@@ -109,6 +110,7 @@ SECOND_STATION = """(map) => {
 }"""  # where the journey stands right after two clicks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("calm", [True, False])
 def test_reduced_motion_shows_every_station_at_once(open_page, calm):
     page = open_page(**({"reduced_motion": "reduce"} if calm else MOVING))
@@ -124,6 +126,7 @@ def test_a_page_that_becomes_blank_is_loaded_again(open_page):
     expect(page.locator("h1")).to_have_text("Lessons")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1440, 390])
 @pytest.mark.parametrize(
     ("address", "name"),

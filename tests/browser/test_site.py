@@ -73,6 +73,7 @@ def open_page(page: Page, address: str, name: str) -> list[str]:
     return wrong
 
 
+@pytest.mark.slow
 def test_start_follows_the_pen_and_predicts_as_python(browser: Browser, address: str) -> None:
     page = browser.new_page(viewport={"width": 390, "height": 844})
     wrong = open_page(page, address, "index")
@@ -178,6 +179,7 @@ def predict_changed(
     return answers
 
 
+@pytest.mark.slow
 def test_cnn_and_vit_predict_as_python_for_a_dragged_square_and_a_users_turned_and_blurred_image(
     browser: Browser, address: str, site: Path, tmp_path: Path
 ) -> None:
@@ -224,6 +226,7 @@ GATE = """() => {
 }"""
 
 
+@pytest.mark.slow
 def test_a_square_that_is_moved_while_a_photo_is_read_covers_that_photo(
     browser: Browser, site: Path, tmp_path: Path
 ) -> None:
@@ -265,6 +268,7 @@ TAPPED = {
 }
 
 
+@pytest.mark.slow
 def test_a_finger_reaches_every_page_and_its_controls(browser: Browser, site: Path) -> None:
     screen = browser.new_context(
         viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True, reduced_motion="no-preference"
@@ -287,6 +291,7 @@ def test_a_finger_reaches_every_page_and_its_controls(browser: Browser, site: Pa
     screen.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["index", *(page.slug for page in PAGES[1:])])
 def test_every_page_is_for_everyone(browser: Browser, site: Path, name: str) -> None:
     for scheme, width in (("light", 390), ("dark", 1280)):

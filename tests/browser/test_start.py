@@ -32,6 +32,7 @@ def opened_to_its_numbers(page: Page) -> None:
     page.wait_for_function("() => location.search.includes('home.part=block.2')")
 
 
+@pytest.mark.slow
 def test_the_journey_plays_and_a_layer_opens_to_its_numbers(open_page: OpenPage) -> None:
     page = open_page("?model=preset:vit_digits", **MOVING)
     expect(page.locator(".mp-part")).to_have_count(12)
@@ -54,6 +55,7 @@ def test_the_journey_plays_and_a_layer_opens_to_its_numbers(open_page: OpenPage)
     page.wait_for_function("() => location.search.includes('block.layer=2')")
 
 
+@pytest.mark.slow
 def test_the_same_with_keys_alone(open_page: OpenPage) -> None:
     page = open_page("?model=preset:vit_digits", **MOVING)
     page.evaluate(SLOWED, 8)
@@ -74,6 +76,7 @@ def test_the_same_with_keys_alone(open_page: OpenPage) -> None:
     page.wait_for_function("() => !location.search.includes('home.part')")
 
 
+@pytest.mark.slow
 def test_back_closes_the_open_part(open_page: OpenPage) -> None:
     page = open_page("?model=preset:vit_digits")
     for part in ("block.2", "picture"):
@@ -99,6 +102,7 @@ def test_on_a_phone_it_runs_from_top_to_bottom(open_page: OpenPage) -> None:
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth + 1")
 
 
+@pytest.mark.slow
 def test_a_link_opens_its_part_and_a_pin_stays_with_it(open_page: OpenPage) -> None:
     page = open_page("?model=preset:vit_digits&home.part=positions&pin=0.900,0.100")
     panel = page.locator(".mp-panel")
@@ -211,6 +215,7 @@ def test_a_finger_draws_on_the_pad_and_scrolls_beside_it(open_page: OpenPage) ->
     assert pad.evaluate("(node) => getComputedStyle(node).touchAction") != "none"
 
 
+@pytest.mark.slow
 def test_the_map_moves_by_itself_once_and_any_touch_stops_it(open_page: OpenPage) -> None:
     page = open_page("words", locale="en-GB", **MOVING)
     page.add_init_script(  # its first time lasts longer
@@ -228,6 +233,7 @@ def test_the_map_moves_by_itself_once_and_any_touch_stops_it(open_page: OpenPage
     expect(page.locator(".mp-said")).to_contain_text("Point at a patch")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("address", ["", "?model=checkpoint:mnist_vit"])
 def test_it_never_moves_for_who_wants_calm_or_follows_a_permalink(open_page: OpenPage, address: str) -> None:
     page = open_page(address, **({} if not address else MOVING))
@@ -236,6 +242,7 @@ def test_it_never_moves_for_who_wants_calm_or_follows_a_permalink(open_page: Ope
     expect(page.locator(".mp-said")).to_contain_text("Point at a patch")
 
 
+@pytest.mark.slow
 def test_inspect_shows_the_square_that_the_model_sees_and_pins(open_page: OpenPage) -> None:
     page = open_page("")
     the_map(page).wait_for()
@@ -285,6 +292,7 @@ def press_and_move(page: Page, *places: tuple[float, float]) -> None:
     page.wait_for_function(LIVE, arg=[the_map(page).element_handle()])
 
 
+@pytest.mark.slow
 def test_the_map_follows_the_pen_without_a_message_and_dims_what_the_server_wrote(
     open_page: OpenPage,
 ) -> None:
@@ -302,6 +310,7 @@ def test_the_map_follows_the_pen_without_a_message_and_dims_what_the_server_wrot
     assert sent and root.evaluate(BEST) == "7"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", rows([390, 1400], (1400).__eq__))
 def test_the_lifted_pens_map_is_the_servers(open_page: OpenPage, width: int) -> None:
     """Numbers and tiles that the engine wrote while the server was away are the server's, once it answers."""
@@ -331,6 +340,7 @@ def test_the_lifted_pens_map_is_the_servers(open_page: OpenPage, width: int) -> 
         assert all(difference < 2 for difference in differences.values()), differences
 
 
+@pytest.mark.slow
 def test_without_a_worker_the_server_answers_and_the_classes_are_dimmed_until_then(
     open_page: OpenPage,
 ) -> None:
@@ -374,6 +384,7 @@ def predict_masked(patches: Sequence[int], heads: Sequence[tuple[int, int]]) -> 
     return f"Prediction: {model.classes[int(shares.argmax())]} ({percent(float(shares.max()))})"
 
 
+@pytest.mark.slow
 def test_masked_patches_and_a_zeroed_head_change_the_classes_as_in_torch(open_page: OpenPage) -> None:
     page = open_page("?model=checkpoint:digits_vit&image=digits:5")
     page.wait_for_load_state("networkidle")

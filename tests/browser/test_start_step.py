@@ -17,6 +17,7 @@ WORDS = """(root) => [
 ]"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "address",
     rows(

@@ -26,6 +26,7 @@ def press(view: Locator, name: str) -> None:
 STAGES = ("tokens", "partition", "roll", "ids", "again", "mask", "attention", "reverse", "unroll")
 
 
+@pytest.mark.slow
 def test_it_steps_forwards_and_back(open_page: OpenPage) -> None:
     page = open_page(FIRST)
     view = open_view(page, "swin_stepper")
@@ -58,6 +59,7 @@ def test_it_opens_whole_on_a_patch_that_the_mask_concerns(open_page: OpenPage) -
     assert board["width"] >= 500
 
 
+@pytest.mark.slow
 def test_every_stage_shows_its_shape(open_page: OpenPage) -> None:
     view = open_view(open_page(LINK, **MOVING), "swin_stepper")
     shapes = {
@@ -73,6 +75,7 @@ def test_every_stage_shows_its_shape(open_page: OpenPage) -> None:
         expect(part(view, "shape")).to_have_text(shape)
 
 
+@pytest.mark.slow
 def test_frames_are_drawn_while_it_moves_and_play_can_be_paused(open_page: OpenPage) -> None:
     page = open_page(FIRST, **MOVING)
     view = open_view(page, "swin_stepper")
@@ -92,6 +95,7 @@ def test_frames_are_drawn_while_it_moves_and_play_can_be_paused(open_page: OpenP
     expect(view).to_have_attribute("data-at", "4.00")
 
 
+@pytest.mark.slow
 def test_a_corner_patch_reads_four_and_leaks_twelve(open_page: OpenPage) -> None:
     view = open_view(open_page(FIRST, **MOVING), "swin_stepper")
     stage = view.locator("canvas").first
@@ -154,6 +158,7 @@ def test_a_finger_reads_a_patch_on_a_phone(open_page: OpenPage) -> None:
     )
 
 
+@pytest.mark.slow
 def test_information_flows_block_by_block(open_page: OpenPage) -> None:
     """Pin in the middle, windows of 4 in a grid of 8: 16, then the window across the middle too, then everything."""
     view = open_view(open_page(LINK + "&swin.view=travel"), "swin_reach")
@@ -177,6 +182,7 @@ def test_information_flows_block_by_block(open_page: OpenPage) -> None:
     expect(open_view(view.page, "swin_reach")).to_have_attribute("data-block", "2")
 
 
+@pytest.mark.slow
 def test_an_architecture_keeps_its_colour_without_a_shift(open_page: OpenPage) -> None:
     """The first line, the shifted Swin's, is missing then: each other line had the colour of the one before."""
     view = open_view(open_page(LINK + "&swin.view=travel&swin.shift=0"), "swin_reach")
@@ -205,6 +211,7 @@ def test_two_tokens_index_into_the_bias_table(open_page: OpenPage) -> None:
     expect(part(view, "index")).to_have_text("(3 + 3)·7 + 3 + 3 = 48")
 
 
+@pytest.mark.slow
 def test_a_click_on_the_pyramid_spells_out_another_merge(open_page: OpenPage) -> None:
     page = open_page(LINK + "&swin.view=merge")
     view = open_view(page, "swin_pyramid")
@@ -215,6 +222,7 @@ def test_a_click_on_the_pyramid_spells_out_another_merge(open_page: OpenPage) ->
     expect(page).to_have_url(re.compile(r"pin=0\.06"))
 
 
+@pytest.mark.slow
 def test_a_section_is_named_in_the_link_and_keeps_the_grid(open_page: OpenPage) -> None:
     page = open_page(LINK.replace("swin.grid=8", "swin.grid=16") + "&swin.layer=3&swin.dim=1")
     open_view(page, "swin_stepper")

@@ -19,6 +19,7 @@ LENSES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slug", rows(LENSES, lambda slug: slug in ("home", "attention", "patches")))
 def test_a_page_is_taken_along(open_page: Callable[..., Page], slug: str, tmp_path: Path) -> None:
     begins = {

@@ -21,6 +21,7 @@ FOREGROUND = (
 )
 
 
+@pytest.mark.slow
 def test_hover_reads_a_match_a_click_pins_it_and_lines_join_the_strongest(open_page: OpenPage) -> None:
     page = open_page(ADDRESS)
     view = page.locator("[data-component=match]")

@@ -120,6 +120,7 @@ MISSION = {  # slug -> what its first screen shows
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slug", rows(MISSION, ("attention", "live_lab").__contains__))
 def test_each_item_of_the_mission_is_two_clicks_from_start(open_page: OpenPage, slug: str) -> None:
     page = open_page()

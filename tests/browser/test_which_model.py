@@ -26,6 +26,7 @@ def test_models_are_timed_here(open_page: Callable[..., Page]) -> None:
     expect(timed).to_be_visible(timeout=2 * PATIENCE_MS)
 
 
+@pytest.mark.slow
 def test_all_options_of_a_row_stand_on_a_phone_s_screen(open_page: Callable[..., Page]) -> None:
     """Streamlit keeps the options of one control in a row in one line: an option was cut off at 390 px."""
     page = open_page("which_model", width=390)
@@ -38,6 +39,7 @@ def test_all_options_of_a_row_stand_on_a_phone_s_screen(open_page: Callable[...,
     )
 
 
+@pytest.mark.slow
 def test_at_150_percent_the_board_has_the_page_s_width(open_page: Callable[..., Page]) -> None:
     """Beside its inspector it was 294 px wide there, and the longest names began left of the figure."""
     page = open_page("which_model?which_model.set=imagenet", width=933, height=600, device_scale_factor=1.5)

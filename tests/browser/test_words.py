@@ -15,6 +15,7 @@ pytestmark = pytest.mark.browser
 WORD = '[data-testid="stMain"] a[href^="#word-"]'
 
 
+@pytest.mark.slow
 def test_a_word_opens_and_escape_closes_it(open_page: OpenPage) -> None:
     page = open_page("patches?model=preset:vit_digits&image=digits:0")
     page.wait_for_function("() => window[Symbol.for('vitviz.browser')]")  # what explains words comes last
@@ -45,6 +46,7 @@ def test_a_word_opens_and_escape_closes_it(open_page: OpenPage) -> None:
     assert "#" not in page.url
 
 
+@pytest.mark.slow
 def test_a_tap_opens_a_word_inside_a_phone_s_screen(open_page: OpenPage) -> None:
     page = open_page("patches?model=preset:vit_digits&image=digits:0", width=390, height=844, has_touch=True)
     page.wait_for_function("() => window[Symbol.for('vitviz.browser')]")

@@ -156,6 +156,7 @@ def test_a_trained_model_is_compared_with_random_weights_over_training(
     assert returned is not None and float(returned[1]) == pytest.approx(spread[1], abs=0.05)
 
 
+@pytest.mark.slow
 def test_few_of_many_snapshots_are_measured(
     open_app: OpenApp, no_shipped_checkpoints: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

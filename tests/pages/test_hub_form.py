@@ -67,6 +67,7 @@ def test_a_model_is_downloaded_after_its_size_is_agreed_to(open_app: OpenApp, hu
     assert not [path for path in Path(str(own_weights.os.environ["HF_HOME"])).rglob("*") if path.is_file()]
 
 
+@pytest.mark.slow
 def test_a_download_can_be_cancelled(open_app: OpenApp, hub: Server) -> None:
     hub.pause_s = 5.0
     app = look_up(open_app)

@@ -64,6 +64,7 @@ def wait_for_set(app: AppTest) -> str:
     return captions(app)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", VIEWS)
 def test_an_own_model_is_described_on_this_image_until_it_is_measured(
     open_app: OpenApp, own: bytes, measure: str, monkeypatch: pytest.MonkeyPatch

@@ -125,6 +125,7 @@ def list_controls() -> set[tuple[str, str]]:
     return controls
 
 
+@pytest.mark.slow
 def test_the_registry_names_every_control_of_pages_with_sections() -> None:
     controls = list_controls()
     assert len(controls) > 150

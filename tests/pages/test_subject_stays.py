@@ -74,6 +74,7 @@ def test_without_the_photo_model_they_open_on_their_other_default(open_app: Open
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "image"), [(PHOTO, "sample:cat"), ("checkpoint:cifar10_vit", "cifar10-few:118")]
 )

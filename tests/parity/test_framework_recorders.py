@@ -83,11 +83,13 @@ def train_transformers(folder: Path, **settings: Any) -> Any:
     return callback
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of Lightning, about itself
 def test_a_lightning_module_is_recorded(tmp_path: Path) -> None:
     check(train_lightning(tmp_path / "run", images=IMAGES), [*range(EPOCHS * BATCHES)])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of transformers, about itself
 def test_a_trainer_of_transformers_is_recorded(tmp_path: Path) -> None:
     callback = train_transformers(tmp_path / "run", images=IMAGES)

@@ -46,7 +46,8 @@ def train_in_process(rank: int, folder: str, compiled: bool) -> None:
     torch.distributed.destroy_process_group()
 
 
-@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("compiled", [False, True])
 def test_two_processes_train_as_without_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiled: bool
 ) -> None:

@@ -145,6 +145,7 @@ def test_every_line_of_the_documents_passes_a_strict_mypy(tmp_path: Path) -> Non
     assert len(errors) == 2 and "wrong.py:2" in errors[0] and "Found 1 error" in errors[1], done.stdout
 
 
+@pytest.mark.slow
 def test_the_reference_builds_without_a_warning(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"]
     command += ["-f", str(ROOT / "docs" / "mkdocs.yml"), "-d", str(tmp_path / "site")]

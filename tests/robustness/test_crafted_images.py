@@ -199,6 +199,7 @@ def test_an_image_that_takes_too_long_is_refused_and_its_worker_replaced(workers
     assert np.array_equal(workers.decode(small("PNG")).pixels, first.pixels)
 
 
+@pytest.mark.slow
 def test_an_image_whose_worker_is_killed_from_outside_is_decoded_by_another(workers):
     """Twenty times idle, without a moment to notice it, and twenty times over an image."""
     image, large = small("PNG"), encode(Image.effect_noise((1500, 1500), 99).convert("RGB"), "PNG")
@@ -273,6 +274,7 @@ def test_a_server_that_may_start_no_process_says_so(workers, monkeypatch):
         workers.decode(small("PNG"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["RGBA", "F", "I;16"])
 def test_the_largest_accepted_images_fit_a_worker(workers, mode):
     buffer = io.BytesIO()

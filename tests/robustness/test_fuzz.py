@@ -46,6 +46,7 @@ def test_attacks_hold(name: str, tmp_path: Path) -> None:
     assert [(attack, cost.what) for attack, cost in costs if cost.what is not None] == []
 
 
+@pytest.mark.slow
 def test_the_fuzzer_finds_a_zip_that_is_larger_than_it_says() -> None:
     """As this project read them once: bz2 is not bounded by what the directory says."""
 

@@ -65,6 +65,7 @@ def send_half_a_frame(client: socket.socket) -> None:
     client.sendall(b"\x82\xfe\xff\xff\0\0\0\0half a frame")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("send", [send_half_a_header, send_half_a_body, send_half_a_frame])
 def test_others_are_served_beside_clients_that_send_slowly(
     server: tuple[int, Path], send: Callable[[socket.socket], None]

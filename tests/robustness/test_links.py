@@ -13,6 +13,7 @@ from vitviz.text import parse_float, parse_int
 TOGETHER = ("9" * 400, "1e400", "²", "\x00")
 
 
+@pytest.mark.slow
 def test_every_parameter_of_every_page_takes_hostile_numbers(tmp_path: Path) -> None:
     parameters = Parameters()
     take = opener(tmp_path, parameters)

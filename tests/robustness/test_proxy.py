@@ -162,8 +162,9 @@ async def is_interrupted(run: Run) -> None:
     assert run.status().state == "interrupted"
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("behind", [HERE, pytest.param(DASK, marks=pytest.mark.slow)], indirect=True)
+@pytest.mark.parametrize("behind", [HERE, DASK], indirect=True)
 def test_a_process_that_dies_costs_its_users_nothing_and_the_others_do_not_notice(
     behind: Behind, record_property: pytest.RecordProperty, request: pytest.FixtureRequest
 ) -> None:
@@ -310,6 +311,7 @@ class Busy(Echo):
         super().do_GET()
 
 
+@pytest.mark.slow
 def test_a_process_that_is_busy_for_seconds_is_not_taken_for_dead(tmp_path: Path) -> None:
     app = ThreadingHTTPServer(("127.0.0.1", 0), Busy)
     threading.Thread(target=app.serve_forever, daemon=True).start()

@@ -82,6 +82,7 @@ def test_the_limit_on_open_files_is_raised_at_the_start(server: tuple[int, int])
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
+@pytest.mark.slow
 def test_two_thousand_sessions_are_opened_and_closed(server: tuple[int, int]) -> None:
     """The 80th was refused, since each session held three descriptors for two minutes after its end."""
     port, pid = server

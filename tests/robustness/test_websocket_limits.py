@@ -37,6 +37,7 @@ def test_ten_sockets_do_not_silence_the_server(server: tuple[int, Callable[[], f
     assert all(why.startswith("1002" if kind == "garbage" else "1008 'Too many") for why in seen.closed), seen
 
 
+@pytest.mark.slow
 def test_a_quick_user_is_not_closed(port: int) -> None:
     """30 reruns per second for three seconds, as a drag sends them, beside 10 polls per second."""
 

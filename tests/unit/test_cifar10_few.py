@@ -115,6 +115,7 @@ def test_a_model_opens_on_images_like_its_own(
     assert load_dataset(shown).picture_shape[2] in (in_chans, 3)
 
 
+@pytest.mark.slow
 def test_a_model_of_colour_opens_on_what_every_shipped_one_is_sure_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

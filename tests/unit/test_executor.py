@@ -79,6 +79,7 @@ def training(run: Run) -> bool:
     return run.status().state == "running" and run.status().step > 0
 
 
+@pytest.mark.slow
 def test_a_run_is_trained_to_its_end_in_another_process(executor: LocalExecutor) -> None:
     run = executor.start(config("ann", SHORT))
     eventually(lambda: run.status().state == "done")
@@ -128,6 +129,7 @@ def test_a_run_that_is_stopped_before_its_trainer_has_loaded_is_stopped_at_once(
         executor.close()
 
 
+@pytest.mark.slow
 def test_a_user_cannot_fill_the_queue(executor: LocalExecutor) -> None:
     runs = [executor.start(config("ann")) for _ in range(1 + QUEUED_PER_OWNER)]
     with pytest.raises(ExecutorError, match="4 queued runs"):

@@ -204,6 +204,7 @@ def test_every_shipped_model_is_stored_by_its_identity() -> None:
     assert image_sets.find_stored("maps", "0" * 64) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "measures"),
     [("digits_vit", ("effective_tokens", "maps")), ("cifar10_vit_p8", ("effective_tokens",))],

@@ -48,6 +48,7 @@ def unused(sources: list[str], data: list[str] | None = None) -> set[str]:
     return {name for source in sources for name in made(ast.parse(source)) if returned[name] < 2}
 
 
+@pytest.mark.slow
 def test_every_name_is_used() -> None:
     data = [path.read_text() for path in ROOT.joinpath("pages").rglob("*.toml")]
     assert unused([path.read_text() for path in CODE], data) - KEPT.keys() == set()
@@ -61,6 +62,7 @@ def test_a_name_that_nobody_uses_is_found() -> None:
 EXPORTED = re.compile(r"^export (?:async )?(?:function\*?|const|let|class) (\w+)", re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_what_a_view_exports_is_imported_by_another_by_python_or_by_a_test() -> None:
     texts = {path: path.read_text() for path in VIEWS}
     scripts = [*ROOT.glob("tests/engine/*.js"), ROOT / "tests/robustness/fuzz/engine.mjs"]

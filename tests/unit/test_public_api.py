@@ -73,6 +73,7 @@ def test_the_lines_of_readme_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert large.explore().message == large.explorer_message()  # with its model it has more than 1 MB
 
 
+@pytest.mark.slow
 def test_the_lines_of_readme_run_in_a_notebook(tmp_path: Path) -> None:
     import nbformat
     from nbclient import NotebookClient

@@ -200,6 +200,7 @@ def test_bodies_that_arrive_at_once_share_the_room_for_uploads(
     wait_until(lambda: limits._arrived_bytes == 0)
 
 
+@pytest.mark.slow
 def test_an_answer_may_be_read_slowly(server: uvicorn.Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its end waits in the server longer than the next request, which has begun, may take."""
     monkeypatch.setattr(request_limits, "HEADER_S", 0.5)

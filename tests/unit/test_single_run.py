@@ -101,6 +101,7 @@ def test_a_diverged_training_has_no_accuracy(monkeypatch: pytest.MonkeyPatch) ->
     assert train_until_best(MODEL, TRAIN, toy_data()).row == {"diverged": "not a number", "curve": []}
 
 
+@pytest.mark.slow
 def test_digits_stop_early_and_a_stored_row_is_computed_again(tmp_path: Path) -> None:
     measure_tiny = partial(measure, TINY_GRID, train_until_best)
     cells = [{"model": model, "pictures": 50, "augmented": False, "seed": 0} for model in ("cnn", "vit")]

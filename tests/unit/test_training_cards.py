@@ -22,6 +22,7 @@ CHECKPOINTS = Path(__file__).parents[2] / "checkpoints"
 FILES = [path for path in sorted(CHECKPOINTS.glob("*.safetensors")) if path.stem not in PRETRAINED]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["digits_vit", "shapes_vit", "shapes_vit_nopos"])
 def test_a_card_states_what_its_file_reaches(name: str) -> None:
     checkpoint = load_checkpoint(CHECKPOINTS / f"{name}.safetensors")

@@ -89,6 +89,7 @@ def test_a_body_has_one_target() -> None:
     assert len(PLAN_OF) == sum(len(plan.sources) for plan in PLANS.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
 def test_one_cell_of_each_way_is_measured_and_twice_the_same(plan: Plan, tmp_path: Path) -> None:
     """The digits stand in for images that would have to be fetched."""

@@ -205,6 +205,7 @@ def test_a_damaged_zip_is_refused_in_one_sentence(
     assert "could not be imported: images/1.png cannot be used" in app.main.warning[0].value.replace("\\", "")
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_copied_file_by_file_never_ends_in_an_error(
     open_app: OpenApp, executor: FakeExecutor, recorder: vitviz.Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
