@@ -36,10 +36,10 @@ FOLDER = ROOT / "tests" / "pages" / "text"
 FRAME = "block"  # the page whose sidebar and menu stand for those of every page
 ALWAYS = {
     "block": False,
-    "study_residuals": False,
     "home": True,
     "patches": True,
-}  # in CI, too: whether --slow alone
+    "study_residuals": True,
+}  # in CI: whether with --slow alone
 MAIN, SIDEBAR, HEADER = (f'[data-testid="{name}"]' for name in ("stMain", "stSidebar", "stHeader"))
 POPOVER = '[data-testid="stPopoverBody"]'
 SEGMENT = 'button[role="radio"]'

@@ -118,7 +118,7 @@ def told_by_colour(app: AppTest) -> list[str]:
 
 @pytest.mark.parametrize(
     "entry",
-    rows(registry.PAGES, lambda entry: entry.slug in ("home", "attention", "live_lab", "which_model")),
+    rows(registry.PAGES, lambda entry: entry.slug in ("home", "live_lab", "which_model")),
     ids=lambda entry: str(entry.slug),
 )
 def test_no_view_of_a_page_reads_a_strangers_names_or_tells_by_colour_alone(

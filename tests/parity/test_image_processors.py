@@ -95,6 +95,7 @@ def check_equal(image: Pixels, processor: Any, name: str, backend: str) -> None:
     assert difference.mean() <= 0.3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["pil", "torchvision"])
 @pytest.mark.parametrize("name", [name for name in PROCESSORS if name != "shared"])
 def test_every_image_processor_of_the_table_gives_equal_numbers(name: str, backend: str) -> None:
@@ -131,6 +132,7 @@ def list_processors() -> dict[str, type]:
     return found
 
 
+@pytest.mark.slow
 def test_every_other_image_processor_of_transformers_is_refused_by_name() -> None:
     known, refused = set(), 0
     for name in list_processors():

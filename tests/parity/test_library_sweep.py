@@ -26,12 +26,14 @@ REFUSED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OPEN)
 def test_a_model_opens_with_equal_numbers(name: str) -> None:
     result = check(name)
     assert (result.outcome, result.why) == ("opens", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_model_is_refused_with_its_reason(name: str) -> None:
     result = check(name)

@@ -64,6 +64,7 @@ def state_of(name: str) -> dict[str, Tensor]:
         return dict(importlib.import_module("timm").create_model(name).state_dict())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMED)
 def test_an_architecture_is_refused_by_its_name(name: str) -> None:
     state = state_of(name)

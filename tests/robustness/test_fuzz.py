@@ -15,7 +15,7 @@ from tests.robustness.fuzz.watch import Entry, fuzz, measure_attacks
 
 INPUTS = 150
 LINKS = 10  # each opens a page
-SLOW = (CRAFTED, "links")
+SLOW = (CRAFTED, "links", "archives", "configs", "engine", "masks", "pages", "zips")
 
 
 @pytest.mark.parametrize(
@@ -35,9 +35,7 @@ def test_it_holds(name: str, tmp_path: Path) -> None:
     "name",
     [
         "lessons",
-        "zips",
-        "recordings",
-        *(pytest.param(name, marks=pytest.mark.slow) for name in ("archives", CRAFTED)),
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("archives", "recordings", "zips", CRAFTED)),
     ],
 )
 def test_attacks_hold(name: str, tmp_path: Path) -> None:

@@ -78,6 +78,7 @@ def test_every_field_is_a_hyperparameter_or_has_a_reason_why_not() -> None:
         assert name in {field.name for field in fields(part)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HYPERPARAMETERS)
 def test_a_hyperparameter_does_something_on_the_base(name: str) -> None:
     if name == "precision" and not bf16_is_fast(torch.device("cpu")):

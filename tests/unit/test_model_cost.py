@@ -27,6 +27,7 @@ PAPERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_is_counted_right(name: str) -> None:
     preset = PRESETS[name]

@@ -97,6 +97,7 @@ def test_a_table_stretched_again_is_worth_what_its_file_says() -> None:
         assert abs(right - stored["grid"][stored["sizes"].index(size)]) <= 2 / stored["pictures"]
 
 
+@pytest.mark.slow
 def test_who_decides_like_whom_is_so_on_the_few_images_that_are_always_here() -> None:
     """200 of the 10,000: every stored share within three deviations of what they say."""
     few = few_dataset()

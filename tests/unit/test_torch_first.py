@@ -25,6 +25,7 @@ def parts_before_torch(source: str) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_torch_is_imported_before_its_parts() -> None:
     assert {str(path): found for path in SOURCES if (found := parts_before_torch(path.read_text()))} == {}
 

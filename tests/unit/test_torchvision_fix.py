@@ -35,6 +35,7 @@ def test_torchvision_and_timm_import_afterwards():
     assert printed == "torchvision"
 
 
+@pytest.mark.slow
 def test_a_missing_operator_is_declared_and_half_imports_are_dropped():
     # the failure is staged, so that the remedy is tested beside any torch build
     printed = run(

@@ -35,6 +35,7 @@ def test_the_page_of_cards_is_written_from_the_headers() -> None:
     assert (CHECKPOINTS / "README.md").read_text() == write_cards(CHECKPOINTS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_every_file_is_whole_small_and_complete(file: Path) -> None:
     header, size = read_header(file), file.stat().st_size

@@ -75,6 +75,7 @@ def test_published_weights_open_by_their_publishers_names(monkeypatch: pytest.Mo
         check_shapes(timm_lines, run(timm_lines))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["vit_b_32", "swin_t"])
 def test_torchvisions_weights_open_in_torchvision(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from torchvision import models

@@ -38,6 +38,7 @@ SMALL = [name for name in PRESETS if name not in PAPERS]
 RECIPES = "abcdefg"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAPERS)
 def test_sizes_of_the_papers(name: str) -> None:
     parameters, giga = PAPERS[name]

@@ -131,6 +131,7 @@ class Cuts:
         monkeypatch.setattr(ScriptRunContext, "enqueue", cut)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "moved", "answer"), [(Point((8, 8)), 19, 19.0), (Drag(0.0, 1.0, 0.01, "%"), 40.0, 0.4)]
 )
