@@ -1,11 +1,7 @@
 """Download MNIST, Fashion-MNIST, CIFAR-10 and CIFAR-100 with torchvision's addresses and checksums."""
 
-import hashlib
-import http.client
 import sys
 import tempfile
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,11 +14,11 @@ import numpy as np
 from vitviz.data.dataset import Dataset, DatasetError, Images, Labels
 from vitviz.data.dataset_cache import data_file, read_dataset, write_dataset
 from vitviz.locks import locked
+from vitviz.models.file_download import download
+from vitviz.models.pretrained_list import PretrainedError
 from vitviz.torchvision_fix import import_torchvision
 
 ShareProgress = Callable[[float, str], None]  # (share done in [0, 1], what is being done)
-TIMEOUT_S = 20.0  # per connection and read
-CHUNK_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -55,9 +51,10 @@ def download_dataset(name: str, progress: ShareProgress | None = None) -> Datase
                 if target.is_file() and not was_here:
                     return read_dataset(name, target)
                 return _download(name, target, report)
-    except (OSError, RuntimeError, ValueError, http.client.HTTPException) as error:
+    except (OSError, RuntimeError, ValueError) as error:
+        cause = " ".join(str(error).split())[:200] or type(error).__name__
         raise DatasetError(
-            f"The dataset '{name}' could not be downloaded ({_cause(error)}). Check the network and try again, copy"
+            f"The dataset '{name}' could not be downloaded ({cause}). Check the network and try again, copy"
             f" {target.name} to {target.parent}, set VITVIZ_DATA to the folder that has it, or use 'digits' or"
             " 'shapes', which need no network."
         ) from error
@@ -98,37 +95,28 @@ def _archives(source: Any, folder: Path) -> list[_Archive]:
 
 def _fetch_all(archives: list[_Archive], report: ShareProgress) -> None:
     for number, archive in enumerate(archives):
-        archive.path.parent.mkdir(parents=True, exist_ok=True)
-        failures: list[Exception] = []
+        failures: list[PretrainedError] = []
         for url in archive.urls:
             try:
                 _fetch(url, archive, report, number, len(archives))
                 break
-            except (OSError, ValueError, http.client.HTTPException) as error:
-                if isinstance(error, urllib.error.HTTPError):
-                    error.close()  # the error object holds the connection
+            except PretrainedError as error:
                 failures.append(error)
         else:
             raise failures[0]
 
 
 def _fetch(url: str, archive: _Archive, report: ShareProgress, number: int, count: int) -> None:
-    request = urllib.request.Request(url, headers={"User-Agent": "vitviz"})
-    digest = hashlib.md5(usedforsecurity=False)
-    with urllib.request.urlopen(request, timeout=TIMEOUT_S) as response, archive.path.open("wb") as file:
-        total = int(response.headers.get("Content-Length") or 0)
-        received = 0
-        while chunk := response.read(CHUNK_BYTES):
-            file.write(chunk)
-            digest.update(chunk)
-            received += len(chunk)
-            size = f"{received / 1e6:.1f} of {total / 1e6:.1f} MB" if total else f"{received / 1e6:.1f} MB"
-            share = min(received / total, 1.0) if total else 0.0
-            report((number + share) / count, f"{archive.path.name}: {size}")
-    if digest.hexdigest() != archive.md5:
-        raise ValueError(
-            f"{archive.path.name} is damaged: expected MD5 {archive.md5}, received {digest.hexdigest()}"
-        )
+    from torchvision.datasets.utils import check_integrity
+
+    def tell(received: int, total: int | None) -> None:
+        size = f"{received / 1e6:.1f} of {total / 1e6:.1f} MB" if total else f"{received / 1e6:.1f} MB"
+        report((number + (received / total if total else 0.0)) / count, f"{archive.path.name}: {size}")
+
+    download(url, archive.path, tell)
+    if not check_integrity(archive.path, archive.md5):
+        archive.path.unlink()
+        raise PretrainedError(f"{archive.path.name} is damaged: its MD5 is not {archive.md5}")
 
 
 def _assemble(name: str, source: Any, folder: str) -> Dataset:
@@ -168,11 +156,3 @@ def _reporting(progress: ShareProgress | None, name: str) -> Iterator[ShareProgr
             bar.update(int(100 * share) - bar.n)
 
         yield draw
-
-
-def _cause(error: Exception) -> str:
-    if isinstance(error, urllib.error.HTTPError):
-        return f"{error.url} answered {error.code}"
-    if isinstance(error, urllib.error.URLError):
-        return f"no connection: {error.reason}"
-    return " ".join(str(error).split())[:200] or type(error).__name__

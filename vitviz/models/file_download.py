@@ -85,7 +85,7 @@ def download(
                 Path(part.name).unlink(missing_ok=True)
     except OSError as error:  # the network's are named where it is read
         raise PretrainedError(
-            f"the weights cannot be written to {target.parent}: {error.strerror or error}"
+            f"the file cannot be written to {target.parent}: {error.strerror or error}"
         ) from error
     return target
 
@@ -114,7 +114,8 @@ def _chunks(
     host = url.split("/")[2]
     done = 0
     try:
-        with urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer:
+        request = urllib.request.Request(url, headers={"User-Agent": "vitviz"})
+        with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
             stated = answer.headers.get("Content-Length")
             total = int(stated) if stated else None
             if total is not None and total > MAX_BYTES:
