@@ -24,20 +24,15 @@ if TYPE_CHECKING:
     from vitviz.view import View, app
 
 __version__ = "0.2.0"
-_HOMES = {
-    "Batch": "batch",
-    "LightningRecorder": "framework_recorders",
-    "Recorder": "recorder",
-    "StoredAttention": "batch",
-    "TrainerRecorder": "framework_recorders",
-    "View": "view",
-    "app": "view",
-    "export": "timm_export",
-    "inspect": "batch",
-    "list_images": "batch",
-    "load": "loading",
-    "record": "recorder",
+_MODULES = {
+    "batch": ("Batch", "StoredAttention", "inspect", "list_images"),
+    "framework_recorders": ("LightningRecorder", "TrainerRecorder"),
+    "loading": ("load",),
+    "recorder": ("Recorder", "record"),
+    "timm_export": ("export",),
+    "view": ("View", "app"),
 }
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = [
     "Batch",
     "LightningRecorder",

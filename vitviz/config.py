@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from math import floor
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar, get_args
 
 from vitviz.config_fields import (
     Setting,
@@ -19,16 +19,11 @@ from vitviz.config_fields import (
     list_settings,
 )
 from vitviz.config_models import (
-    Activation,
-    AttentionScale,
     CNNConfig,
     ConvAttentionConfig,
-    Embed,
     FlatAttentionConfig,
     ImageShape,
     ModelConfig,
-    Positions,
-    Readout,
     SwinConfig,
     ViTConfig,
 )
@@ -36,18 +31,13 @@ from vitviz.config_training import TrainConfig
 
 __all__ = [
     "SETTINGS",
-    "Activation",
-    "AttentionScale",
     "CNNConfig",
     "Config",
     "ConvAttentionConfig",
-    "Embed",
     "FlatAttentionConfig",
     "Interpolation",
     "ModelConfig",
-    "Positions",
     "Preparation",
-    "Readout",
     "SwinConfig",
     "TrainConfig",
     "ViTConfig",
@@ -127,18 +117,7 @@ class Preparation(ImageShape):
 
 Config = ModelConfig | Preparation | TrainConfig
 Kind = TypeVar("Kind", Preparation, TrainConfig, ViTConfig)
-_CLASSES: dict[str, type[Config]] = {
-    cls.kind: cls
-    for cls in (
-        ViTConfig,
-        SwinConfig,
-        CNNConfig,
-        ConvAttentionConfig,
-        FlatAttentionConfig,
-        Preparation,
-        TrainConfig,
-    )
-}
+_CLASSES: dict[str, type[Config]] = {cls.kind: cls for cls in get_args(Config)}
 SETTINGS: dict[str, Setting] = {  # by name; a ViT's where families share a name
     name: setting
     for cls in reversed((ViTConfig, TrainConfig, *_CLASSES.values()))

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, replace
 
-from vitviz.config import SETTINGS, Positions, Preparation, TrainConfig, ViTConfig
+from vitviz.config import SETTINGS, Preparation, TrainConfig, ViTConfig
+from vitviz.config_models import Positions
 from vitviz.models.presets import GREY_28, GREY_32, RGB_32
 from vitviz.training.run_config import Member, RunConfig
 
