@@ -266,7 +266,7 @@ def test_offline_one_sentence_says_what_to_do(monkeypatch, data_folder):
     with pytest.raises(DatasetError) as caught:
         load_dataset("cifar10", progress=lambda share, text: None)
     message = str(caught.value)
-    for part in ("cifar10.npz", str(data_folder), "VITVIZ_DATA", "'digits'", "'shapes'", ":9 cannot be reached"):
+    for part in ("cifar10.npz", str(data_folder), "VITVIZ_DATA", "'digits'", "'shapes'", "cannot be reached"):
         assert part in message
     assert "\n" not in message
     assert "cifar10" not in available_datasets()
