@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-from PIL import Image
-
+from tests.files import class_images, zipped
 from vitviz.checkpoints import load_checkpoint, save_checkpoint
 from vitviz.training.run_archive import export_run, import_run
 from vitviz.training.run_directory import Run
@@ -25,17 +21,10 @@ TITLE = "<b>bold <img src=evil.test> **bold**"  # of a zip: what is longer is cu
 
 
 def strangers_zip(images: int = 8) -> bytes:
-    """Noisy squares in two hostile folders, beside a file of a hostile name that is no image."""
-    dice, buffer = np.random.default_rng(0), io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr(f"pictures/{CLASSES[0]}/{CLASSES[1]}.txt", b"no picture")
-        for name in CLASSES:
-            for place in range(images):
-                image = io.BytesIO()
-                pixels = dice.integers(0, 256, (16, 16, 3), dtype=np.uint8)
-                Image.fromarray(pixels).save(image, "PNG")
-                archive.writestr(f"pictures/{name}/{place}.png", image.getvalue())
-    return buffer.getvalue()
+    """Return a zip of images in two hostile folders, beside a file of a hostile name that is no image."""
+    files = {f"{CLASSES[0]}/{CLASSES[1]}.txt": b"no picture"}
+    files |= class_images(dict.fromkeys(CLASSES, (120, 120, 120)), images, side=16)
+    return zipped({f"pictures/{name}": data for name, data in files.items()})
 
 
 def strangers_run(made: Run, root: Path) -> Run:

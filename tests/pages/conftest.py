@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,17 @@ from pages.stores import own_weights, registry
 from pages.stores.session import UserSession
 from pages.stores.shared_results import clear_caches
 from tests.photo_model import PUT
+from vitviz.checkpoints import Checkpoint, save_checkpoint
+from vitviz.config import ModelConfig, Preparation, TrainConfig, ViTConfig
+from vitviz.models.presets import GREY_32, VIT_DIGITS
+from vitviz.models.zoo import create_model
 
 ROOT = Path(__file__).parents[2]
 # By script; the first two are pages of earlier versions, whose views are studies now.
 ADDRESSES = {"pages/studies/data/page.py": "data", "pages/train/experiments/page.py": "experiments"} | {
     entry.path: entry.slug for entry in registry.PAGES
 }
+DIGITS = TrainConfig(dataset="digits")
 OpenApp = Callable[..., AppTest]
 Files = dict[str, Callable[[], str | bytes]]
 
@@ -132,6 +137,41 @@ def open_app() -> OpenApp:
     return open_page
 
 
+def ship(
+    folder: Path,
+    name: str,
+    config: ModelConfig = VIT_DIGITS,
+    train: TrainConfig = DIGITS,
+    preparation: Preparation = GREY_32,
+    *,
+    states: dict[int, Any] | None = None,
+    history: Sequence[dict[str, Any]] = (),
+    **card: object,
+) -> str:
+    """Save a checkpoint of these states, or of random weights at steps 0 and 9; return the model's key."""
+    states = states or {step: create_model(config, seed=step).state_dict() for step in (0, 9)}
+    classes = tuple(str(index) for index in range(config.num_classes))
+    path = folder / f"{name}.safetensors"
+    save_checkpoint(
+        path, Checkpoint(config, preparation, train, classes, history, states, {"title": name} | card)
+    )
+    return f"checkpoint:{name}"
+
+
+def put_shipped(folder: Path, *names: str) -> None:
+    """Put shipped checkpoints into a folder."""
+    for name in names:
+        (folder / f"{name}.safetensors").symlink_to(ROOT / "checkpoints" / f"{name}.safetensors")
+
+
+def upload(app: AppTest, data: bytes, name: str = "photo.png") -> AppTest:
+    """Upload an image in the sidebar."""
+    app.session_state["nouns.source"] = "own"
+    app.run()
+    kind = f"image/{name.rpartition('.')[2].replace('jpg', 'jpeg')}"
+    return next(u for u in app.file_uploader if u.label == "Your image").upload(name, data, kind).run()
+
+
 def query_value(app: AppTest, key: str) -> str:
     """What the address says of a key."""
     value: Any = app.query_params[key]
@@ -200,8 +240,7 @@ def made(make: Callable[[], str | bytes]) -> bytes:
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The directory of a finished run of a tiny ViT on digits."""
-    from vitviz.config import TrainConfig, ViTConfig
-    from vitviz.models.presets import GREY_32
+
     from vitviz.training.run_config import RunConfig
     from vitviz.training.run_directory import Run
     from vitviz.training.run_trainer import Session

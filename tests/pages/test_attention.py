@@ -23,17 +23,16 @@ from pages.selection import attention_maps, pinned_token_captions
 from pages.stores import catalogue, registry, shared_cache
 from pages.stores.session import UserSession
 from tests.messages import charts, message, read_panels
+from tests.pages.conftest import ship
 from vitviz.analysis.attention import restore_rows
-from vitviz.checkpoints import Checkpoint, save_checkpoint
-from vitviz.config import TrainConfig, ViTConfig
+from vitviz.config import ViTConfig
 from vitviz.data import datasets
 from vitviz.data.image_preprocessing import prepare_batch
 from vitviz.models.abilities import abilities
-from vitviz.models.presets import GREY_32, PRESETS
+from vitviz.models.presets import PRESETS
 from vitviz.models.token_layout import TokenLayout
-from vitviz.models.zoo import create_model
 from vitviz.plots.attention_message import strip_view
-from vitviz.probe.capture import Capture, stream_attention
+from vitviz.probe.capture import Capture, capture, stream_attention
 from vitviz.text import signed
 
 CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
@@ -126,32 +125,21 @@ def test_a_model_without_attention_is_explained(open_app):
     assert any(why in note.value for note in app.sidebar.caption)
 
 
-def test_one_layer_and_one_head_travel_never_all(open_app):
-    app = open_app(PAGE, model="preset:vit_digits", attention__layer="2", attention__head="3")
+@pytest.mark.parametrize("head", ["3", "mean"])
+def test_one_layer_and_one_head_of_the_models_attention_travel(open_app, head):
+    app = open_app(PAGE, model="preset:vit_digits", attention__layer="2", attention__head=head)
     header, arrays = message(app, "attention.explorer")
-    assert (header["layer"], header["head"], header["heads"]) == (2, 3, 4)
     named, strip = message(app, "attention.explorer.strip")
-    assert header["strip"] == named["tag"]
-    assert arrays["layer_codes"].shape == (4, 65, 65) and strip["codes"].shape == (4, 65, 65)
-    assert arrays["layer_codes"].dtype == np.uint16
-    # The chosen head of the layer, and the chosen layer of the head, are one and the same map.
-    np.testing.assert_array_equal(arrays["layer_codes"][2], strip["codes"][1])
-
-
-def test_what_travels_is_the_models_attention(open_app):
-
-    app = open_app(PAGE, model="preset:vit_digits", attention__layer="4", attention__head="mean")
-    _, arrays = message(app, "attention.explorer")
+    assert (header["layer"], header["heads"], header["strip"]) == (2, 4, named["tag"])
     subject = shared_cache.load_model(catalogue.list_models(UserSession("a visit"))["preset:vit_digits"])
     image = shared_cache.prepare_image("digits:0", subject.preparation, (0.5, 0.5)).input
-    from vitviz.probe.capture import capture
-
     attn = capture(subject.model, image[None]).attention()[:, 0]
-    restored = restore_rows(arrays["layer_codes"], arrays["layer_max"])
-    np.testing.assert_allclose(restored, attn[3], atol=float(attn.max()) / 65000)
-    _, strip = message(app, "attention.explorer.strip")
-    fused = restore_rows(strip["codes"], strip["max"])
-    np.testing.assert_allclose(fused, attn.mean(axis=1), atol=float(attn.max()) / 65000)
+    assert arrays["layer_codes"].dtype == np.uint16
+    for sent, expected in (
+        (restore_rows(arrays["layer_codes"], arrays["layer_max"]), attn[1]),
+        (restore_rows(strip["codes"], strip["max"]), attn.mean(axis=1) if head == "mean" else attn[:, 2]),
+    ):
+        np.testing.assert_allclose(sent, expected, atol=float(attn.max()) / 65000)
 
 
 def test_the_call_in_the_code_drawer_gives_the_map_of_the_page(open_app):
@@ -172,13 +160,6 @@ def test_the_call_in_the_code_drawer_gives_the_map_of_the_page(open_app):
     token = int(call.rpartition("=")[2].rstrip(")"))
     shown = restore_rows(arrays["layer_codes"], arrays["layer_max"])[2, token, 1:]  # behind [CLS]
     np.testing.assert_allclose(eval(call, names).ravel(), shown, atol=1e-4)
-
-
-def test_the_layer_survives_a_deeper_model(open_app):
-    app = open_app(PAGE, model="preset:vit_digits", attention__layer="3")
-    app.sidebar.selectbox(key="model").set_value("preset:vit_tiny_16").run()
-    assert message(app, "attention.explorer")[0]["layer"] == 3
-    assert next(s for s in app.slider if s.label == "Layer").value == 3
 
 
 @pytest.mark.parametrize("model", ["preset:vit_digits", "preset:swin_digits"])
@@ -301,11 +282,6 @@ def test_what_can_be_kept_is_what_is_shown(open_app, model, direction):
     assert len(table) == (256 if "swin" in model else 65) and table["position"].iloc[-1].startswith("row ")
     labels = [button.label for button in app.get("download_button")]
     assert labels[:3] == ["View, PNG", "All heads, PNG", "Through layers, WebP"]
-
-
-def test_random_weights_are_named_beside_their_prediction(open_app):
-    app = open_app(PAGE, model="preset:vit_digits", image="sample:cat")
-    assert any("Random weights" in c.value for c in app.caption)
 
 
 def test_training_data_are_named_beside_the_prediction():
@@ -445,17 +421,7 @@ def test_one_methods_sentence_ends_where_there_is_no_other(open_app):
 
 def test_before_its_training_a_model_is_random(open_app, no_shipped_checkpoints):
     config = ViTConfig(image_size=32, patch_size=16, in_chans=1, embed_dim=16, depth=1, num_heads=1)
-    states = {step: create_model(config, seed=step).state_dict() for step in (0, 9)}
-    checkpoint = Checkpoint(
-        config,
-        GREY_32,
-        TrainConfig(dataset="digits"),
-        tuple("0123456789"),
-        [],
-        states,
-        {"title": "Two steps"},
-    )
-    save_checkpoint(no_shipped_checkpoints / "two.safetensors", checkpoint)
+    ship(no_shipped_checkpoints, "two", config)
     for model, step, words in (
         ("checkpoint:two", "0", "Random weights"),
         ("checkpoint:two", "9", "Trained on Digits"),

@@ -9,18 +9,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from streamlit.testing.v1 import AppTest
 
 from pages.lenses.attention_distance.captions import describe_distances
 from tests.messages import first_view, unpack
-from tests.pages.conftest import OpenApp, captions
+from tests.pages.conftest import OpenApp, captions, ship
 from vitviz import checkpoints
 from vitviz.analysis.distance import uniform_distance_px
 from vitviz.analysis.image_means import summarise_images
-from vitviz.checkpoints import Checkpoint, save_checkpoint
-from vitviz.config import TrainConfig
 from vitviz.models.abilities import abilities
-from vitviz.models.presets import PRESETS
+from vitviz.models.presets import PRESETS, VIT_DIGITS
 from vitviz.models.zoo import create_model
 
 PAGE = "pages/lenses/attention_distance/page.py"
@@ -42,18 +41,15 @@ def wait_for_training(app: AppTest) -> tuple[dict[str, Any], dict[str, np.ndarra
     return found
 
 
-def ship(folder: Path, name: str, sharper: float, seed: int = 1) -> None:
-    """Save a checkpoint of the small ViT with scores `sharper` times those of random weights."""
-    preset = PRESETS["vit_digits"]
-    model = create_model(preset.config, seed=seed)
-    for block in model.blocks:
-        block.attn.qkv.weight.data[:128] *= sharper
-    train, classes = TrainConfig(dataset="digits"), tuple("0123456789")
-    card = {"title": name}
-    save_checkpoint(
-        folder / f"{name}.safetensors",
-        Checkpoint(preset.config, preset.preparation, train, classes, (), {9: model.state_dict()}, card),
-    )
+def sharpen(*steps: tuple[int, float]) -> dict[int, dict[str, torch.Tensor]]:
+    """Return states of the small ViT whose scores are so many times those of random weights, by step."""
+    states = {}
+    for step, sharper in steps:
+        model = create_model(VIT_DIGITS, seed=1)
+        for block in model.blocks:
+            block.attn.qkv.weight.data[:128] *= sharper
+        states[step] = model.state_dict()
+    return states
 
 
 def get_dataset(app: AppTest) -> str:
@@ -75,9 +71,8 @@ def test_the_default_dataset_resembles_the_training_data(open_app: OpenApp) -> N
 
 
 def test_a_model_with_a_wider_range_is_suggested(open_app: OpenApp, no_shipped_checkpoints: Path) -> None:
-    ship(no_shipped_checkpoints, "sharp", 8.0)
-    ship(no_shipped_checkpoints, "sharper", 30.0)
-    ship(no_shipped_checkpoints, "flat", 1.0)
+    for name, sharper in (("sharp", 8.0), ("sharper", 30.0), ("flat", 1.0)):
+        ship(no_shipped_checkpoints, name, states=sharpen((9, sharper)))
     app = open_app(PAGE, model="checkpoint:flat", attention_distance__count="4")
     _, arrays = heads(app)
     returned = re.search(r"all 16 heads of flat lie within ([\d.]+) px", captions(app))
@@ -123,23 +118,9 @@ def test_the_measure_changes_the_plot(open_app: OpenApp) -> None:
 def test_a_trained_model_is_compared_with_random_weights_over_training(
     open_app: OpenApp, no_shipped_checkpoints: Path
 ) -> None:
-    preset = PRESETS["vit_digits"]
-    states = {}
-    for step, scale in ((0, 1.0), (7, 6.0)):
-        model = create_model(preset.config, seed=1)
-        for block in model.blocks:
-            block.attn.qkv.weight.data[:128] *= scale  # sharper scores: what training does to these heads
-        states[step] = model.state_dict()
-    checkpoint = Checkpoint(
-        config=preset.config,
-        preparation=preset.preparation,
-        train=TrainConfig(dataset="digits"),
-        classes=tuple("0123456789"),
-        history=(),
-        snapshots=states,
-        card={},
-    )
-    save_checkpoint(no_shipped_checkpoints / "sharp.safetensors", checkpoint)
+    ship(
+        no_shipped_checkpoints, "sharp", states=sharpen((0, 1.0), (7, 6.0))
+    )  # as training does to these heads
     app = open_app(PAGE, model="checkpoint:sharp", step="7", attention_distance__count="4")
     header, first = heads(app)
     assert (
@@ -160,20 +141,7 @@ def test_a_trained_model_is_compared_with_random_weights_over_training(
 def test_few_of_many_snapshots_are_measured(
     open_app: OpenApp, no_shipped_checkpoints: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    preset = PRESETS["vit_digits"]
-    state = create_model(preset.config, seed=1).state_dict()
-    save_checkpoint(
-        no_shipped_checkpoints / "long.safetensors",
-        Checkpoint(
-            config=preset.config,
-            preparation=preset.preparation,
-            train=TrainConfig(dataset="digits"),
-            classes=tuple("0123456789"),
-            history=(),
-            snapshots={step: {name: w.clone() for name, w in state.items()} for step in range(30)},
-            card={},
-        ),
-    )
+    ship(no_shipped_checkpoints, "long", states=sharpen(*((step, 1.0) for step in range(30))))
     app = open_app(PAGE, model="checkpoint:long", step="7", attention_distance__count="1")
     header, _ = wait_for_training(app)
     assert header["steps"][header["shown"]] == 7

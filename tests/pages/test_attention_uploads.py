@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import io
-
 import numpy as np
 import pytest
 from PIL import Image
-from streamlit.testing.v1 import AppTest
 
+from tests.files import encode
 from tests.messages import message, photo_of
+from tests.pages.conftest import upload
 
 PAGE = "pages/lenses/attention/page.py"
-
-
-def _file(image: Image.Image, kind: str, **options: object) -> bytes:
-    out = io.BytesIO()
-    image.save(out, kind, **options)
-    return out.getvalue()
 
 
 def make_odd_images() -> dict[str, bytes]:
@@ -27,30 +20,20 @@ def make_odd_images() -> dict[str, bytes]:
     exif = Image.Exif()
     exif[0x0112] = 6  # lies on its side
     return {
-        "one.png": _file(Image.new("RGB", (1, 1), "red"), "PNG"),
-        "line.png": _file(Image.new("RGB", (1, 5000), "red"), "PNG"),
-        "wide.png": _file(Image.new("RGB", (5000, 1), "red"), "PNG"),
-        "deep.png": _file(Image.fromarray(np.arange(48, dtype=np.uint16).reshape(6, 8) * 1365), "PNG"),
-        "print.jpg": _file(grey.convert("CMYK"), "JPEG"),
-        "palette.png": _file(palette, "PNG", transparency=0),
-        "moving.gif": _file(palette, "GIF", save_all=True, append_images=[palette.rotate(180)]),
-        "side.jpg": _file(grey, "JPEG", exif=exif),
+        "one.png": encode(Image.new("RGB", (1, 1), "red"), "PNG"),
+        "line.png": encode(Image.new("RGB", (1, 5000), "red"), "PNG"),
+        "wide.png": encode(Image.new("RGB", (5000, 1), "red"), "PNG"),
+        "deep.png": encode(Image.fromarray(np.arange(48, dtype=np.uint16).reshape(6, 8) * 1365), "PNG"),
+        "print.jpg": encode(grey.convert("CMYK"), "JPEG"),
+        "palette.png": encode(palette, "PNG", transparency=0),
+        "moving.gif": encode(palette, "GIF", save_all=True, append_images=[palette.rotate(180)]),
+        "side.jpg": encode(grey, "JPEG", exif=exif),
     }
-
-
-def _upload(app: AppTest, name: str, data: bytes) -> AppTest:
-    app.session_state["nouns.source"] = "own"
-    app.run()
-    return (
-        next(u for u in app.file_uploader if "safetensors" not in u.label)
-        .upload(name, data, f"image/{name.partition('.')[2].replace('jpg', 'jpeg')}")
-        .run()
-    )
 
 
 @pytest.mark.parametrize("name", make_odd_images())
 def test_an_odd_image_goes_through(open_app, name):
-    app = _upload(open_app(PAGE, model="preset:vit_shapes"), name, make_odd_images()[name])
+    app = upload(open_app(PAGE, model="preset:vit_shapes"), make_odd_images()[name], name)
     assert not app.exception
     assert "upload:" in str(app.query_params["image"])
     header, arrays = message(app, "attention.explorer")
@@ -58,8 +41,8 @@ def test_an_odd_image_goes_through(open_app, name):
 
 
 def test_a_bad_file_leaves_the_explorer_with_the_image_before(open_app):
-    app = _upload(open_app(PAGE, model="preset:vit_shapes"), "good.png", make_odd_images()["one.png"])
+    app = upload(open_app(PAGE, model="preset:vit_shapes"), make_odd_images()["one.png"])
     before = photo_of(message(app, "attention.explorer")[1])
-    app = _upload(app, "bad.png", b"\x89PNG\r\n\x1a\nno picture")
+    app = upload(app, b"\x89PNG\r\n\x1a\nno picture", "bad.png")
     assert not app.exception
     np.testing.assert_array_equal(photo_of(message(app, "attention.explorer")[1]), before)

@@ -17,18 +17,16 @@ from streamlit.testing.v1 import AppTest
 from pages.lenses.distillation import captions as sentences
 from pages.stores.registry import BY_SLUG as BY_SLUG_OF_PAGES
 from tests.messages import charts
-from tests.pages.conftest import OpenApp, captions
+from tests.pages.conftest import OpenApp, captions, ship
 from vitviz.checkpoint_header import read_header
-from vitviz.checkpoints import Checkpoint, open_model, save_checkpoint
-from vitviz.config import CNNConfig, Preparation, TrainConfig, ViTConfig
+from vitviz.checkpoints import open_model
+from vitviz.config import CNNConfig, TrainConfig, ViTConfig
 from vitviz.data import cifar10_few
 from vitviz.data.datasets import load_dataset
 from vitviz.data.image_preprocessing import prepare_batch
 from vitviz.experiments import result_file as results
 from vitviz.experiments.result_file import Made, Result, write_result
-from vitviz.glossary import BY_SLUG
 from vitviz.models.presets import GREY_32, PRESETS
-from vitviz.models.zoo import create_model
 from vitviz.probe.capture import capture
 from vitviz.text import FOREIGN, percent
 from vitviz.training import lineup
@@ -47,33 +45,15 @@ def text(app: AppTest) -> str:
     return "\n".join(part.value for part in app.main.markdown)
 
 
-def ship(
-    folder: Path,
-    name: str,
-    config: ViTConfig | CNNConfig,
-    train: TrainConfig,
-    preparation: Preparation = GREY_32,
-    teacher: str = "",
-) -> str:
-    """Save a checkpoint of random weights at two steps; return its last identity."""
-    states = {step: create_model(config, seed=step).state_dict() for step in (0, 9)}
-    classes = tuple(str(digit) for digit in range(10))
-    card = {"title": name, "test_accuracy": 0.5, "dataset": "digits", "teacher": teacher}
-    save_checkpoint(
-        folder / f"{name}.safetensors", Checkpoint(config, preparation, train, classes, [], states, card)
-    )
-    return read_header(folder / f"{name}.safetensors").identity
-
-
 def ship_all(folder: Path) -> None:
     """Save a teacher, a student, its twin, and their stored agreement."""
     train = TrainConfig(dataset="digits", epochs=1)
+    ship(folder, "teacher", TEACHER, train, test_accuracy=0.5)
+    taught = replace(train, distill_from="checkpoints/teacher.safetensors")
+    ship(folder, "student", STUDENT, taught, test_accuracy=0.5)
+    ship(folder, "twin", replace(STUDENT, distilled=False), train, test_accuracy=0.5)
     digests = {
-        "teacher": ship(folder, "teacher", TEACHER, train),
-        "student": ship(
-            folder, "student", STUDENT, replace(train, distill_from="checkpoints/teacher.safetensors")
-        ),
-        "twin": ship(folder, "twin", replace(STUDENT, distilled=False), train),
+        name: read_header(folder / f"{name}.safetensors").identity for name in ("teacher", "student", "twin")
     }
     names = ["teacher", "[CLS] head", "[DIST] head", "both heads", "twin", "both, added"]
     differs = [[abs(i - j) / 50 for j in range(6)] for i in range(6)]
@@ -119,12 +99,7 @@ def test_the_measurement_is_shown_for_exactly_these_files(
     assert "81.0 % with the paper's sum of the softmaxes and 82.0 % with the mean of the logits" in returned
     tokens = open_app(PAGE, **here)
     assert "**Teacher teacher predicts " in text(tokens) and "Before training" in captions(tokens)
-    ship(
-        no_shipped_checkpoints,
-        "twin",
-        replace(STUDENT, distilled=False, depth=1),
-        TrainConfig(dataset="digits"),
-    )
+    ship(no_shipped_checkpoints, "twin", replace(STUDENT, distilled=False, depth=1), test_accuracy=0.5)
     app = open_app(PAGE, **here, **VOICES)
     assert "against 75.0" not in captions(app)
     assert "has changed since 2026-01-02" in text(app) and "python made_up.py" in text(app)
@@ -142,15 +117,6 @@ def test_another_file_under_the_teacher_s_name_is_not_its_teacher(
     for taught_by, shown in ((identities[9], True), (identities[0], False), ("of another file:9", False)):
         ship(no_shipped_checkpoints, "student", STUDENT, train, teacher=taught_by)
         assert ("**Teacher teacher predicts " in text(open_app(PAGE, **here))) is shown
-
-
-def test_the_caption_follows_layer_and_head(open_app: OpenApp, no_shipped_checkpoints: Path) -> None:
-    ship_all(no_shipped_checkpoints)
-    at = {"distillation__block": "1", "distillation__head": "mean"}
-    app = open_app(PAGE, model="checkpoint:student", image="digits:3", **at)
-    assert "in layer 1, mean of all heads" in captions(app)
-    app = open_app(PAGE, model="checkpoint:student", image="digits:3", distillation__head="2")
-    assert "in layer 2, head 2" in captions(app)
 
 
 def test_it_opens_on_an_image_where_the_distillation_token_alone_predicts_what_the_teacher_does() -> None:
@@ -193,6 +159,9 @@ def test_shares_are_those_of_the_models_own_attention(
     rows = record["blocks.0.attn"][0].mean(dim=0)
     shared = torch.minimum(rows[0], rows[1]).sum().item()
     assert f"[CLS] and [DIST] share {percent(shared, 0)} of their attention" in captions(app)
+    assert "in layer 1, mean of all heads" in captions(app)
+    app = open_app(PAGE, model="checkpoint:student", image="digits:3", distillation__head="2")
+    assert "in layer 2, head 2" in captions(app)
 
 
 def test_agreement_with_the_teacher_is_computed_on_request(
@@ -300,16 +269,6 @@ def test_the_effect_of_a_teacher_follows_a_prediction(open_app: OpenApp) -> None
         r"Your prediction: its twin.*1\.2 points fewer than .*one training each: no interval over seeds",
         text(app),
     )
-
-
-def test_hard_and_soft_labels_are_words_of_the_glossary(open_app: OpenApp) -> None:
-    """Both terms are in the glossary."""
-    methods = {"distillation.teaching_shown": "methods", "distillation.teaching_method": "shown"}
-    app = open_app(PAGE, model="preset:deit_digits", image="digits:3", **WORTH, **methods)
-    assert "hard labels" in captions(app) and "soft labels" in captions(app)
-    term = BY_SLUG["soft_label"]
-    assert term.source == "hinton2015"
-    assert "softmax" in term.symbol and r"\tau" in term.symbol
 
 
 def points_of(app: AppTest) -> dict[str, list[int]]:

@@ -9,13 +9,11 @@ from pathlib import Path
 from streamlit.testing.v1 import AppTest
 
 from tests.messages import charts
-from tests.pages.conftest import OpenApp
+from tests.pages.conftest import OpenApp, ship
 from tests.pages.test_page_drawers import CODE, MATH, NUMBERS, open_drawers
-from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig
 from vitviz.experiments.bugs import BUGS
-from vitviz.models.presets import PRESETS
-from vitviz.models.zoo import create_model
+from vitviz.models.presets import VIT_DIGITS
 
 PAGE = "pages/studies/page.py"
 GUESSED = {f"experiments__{key}_guess": "shown" for key in ("knob", "slip", "gradient", "norm", "positions")}
@@ -64,14 +62,8 @@ def test_batch_norm_alone_depends_on_the_other_images(open_app: OpenApp) -> None
 def test_norms_take_a_width_that_four_groups_do_not_divide_and_name_the_images(
     open_app: OpenApp, no_shipped_checkpoints: Path
 ) -> None:
-    preset = PRESETS["vit_digits"]
-    config = replace(preset.config, embed_dim=30, depth=1, num_heads=3)
-    states = {9: create_model(config, seed=0).state_dict()}
-    classes = tuple(str(index) for index in range(config.num_classes))
-    checkpoint = Checkpoint(
-        config, preset.preparation, TrainConfig(dataset="own:x"), classes, [], states, {"title": "Thirty"}
-    )
-    save_checkpoint(no_shipped_checkpoints / "thirty.safetensors", checkpoint)
-    text = captions(opened(open_app, "norms", model="checkpoint:thirty"))
+    config = replace(VIT_DIGITS, embed_dim=30, depth=1, num_heads=3)
+    thirty = ship(no_shipped_checkpoints, "thirty", config, TrainConfig(dataset="own:x"))
+    text = captions(opened(open_app, "norms", model=thirty))
     assert "16 of 30 channels; GroupNorm has 3 groups" in text and "under BatchNorm (" in text
     assert re.search(r"of Digits, [^.]*\bnot\b[^.]*\. ", text), "the model was not trained on digits"

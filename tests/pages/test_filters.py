@@ -18,9 +18,8 @@ from pages.lenses.filters import sources
 from pages.lenses.filters.captions import describe_product
 from pages.stores import catalogue, registry
 from tests.messages import read_first_view
-from tests.pages.conftest import OpenApp, captions
+from tests.pages.conftest import OpenApp, captions, put_shipped, ship
 from vitviz.analysis import filters
-from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig
 from vitviz.data.datasets import load_dataset
 from vitviz.lessons.weight_measures import EmbeddingShare, ExplainedVariance
@@ -50,16 +49,8 @@ def trained(no_shipped_checkpoints: Path) -> str:
         snapshots[step] = {key: tensor.clone() for key, tensor in state.items()}
         mixed = noise + share * np.einsum("dk,kcyx->dcyx", mixing, waves)
         snapshots[step][name] = state[name].new_tensor(mixed)
-    checkpoint = Checkpoint(
-        PRESETS["vit_shapes"].config,
-        RGB_32,
-        TrainConfig(dataset="shapes"),
-        ("a", "b", "c", "d"),
-        [],
-        snapshots,
-    )
-    save_checkpoint(no_shipped_checkpoints / "test_vit.safetensors", checkpoint)
-    return "checkpoint:test_vit"
+    shapes = PRESETS["vit_shapes"].config, TrainConfig(dataset="shapes"), RGB_32
+    return ship(no_shipped_checkpoints, "test_vit", *shapes, states=snapshots)
 
 
 def test_random_trained_and_film_stand_side_by_side(open_app: OpenApp, trained: str) -> None:
@@ -83,10 +74,7 @@ def test_random_trained_and_film_stand_side_by_side(open_app: OpenApp, trained: 
 
 def test_the_clearest_included_model_is_the_one_measured(no_shipped_checkpoints: Path) -> None:
     """cifar10_vit_p8 alone has slow waves: roughness 0.33; the digits ViT 0.54, noise about 1."""
-    for name in ("digits_vit", "cifar10_vit", "cifar10_vit_p8", "mnist_vit"):
-        (no_shipped_checkpoints / f"{name}.safetensors").symlink_to(
-            ROOT / "checkpoints" / f"{name}.safetensors"
-        )
+    put_shipped(no_shipped_checkpoints, "digits_vit", "cifar10_vit", "cifar10_vit_p8", "mnist_vit")
     smoothness = {
         choice.key: sources.measure_smoothness(
             sources.load_filters(choice, choice.last_step).selected_weights
@@ -128,8 +116,7 @@ def test_a_strong_first_component_is_compared_with_random_matrices_of_its_shape(
 def test_a_trained_cnn_whose_kernels_have_structure_is_not_called_noise(
     open_app: OpenApp, no_shipped_checkpoints: Path
 ) -> None:
-    name = "cifar10_cnn.safetensors"
-    (no_shipped_checkpoints / name).symlink_to(ROOT / "checkpoints" / name)
+    put_shipped(no_shipped_checkpoints, "cifar10_cnn")
     app = open_app(PAGE, model="checkpoint:cifar10_cnn", image="sample:cat")
     sentence = captions(app).replace("\\", "").split("**CIFAR-10 CNN**")[1].partition("**")[0]
     first, random = map(float, re.findall(r"first one explains ([\d.]+).%.*at most ([\d.]+)", sentence)[0])

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import re
-import zipfile
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -12,16 +10,15 @@ from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
-from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from pages.frame import training_runs
 from pages.stores import user_datasets
 from pages.train.fine_tuning import tuning_race
+from tests.files import class_images, zipped
 from tests.messages import body, message, place_arrays, read_race, unpack
-from tests.pages.conftest import OpenApp, opened_again, query_value
+from tests.pages.conftest import OpenApp, opened_again, query_value, ship
 from tests.pages.lab.helpers import FakeExecutor, belongs
-from tests.pages.test_distillation import ship
 from tests.unit.training_helpers import GREY, TINY
 from vitviz.checkpoints import open_model
 from vitviz.config import CNNConfig, TrainConfig
@@ -99,13 +96,8 @@ def test_coloured_images_of_ones_own_begin_with_a_body_that_reads_colours(
     open_app: OpenApp, no_shipped_checkpoints: Path, colour: tuple[int, int, int], begins: str
 ) -> None:
     ship(no_shipped_checkpoints, "mnist_vit", TINY, TrainConfig(dataset="mnist"), GREY)
-    ship(
-        no_shipped_checkpoints,
-        "cifar10_vit",
-        replace(TINY, in_chans=3),
-        TrainConfig(dataset="cifar10"),
-        RGB_32,
-    )
+    colour_vit = replace(TINY, in_chans=3)
+    ship(no_shipped_checkpoints, "cifar10_vit", colour_vit, TrainConfig(dataset="cifar10"), RGB_32)
     app = open_app(PAGE)
     assert app.main.selectbox(key="fine_tuning.source").value == "checkpoint:mnist_vit"
     user_datasets.store_dataset(app.session_state["_visit"], zip_of(colour), "mine", 8)
@@ -131,15 +123,8 @@ def test_less_than_all_is_not_written_as_100_percent(share: float, returned: str
 
 
 def zip_of(colour: tuple[int, int, int]) -> bytes:
-    """Two classes of four plain images each."""
-    data = io.BytesIO()
-    with zipfile.ZipFile(data, "w") as archive:
-        for number in range(8):
-            image = io.BytesIO()
-            shade = tuple(max(0, part - 3 * number) for part in colour)
-            Image.new("RGB", (8, 8), shade).save(image, "PNG")
-            archive.writestr(f"{'ab'[number % 2]}/{number}.png", image.getvalue())
-    return data.getvalue()
+    """Return a zip of two classes of four images each."""
+    return zipped(class_images(dict.fromkeys("ab", colour), count=4, side=8))
 
 
 def test_a_higher_resolution_shows_the_positions_before_and_after(open_app: OpenApp, shipped: Path) -> None:
@@ -320,11 +305,6 @@ def test_a_race_that_was_resumed_is_polled_again(
 def test_random_weights_are_reported(open_app: OpenApp, shipped: Path) -> None:
     app = open_app(PAGE, model="checkpoint:mnist_vit", step="0")
     assert any("weights are random" in warning.value for warning in app.main.warning)
-
-
-def test_a_race_that_is_gone_is_reported(open_app: OpenApp, shipped: Path) -> None:
-    app = open_app(PAGE, fine_tuning__run="261122-000000-0123456789abcdef")
-    assert any("link" in warning.value for warning in app.main.warning)
 
 
 def _finished(shipped: Path, folder: Path) -> Run:

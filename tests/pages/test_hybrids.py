@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
 
 from pages.studies import hybrid_training
 from tests.messages import message
-from tests.pages.conftest import OpenApp, captions
+from tests.pages.conftest import OpenApp, captions, put_shipped
 
 PAGE = "pages/lenses/hybrids/page.py"
-SHIPPED = Path(__file__).resolve().parents[2] / "checkpoints"
 GUESSED = {f"hybrids__{key}": "shown" for key in ("reads", "sooner", "weight", "question")}
 HYBRID = {"model": "preset:hybrid_cifar10", "image": "sample:cat", **GUESSED}
 
@@ -39,8 +37,7 @@ def test_training_is_drawn_from_the_files_own_records(
 ) -> None:
     app = open_app(PAGE, **HYBRID, hybrids__view="training")
     assert [info.value for info in app.main.info if "CIFAR" in info.value]
-    for name in hybrid_training.CHECKPOINTS.values():
-        shutil.copy(SHIPPED / f"{name}.safetensors", no_shipped_checkpoints / f"{name}.safetensors")
+    put_shipped(no_shipped_checkpoints, *hybrid_training.CHECKPOINTS.values())
     app = open_app(PAGE, **HYBRID, hybrids__view="training")
     assert "after 656,000 images" in captions(app)
 

@@ -14,11 +14,10 @@ from safetensors.torch import save
 from streamlit.testing.v1 import AppTest
 
 from pages.stores import own_weights
-from tests.pages.conftest import OpenApp, captions
+from tests.pages.conftest import OpenApp, captions, put_shipped
 from tests.pages.test_own_weights import send
 from vitviz.analysis.image_means import SHARE, ImageMeans
 from vitviz.experiments import image_sets
-from vitviz.experiments.result_file import CHECKPOINTS
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
 
@@ -41,7 +40,7 @@ def own() -> bytes:
 
 @pytest.fixture
 def shipped(no_shipped_checkpoints: Path) -> str:
-    (no_shipped_checkpoints / "digits_vit.safetensors").symlink_to(CHECKPOINTS / "digits_vit.safetensors")
+    put_shipped(no_shipped_checkpoints, "digits_vit")
     return "checkpoint:digits_vit"
 
 

@@ -16,16 +16,14 @@ from streamlit.testing.v1 import AppTest
 from pages.lenses.layers import dataset_task, layer_controls, token_similarity
 from pages.lenses.layers.changed_tokens import RegisterEffect, describe_register, describe_shuffled
 from tests.messages import charts, message, read_panels
-from tests.pages.conftest import OpenApp, query_value
+from tests.pages.conftest import OpenApp, query_value, ship
 from vitviz.analysis.cka import cka, gram
 from vitviz.analysis.sinks import TokenNorms
-from vitviz.checkpoints import Checkpoint, save_checkpoint
-from vitviz.config import TrainConfig
 from vitviz.data.datasets import load_dataset
 from vitviz.data.image_preprocessing import prepare_batch
 from vitviz.models.abilities import abilities
 from vitviz.models.loaded_model import LoadedModel
-from vitviz.models.presets import PRESETS
+from vitviz.models.presets import PRESETS, VIT_DIGITS
 from vitviz.models.zoo import create_model
 from vitviz.probe.capture import capture
 from vitviz.probe.changed_tokens import RegisterNeurons, add_register, find_register_neurons
@@ -156,13 +154,8 @@ def test_a_model_without_such_layers_is_told_so(open_app: OpenApp) -> None:
 
 def save_small_vit(folder: Path, name: str, patch_px: int) -> None:
     """A small ViT of digits, with random weights that count as trained."""
-    preset = PRESETS["vit_digits"]
-    config = replace(preset.config, patch_size=patch_px, embed_dim=16, depth=2, num_heads=1)
-    states = {9: create_model(config, seed=0).state_dict()}
-    classes = tuple(str(index) for index in range(config.num_classes))
-    train = TrainConfig(dataset="digits")
-    checkpoint = Checkpoint(config, preset.preparation, train, classes, [], states, {"title": name})
-    save_checkpoint(folder / f"{name}.safetensors", checkpoint)
+    config = replace(VIT_DIGITS, patch_size=patch_px, embed_dim=16, depth=2, num_heads=1)
+    ship(folder, name, config, states={9: create_model(config, seed=0).state_dict()})
 
 
 def test_a_model_of_one_patch_has_no_places_to_tell_apart(

@@ -10,7 +10,6 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from pages.controls import session_keys
@@ -18,6 +17,7 @@ from pages.frame import glossary_terms, page
 from pages.lessons.stop_finding import describe_answer
 from pages.selection.subject import load_subject
 from pages.stores import catalogue, lessons, registry, shared_cache
+from tests.files import png
 from tests.messages import message
 from tests.pages.conftest import ROOT, Files, OpenApp, made, query_value
 from tests.rows import rows
@@ -230,10 +230,8 @@ def test_a_stop_that_asks_for_another_image_takes_ones_own(open_app: OpenApp) ->
     uploader = next(one for one in app.main.file_uploader if one.label == "Your image")
     app = uploader.upload("mine.png", b"no picture", "image/png").run()
     assert not done(app) and any("image" in one.value for one in app.warning)
-    buffer = io.BytesIO()
-    Image.new("RGB", (40, 40), (200, 30, 30)).save(buffer, "PNG")
     uploader = next(one for one in app.main.file_uploader if one.label == "Your image")
-    app = uploader.upload("mine.png", buffer.getvalue(), "image/png").run()
+    app = uploader.upload("mine.png", png(), "image/png").run()
     assert done(app) and lesson_query(app)["image"].startswith("upload:")
 
 

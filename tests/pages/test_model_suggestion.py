@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +12,8 @@ from streamlit.testing.v1 import AppTest
 
 from pages.stores import catalogue, registry, uploads, user_datasets
 from pages.stores.session import UserSession
-from tests.pages.conftest import OpenApp, opened_again, query_value
+from tests.files import class_images, encode, png, zipped
+from tests.pages.conftest import OpenApp, opened_again, query_value, ship, upload
 from tests.photo_model import put_photo_model
 from vitviz.config import TrainConfig
 from vitviz.data.datasets import default_picture, first_number
@@ -44,7 +43,6 @@ _WRITTEN: dict[str, bytes] = {}
 
 
 def write(folder: Path, name: str, preset: str, data: str, accuracy: float, **shape: int) -> None:
-    from vitviz.checkpoints import Checkpoint, save_checkpoint
     from vitviz.models.presets import PRESETS
 
     path = folder / f"{name}.safetensors"
@@ -52,28 +50,11 @@ def write(folder: Path, name: str, preset: str, data: str, accuracy: float, **sh
         found = PRESETS[preset]
         config = replace(found.config, **shape)
         states = {step: create_model(config, seed=step).state_dict() for step in (0, 40)}
-        classes = tuple(str(index) for index in range(config.num_classes))
-        train = TrainConfig(dataset=data)
-        card = {
-            "title": f"{catalogue.get_dataset_title(data)} {name.split('_')[1]}",
-            "test_accuracy": accuracy,
-        }
-        save_checkpoint(path, Checkpoint(config, found.preparation, train, classes, [], states, card))
+        title = f"{catalogue.get_dataset_title(data)} {name.split('_')[1]}"
+        train, card = TrainConfig(dataset=data), {"title": title, "test_accuracy": accuracy}
+        ship(folder, name, config, train, found.preparation, states=states, **card)
         _WRITTEN[name] = path.read_bytes()
     path.write_bytes(_WRITTEN[name])
-
-
-def png(colour: tuple[int, int, int] = (200, 30, 30), size: tuple[int, int] = (64, 40)) -> bytes:
-    buffer = io.BytesIO()
-    Image.new("RGB", size, colour).save(buffer, "PNG")
-    return buffer.getvalue()
-
-
-def upload(app: AppTest, data: bytes) -> AppTest:
-    app.session_state["nouns.source"] = "own"
-    app.run()
-    uploader = next(u for u in app.file_uploader if u.label == "Your image")
-    return uploader.upload("photo.png", data, "image/png").run()
 
 
 def button(app: AppTest, key: str):
@@ -435,11 +416,9 @@ def test_a_grey_photo_s_noise_is_no_colour() -> None:
 
 
 def test_a_file_s_size_is_that_of_the_upright_image() -> None:
-    buffer = io.BytesIO()
     exif = Image.Exif()
     exif[0x0112] = 6
-    Image.new("RGB", (60, 20)).save(buffer, "JPEG", exif=exif)
-    assert picture_size(buffer.getvalue()) == (60, 20)
+    assert picture_size(encode(Image.new("RGB", (60, 20)), "JPEG", exif=exif)) == (60, 20)
     assert picture_size(png(size=(64, 40))) == (40, 64)
 
 
@@ -447,14 +426,9 @@ def test_a_file_s_size_is_that_of_the_upright_image() -> None:
 def test_a_zip_in_colour_on_a_grey_body_is_offered_one_of_photos(
     open_app: OpenApp, colour: tuple[int, int, int]
 ) -> None:
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        for name in ("a", "b"):
-            for number in range(8):
-                one = tuple(part + 2 * number + ord(name) % 2 for part in colour)  # no copies
-                archive.writestr(f"{name}/{number}.png", png(one, (32, 32)))
     app = open_app("pages/train/fine_tuning/page.py", model=GREY)
-    note = user_datasets.store_dataset(app.session_state["_visit"], file.getvalue(), "mine", 32)
+    images = zipped(class_images(dict.fromkeys("ab", colour), count=8))
+    note = user_datasets.store_dataset(app.session_state["_visit"], images, "mine", 32)
     app.query_params["fine_tuning.dataset"] = note.name
     app.run()
     assert not app.exception, [error.message for error in app.exception]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,7 @@ from pages.lenses.on_your_image import perturbation as change_page
 from pages.lenses.on_your_image.parts import PartControls
 from pages.lenses.on_your_image.perturbation import PerturbationView
 from tests.messages import message
-from tests.pages.conftest import OpenApp, opened_again, query_value
+from tests.pages.conftest import OpenApp, opened_again, put_shipped, query_value
 from vitviz.analysis.image_changes import CHANGES, WHOLE, apply_change
 from vitviz.analysis.image_parts import (
     ImagePart,
@@ -199,8 +198,7 @@ def test_maps_are_first_shifted_as_far_as_tells_models_apart() -> None:
 def test_every_stored_number_on_the_page_is_in_its_file(
     open_app: OpenApp, no_shipped_checkpoints: Path
 ) -> None:
-    for name in ("cifar10_vit", "cifar10_swin"):
-        shutil.copy(SHIPPED / f"{name}.safetensors", no_shipped_checkpoints / f"{name}.safetensors")
+    put_shipped(no_shipped_checkpoints, "cifar10_vit", "cifar10_swin")
     chosen = {"model": "checkpoint:cifar10_vit", "image": "cifar10-few:65", "on_picture__kind": "blur"}
     app = open_app(PAGE, on_picture__guess="shown", **chosen)
     header, arrays = message(app, VIEW)

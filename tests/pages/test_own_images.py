@@ -21,7 +21,7 @@ from tests.pages.test_shell import png, query, upload
 def test_a_long_image_in_small_is_large_enough_and_sharp_on_two_pixels_to_one(
     open_app, height, width, drawn, way
 ):
-    app = upload(open_app(model="preset:vit_tiny_16"), "own.png", png(height, width))
+    app = upload(open_app(model="preset:vit_tiny_16"), png(size=(width, height)))
     address = app.sidebar.get("image")[-1].proto.imgs[0].url
     shown = Image.open(io.BytesIO(base64.b64decode(address.partition(",")[2])))
     assert shown.size == drawn
@@ -29,7 +29,7 @@ def test_a_long_image_in_small_is_large_enough_and_sharp_on_two_pixels_to_one(
 
 
 def test_another_user_sees_an_upload_by_its_link_and_cannot_remove_it(open_app):
-    mine = upload(open_app(model="preset:vit_tiny_16"), "red.png", png())
+    mine = upload(open_app(model="preset:vit_tiny_16"), png())
     image = query(mine)["image"]
     theirs = open_app(model="preset:vit_tiny_16", image=image)
     assert any("An uploaded image" in text.value for text in theirs.sidebar.markdown)
@@ -46,7 +46,7 @@ def test_another_image_is_cut_in_its_middle(open_app):
     assert (query(app)["image"], query(app)["crop"]) == ("sample:cat", "0.5")
     assert app.sidebar.slider(key="nouns.crop").value == 0.5
     app.sidebar.slider(key="nouns.crop").set_value(0.9).run()
-    app = upload(app, "tall.png", png(90, 40))
+    app = upload(app, png(size=(40, 90)))
     assert query(app)["crop"] == "0.5" and app.sidebar.slider(key="nouns.crop").value == 0.5
     app.sidebar.slider(key="nouns.crop").set_value(0.1).run()
     next(button for button in app.sidebar.button if "Delete" in button.label).click().run()

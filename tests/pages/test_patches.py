@@ -114,39 +114,44 @@ def test_a_pinned_prefix_token_is_selected(open_app: OpenApp) -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "image_px", "patch_px", "count"),
-    [("preset:vit_tiny_16", "224", "16", "196"), ("preset:vit_tiny_16", "224", "8", "784")],
-)
-def test_full_size_grids(open_app: OpenApp, model: str, image_px: str, patch_px: str, count: str) -> None:
-    app = open_app(PAGE, model=model, patches__image_px=image_px, patches__patch_px=patch_px)
-    assert f"= {count} patches" in captions(app)
-
-
-def test_another_image_size_keeps_e(open_app: OpenApp) -> None:
-    app = open_app(PAGE, model="preset:vit_cifar10", patches__image_px="64")
-    assert re.search(r"64 px instead of\s32", text(app))
-    assert "random E" not in text(app)
-    assert "= 256 patches" in captions(app)
-
-
-def test_a_patch_size_that_does_not_divide_falls_back(open_app: OpenApp) -> None:
-    app = open_app(PAGE, model="preset:vit_digits", patches__patch_px="7")
-    assert "= 64 patches" in captions(app)
-
-
-@pytest.mark.parametrize(
-    ("model", "words"),
+    ("model", "query", "said", "unsaid"),
     [
+        ("vit_tiny_16", {"image_px": "224", "patch_px": "16"}, "= 196 patches", ""),
+        ("vit_tiny_16", {"image_px": "224", "patch_px": "8"}, "= 784 patches", ""),
+        ("vit_cifar10", {"image_px": "64"}, "= 256 patches", "random E"),
+        ("vit_cifar10", {"image_px": "64"}, "64 px instead of\n32", ""),
+        ("swin_tiny", {}, "56 × 56 patches", ""),
+        ("vit_digits", {"patch_px": "7"}, "= 64 patches", ""),  # does not divide 32
+        ("vit_digits", {"image_px": "32", "patch_px": "32"}, "= 1 patch;", "1 patches"),
+        ("vit_digits", {"view": "puzzle", "shuffled": "0"}, "All 64 patches", "rounding"),
+        ("vit_digits", {"view": "ways", "patch_px": "32"}, "only one patch", "mixes patches"),
         (
-            "preset:vit_digits",
+            "vit_digits",
+            {},
             "[CLS], the sequence has N + 1 = 65 tokens; the prediction is read from the output of [CLS]",
+            "",
         ),
-        ("preset:deit_cifar10", "[CLS] and [DIST], the sequence has N + 2 = 66 tokens"),
-        ("preset:swin_digits", "the sequence has N = 256 tokens"),
+        ("deit_cifar10", {}, "[CLS] and [DIST], the sequence has N + 2 = 66 tokens", ""),
+        ("swin_digits", {}, "the sequence has N = 256 tokens", ""),
+        ("recipe_a", {"view": "sequence"}, "each patch gets one row of E_pos", ""),
+        ("vit_digits", {"view": "sequence"}, "each token gets one row of E_pos", ""),
+        (
+            "recipe_d",
+            {"view": "sequence"},
+            "a second linear map of the pixels, without position information",
+            "E_pos",
+        ),
     ],
 )
-def test_prefix_tokens_count_as_tokens_and_not_as_patches(open_app: OpenApp, model: str, words: str) -> None:
-    assert words in captions(open_app(PAGE, model=model))
+def test_counts_and_terms_are_those_of_the_model_and_the_sizes(
+    open_app: OpenApp, model: str, query: dict[str, str], said: str, unsaid: str
+) -> None:
+    app = open_app(
+        PAGE, model=f"preset:{model}", **{f"patches__{key}": value for key, value in query.items()}
+    )
+    words = f"{text(app)}\n{captions(app)}"
+    assert " ".join(said.split()) in " ".join(words.split())
+    assert not unsaid or unsaid not in words
 
 
 def test_the_magnitudes_of_patches_and_positions_are_the_models_own(open_app: OpenApp) -> None:
@@ -159,34 +164,6 @@ def test_the_magnitudes_of_patches_and_positions_are_the_models_own(open_app: Op
     assert ratio == pytest.approx(positions / patches, abs=0.02)
     model = create_model(PRESETS["vit_digits"].config, seed=0)
     assert positions == pytest.approx(float(model.pos_embed.detach()[0, 1:].square().mean().sqrt()), abs=6e-4)
-
-
-@pytest.mark.parametrize(
-    ("model", "words"),
-    [
-        ("recipe_d", "a second linear map of the pixels, without position information"),
-        ("recipe_a", "each patch gets one row of E_pos"),
-        ("vit_digits", "each token gets one row of E_pos"),
-    ],
-)
-def test_the_added_term_is_named(open_app: OpenApp, model: str, words: str) -> None:
-    sentences = captions(open_app(PAGE, model=f"preset:{model}", image="digits:3", patches__view="sequence"))
-    assert words in sentences and ("E_pos" in sentences) == (model != "recipe_d")
-
-
-def test_one_patch_is_one_patch(open_app: OpenApp) -> None:
-    app = open_app(PAGE, model="preset:vit_digits", patches__image_px="32", patches__patch_px="32")
-    assert "= 1 patch;" in captions(app) and "1 patches" not in captions(app)
-
-
-def test_an_empty_shuffle_is_not_called_rounding(open_app: OpenApp) -> None:
-    app = open_app(PAGE, model="preset:vit_digits", patches__view="puzzle", patches__shuffled="0")
-    assert "All 64 patches" in captions(app) and "rounding" not in captions(app)
-
-
-def test_a_reshape_of_one_patch_is_correct(open_app: OpenApp) -> None:
-    app = open_app(PAGE, model="preset:vit_digits", patches__view="ways", patches__patch_px="32")
-    assert "only one patch" in captions(app) and "mixes patches" not in captions(app)
 
 
 def test_link_parameters_of_another_section_are_held(open_app: OpenApp) -> None:
@@ -211,10 +188,6 @@ def test_models_without_patches_offer_one_with(open_app: OpenApp, model: str) ->
     why = abilities(PRESETS[model].config).embedding.why_not.removeprefix("This model")
     assert any(why in note.value for note in app.sidebar.caption)
     assert "N = HW/P²" in captions(app)
-
-
-def test_a_model_of_too_many_patches_is_told_so(open_app: OpenApp) -> None:
-    assert "56 × 56 patches" in text(open_app(PAGE, model="preset:swin_tiny"))
 
 
 @pytest.mark.parametrize(

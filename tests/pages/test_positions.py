@@ -16,11 +16,10 @@ from streamlit.testing.v1 import AppTest
 from pages.stores import catalogue, shared_cache
 from pages.stores.session import UserSession
 from tests.messages import charts, message, read_first_view, read_race
-from tests.pages.conftest import OpenApp
+from tests.pages.conftest import OpenApp, ship
 from vitviz.analysis import position_similarity
-from vitviz.checkpoints import Checkpoint, save_checkpoint
-from vitviz.config import TrainConfig, from_dict
-from vitviz.models.presets import GREY_32, VIT_DIGITS
+from vitviz.config import from_dict
+from vitviz.models.presets import VIT_DIGITS
 from vitviz.models.zoo import create_model
 from vitviz.training.position_race import RACES
 
@@ -57,13 +56,8 @@ def trained(no_shipped_checkpoints: Path) -> str:
         table[0, 1:] += share * (waves - waves.mean(axis=0))
         copied = {name: tensor.clone() for name, tensor in state.items()}
         snapshots[step] = copied | {"pos_embed": state["pos_embed"].new_tensor(table)}
-    classes = tuple("0123456789")
     history = [{"kind": "evaluation", "split": "validation", "step": 100, "epoch": 2.0, "accuracy": 0.9}]
-    checkpoint = Checkpoint(
-        VIT_DIGITS, GREY_32, TrainConfig(), classes, history, snapshots, {"title": "A test ViT"}
-    )
-    save_checkpoint(no_shipped_checkpoints / "test_vit.safetensors", checkpoint)
-    return "checkpoint:test_vit"
+    return ship(no_shipped_checkpoints, "test_vit", states=snapshots, history=history, title="A test ViT")
 
 
 def test_the_mosaic_holds_the_cosines_of_both_encodings(open_app: OpenApp) -> None:
@@ -247,14 +241,9 @@ def test_the_stored_race_supports_the_page() -> None:
 
 
 def test_one_position_has_no_other_to_compare_with(open_app: OpenApp, no_shipped_checkpoints: Path) -> None:
-    config = replace(VIT_DIGITS, patch_size=32)
-    states = {step: create_model(config, seed=step).state_dict() for step in (0, 9)}
-    card = {"title": "One patch"}
-    checkpoint = Checkpoint(config, GREY_32, TrainConfig(), tuple("0123456789"), [], states, card)
-    save_checkpoint(no_shipped_checkpoints / "one.safetensors", checkpoint)
     app = open_app(
         PAGE,
-        model="checkpoint:one",
+        model=ship(no_shipped_checkpoints, "one", replace(VIT_DIGITS, patch_size=32)),
         positions__left="model",
         positions__right="model",
         positions__stretched="1",

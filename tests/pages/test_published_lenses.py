@@ -13,9 +13,8 @@ from safetensors.torch import save_file
 from streamlit.testing.v1 import AppTest
 
 from tests.messages import first_view, message, unpack
-from tests.pages.conftest import OpenApp
+from tests.pages.conftest import OpenApp, ship
 from vitviz.analysis.attention import restore_rows
-from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig
 from vitviz.models.file_download import weights_file
 from vitviz.models.presets import PRESETS, RGB_32
@@ -41,16 +40,8 @@ def weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_shipped_checkpoi
     state["blocks.11.attn.qkv.weight"] *= 8  # without it every map is nearly uniform, and heads hardly differ
     save_file(state, target)
     states = {step: create_model(PRESETS["vit_shapes"].config, seed=step + 1).state_dict() for step in (0, 9)}
-    checkpoint = Checkpoint(
-        PRESETS["vit_shapes"].config,
-        RGB_32,
-        TrainConfig(dataset="shapes"),
-        tuple("abcd"),
-        [],
-        states,
-        {"title": "Ours"},
-    )
-    save_checkpoint(no_shipped_checkpoints / "test_vit.safetensors", checkpoint)
+    shapes = PRESETS["vit_shapes"].config, TrainConfig(dataset="shapes"), RGB_32
+    ship(no_shipped_checkpoints, "test_vit", *shapes, states=states, title="Ours")
     return f"pretrained:{DEIT.name}"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import tomllib
@@ -11,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
 from starlette.datastructures import Headers
 from starlette.formparsers import MultiPartParser
 from streamlit.proto.WidgetStates_pb2 import WidgetStates
@@ -24,10 +22,13 @@ from pages.selection import selection, sidebar, thumbnails
 from pages.stores import catalogue, registry, uploads
 from pages.stores.session import UserSession
 from pages.streamlit_fixes import installation
-from tests.pages.conftest import OpenApp
+from tests.files import png
+from tests.pages.conftest import OpenApp, ship, upload
 from tests.visitor import run_apart
 from vitviz.data import image_worker
 from vitviz.models.model_cost import too_large
+from vitviz.models.presets import VIT_DIGITS
+from vitviz.models.zoo import create_model
 from vitviz.plots.theme import HEADS, PALETTES
 from vitviz.text import plain
 
@@ -39,18 +40,6 @@ def query(app: AppTest) -> dict[str, str]:
     return {
         key: values[0] if isinstance(values, list) else values for key, values in app.query_params.items()
     }
-
-
-def png(height: int = 40, width: int = 64, colour: tuple[int, int, int] = (200, 30, 30)) -> bytes:
-    buffer = io.BytesIO()
-    Image.new("RGB", (width, height), colour).save(buffer, "PNG")
-    return buffer.getvalue()
-
-
-def upload(app: AppTest, name: str, data: bytes) -> AppTest:
-    app.session_state["nouns.source"] = "own"
-    app.run()
-    return next(u for u in app.file_uploader if u.label == "Your image").upload(name, data, "image/png").run()
 
 
 def test_first_session_shows_every_noun_and_writes_the_link_in_full(open_app):
@@ -148,7 +137,7 @@ def test_nouns_are_kept_from_page_to_page(open_app):
 
 
 def test_an_upload_is_shown_and_removed(open_app):
-    app = upload(open_app(model="preset:vit_tiny_16"), "red.png", png())
+    app = upload(open_app(model="preset:vit_tiny_16"), png(), "red.png")
     image = query(app)["image"]
     assert re.fullmatch(r"upload:[\w-]{22}", image)
     assert not app.exception and not app.warning
@@ -169,15 +158,15 @@ def test_an_upload_is_decoded_for_its_user(open_app, monkeypatch):
         "decode_in_worker",
         lambda *args: users.append(image_worker._user.get()) or decode(*args),
     )
-    app = upload(open_app(model="preset:vit_tiny_16"), "red.png", png())
+    app = upload(open_app(model="preset:vit_tiny_16"), png(), "red.png")
     assert users == [app.session_state["_visit"].token]
 
 
 def test_an_open_upload_is_not_evicted(open_app, monkeypatch):
-    app = upload(open_app(model="preset:vit_tiny_16"), "red.png", png())
+    app = upload(open_app(model="preset:vit_tiny_16"), png(), "red.png")
     image = query(app)["image"].removeprefix("upload:")
     monkeypatch.setattr(uploads.STORE, "total_bytes", uploads.STORE.get(image).nbytes)
-    other = upload(open_app(model="preset:vit_tiny_16"), "red.png", png())
+    other = upload(open_app(model="preset:vit_tiny_16"), png(), "red.png")
     assert "full" in "".join(text.value for text in other.sidebar.warning) and not other.exception
     assert query(app.run())["image"] == f"upload:{image}" and uploads.STORE.get(image) is not None
 
@@ -201,7 +190,7 @@ def test_an_upload_is_never_written_to_disk(open_app):
 
 def test_a_bad_file_says_why_and_the_previous_image_stays(open_app):
     app = open_app(image="digits:3")
-    upload(app, "not-a-picture.png", b"hello")
+    upload(app, b"hello", "not-a-picture.png")
     assert query(app)["image"] == "digits:3"
     assert len(app.sidebar.warning) == 1
     assert not app.exception
@@ -226,7 +215,7 @@ def test_a_session_that_ended_leaves_nothing(monkeypatch):
 
 
 def test_a_checkpoint_offers_its_steps_and_comes_first(open_app, no_shipped_checkpoints):
-    write_checkpoint(no_shipped_checkpoints / "digits_vit.safetensors")
+    write_checkpoint(no_shipped_checkpoints, "digits_vit")
     app = open_app()
     assert query(app)["model"] == "checkpoint:digits_vit"
     assert query(app)["step"] == "40"
@@ -245,19 +234,10 @@ def test_a_damaged_checkpoint_is_not_offered(open_app, no_shipped_checkpoints):
     open_app()
 
 
-def write_checkpoint(path: Path) -> None:
-    from vitviz.checkpoints import Checkpoint, save_checkpoint
-    from vitviz.config import TrainConfig
-    from vitviz.models.presets import PRESETS
-    from vitviz.models.zoo import create_model
-
-    preset = PRESETS["vit_digits"]
-    states = {step: create_model(preset.config, seed=step).state_dict() for step in (0, 10, 40)}
-    classes = tuple(str(digit) for digit in range(10))
+def write_checkpoint(folder: Path, name: str) -> None:
+    states = {step: create_model(VIT_DIGITS, seed=step).state_dict() for step in (0, 10, 40)}
     history = [{"kind": "evaluation", "split": "validation", "step": 10, "accuracy": 0.5}]
-    save_checkpoint(
-        path, Checkpoint(preset.config, preset.preparation, TrainConfig(), classes, history, states)
-    )
+    ship(folder, name, states=states, history=history)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from pages.start import lens_links, map_messages, stored_map
 from pages.stores import catalogue, lessons, registry, shared_cache
 from pages.stores.session import UserSession
 from tests.messages import body, unpack
-from tests.pages.conftest import ROOT, OpenApp, opened_again
+from tests.pages.conftest import ROOT, OpenApp, opened_again, put_shipped
 from tests.strokes import encode_strokes
 from vitviz.data import drawings
 from vitviz.models.presets import PRESETS
@@ -141,13 +141,6 @@ def test_only_a_pinned_token_is_followed_and_stands_in_the_link_be_it_the_centre
     assert not views(act(app))["map"][0]["pinned"] and "pin" not in query(app)
 
 
-@pytest.mark.parametrize("pin", ["", "nan,nan", "9,9", "<b>", "cls,1", "x" * 1000])
-def test_what_is_no_pin_changes_nothing(open_app: OpenApp, pin: str) -> None:
-    app = open_app(model="preset:vit_digits")
-    app = act(app, pin=pin)
-    assert views(app)["map"][0]["pin"] == "0.500,0.500"
-
-
 def test_masks_stand_in_the_link_while_they_fit_the_model(open_app: OpenApp) -> None:
     app = act(open_app(model="preset:vit_digits"), mask="0000181800000000.0100")
     header = views(app)["map"][0]
@@ -157,10 +150,21 @@ def test_masks_stand_in_the_link_while_they_fit_the_model(open_app: OpenApp) -> 
     assert views(app)["map"][0]["masks"] == "" and "home.mask" not in query(app)
 
 
-@pytest.mark.parametrize("mask", ["0018", "000018180000000g", "0000181800000000.", "x" * 1000, 7])
-def test_what_is_no_mask_of_the_grid_masks_nothing(open_app: OpenApp, mask: object) -> None:
-    app = act(open_app(model="preset:vit_digits"), mask=mask)
-    assert views(app)["map"][0]["masks"] == "" and "home.mask" not in query(app)
+@pytest.mark.parametrize(
+    ("event", "sent"),
+    [
+        *(("mask", mask) for mask in ("0018", "000018180000000g", "0000181800000000.", "x" * 1000, 7)),
+        *(("pin", pin) for pin in ("", "nan,nan", "9,9", "<b>", "cls,1", "x" * 1000)),
+        *(("open", part) for part in ("{", "block.9 norm", "block.1;", 5, " norm")),
+    ],
+)
+def test_what_is_no_pin_no_mask_and_no_part_changes_nothing(
+    open_app: OpenApp, event: str, sent: object
+) -> None:
+    app = act(open_app(model="preset:vit_digits"), **{event: sent})
+    header = views(app)["map"][0]
+    assert (header["pin"], header["masks"]) == ("0.500,0.500", "") and "home.mask" not in query(app)
+    assert views(app)["part"][0]["part"] == ""
 
 
 def test_a_part_opens_closes_and_stands_in_the_link(open_app: OpenApp) -> None:
@@ -188,13 +192,6 @@ def test_records_of_another_image_have_another_subject(open_app: OpenApp) -> Non
 @pytest.mark.parametrize("returned", ["block.9", "../x", "<script>", "block.1;"])
 def test_a_link_to_no_part_opens_none(open_app: OpenApp, returned: str) -> None:
     app = open_app(model="preset:vit_digits", home__part=returned)
-    assert views(app)["part"][0]["part"] == ""
-
-
-@pytest.mark.parametrize("returned", ["{", "block.9 norm", "block.1;", 5, " norm"])
-def test_what_is_no_part_opens_nothing(open_app: OpenApp, returned: object) -> None:
-    app = open_app(model="preset:vit_digits")
-    app = act(app, open=returned)
     assert views(app)["part"][0]["part"] == ""
 
 
@@ -347,8 +344,7 @@ def test_a_broken_stored_map_is_computed_instead(
 @pytest.fixture
 def drawn(open_app: OpenApp, no_shipped_checkpoints: Path) -> Callable:
     """Open the start page with MNIST's ViT, which reads drawings."""
-    for name in ("mnist_vit.safetensors", "digits_vit.safetensors", "cifar10_vit.safetensors"):
-        shutil.copy(SHIPPED / name, no_shipped_checkpoints / name)
+    put_shipped(no_shipped_checkpoints, "mnist_vit", "digits_vit", "cifar10_vit")
     return open_app
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.pages.conftest import OpenApp
+from tests.pages.conftest import OpenApp, put_shipped
 from tests.pages.stated_numbers import shares, words, written
-from vitviz.experiments.result_file import RESULTS, read_result
+from vitviz.experiments.result_file import read_result
 
-CHECKPOINTS = RESULTS.parent
 PICTURE = "pages/lenses/on_your_image/page.py"
 
 
@@ -20,8 +18,7 @@ def test_how_many_answers_a_shift_changes(
     open_app: OpenApp, no_shipped_checkpoints: Path, px: int, counted: bool
 ) -> None:
     names = ("cifar10_cnn_wide", "cifar10_swin")
-    for name in names:
-        shutil.copy(CHECKPOINTS / f"{name}.safetensors", no_shipped_checkpoints)
+    put_shipped(no_shipped_checkpoints, *names)
     view = {"model": "checkpoint:cifar10_cnn_wide", "image": "cifar10-few:65", "on_picture.view": "shift"}
     view["on_picture.shift_px"] = str(px)
     app = open_app(PICTURE, **view)

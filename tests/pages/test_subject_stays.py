@@ -8,10 +8,9 @@ import pytest
 
 from pages.controls import session_keys
 from pages.stores import registry
-from tests.pages.conftest import OpenApp, query_value
+from tests.pages.conftest import OpenApp, put_shipped, query_value
 from vitviz.models.published_weights import SHIPPED
 
-SHIPPED_FILES = Path(__file__).resolve().parents[2] / "checkpoints"
 PHOTO = f"pretrained:{SHIPPED}"
 PHOTO_PAGES = ("patches", "attention", "layers", "two_images")
 WALK = (
@@ -33,8 +32,8 @@ SUBSTITUTED = {"swin": "checkpoint:cifar10_swin", "distillation": "checkpoint:ci
 @pytest.fixture
 def shipped(no_shipped_checkpoints: Path) -> Path:
     """The photo model and the models that pages show instead of it."""
-    for name in (SHIPPED, "cifar10_vit", "cifar10_swin", "cifar10_deit_soft", "cifar10_cnn", "digits_vit"):
-        (no_shipped_checkpoints / f"{name}.safetensors").symlink_to(SHIPPED_FILES / f"{name}.safetensors")
+    own = ("cifar10_vit", "cifar10_swin", "cifar10_deit_soft", "cifar10_cnn", "digits_vit")
+    put_shipped(no_shipped_checkpoints, SHIPPED, *own)
     return no_shipped_checkpoints
 
 

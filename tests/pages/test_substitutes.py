@@ -13,7 +13,7 @@ from pages.selection import image_picker, selection, substitutes
 from pages.stores import catalogue, registry, shared_cache
 from pages.stores.catalogue import ModelChoice
 from pages.stores.session import UserSession
-from tests.pages.conftest import ROOT, OpenApp, query_value
+from tests.pages.conftest import ROOT, OpenApp, put_shipped, query_value
 from vitviz.checkpoint_header import read_header
 from vitviz.config import ViTConfig
 from vitviz.data import cifar10_few
@@ -96,10 +96,7 @@ def test_an_image_that_nobody_selected_is_replaced_without_a_reason(open_app: Op
 def test_a_page_opens_on_its_own_model_until_something_is_selected(
     open_app: OpenApp, no_shipped_checkpoints: Path
 ) -> None:
-    for name in ("digits_vit", "cifar10_vit"):
-        (no_shipped_checkpoints / f"{name}.safetensors").symlink_to(
-            ROOT / "checkpoints" / f"{name}.safetensors"
-        )
+    put_shipped(no_shipped_checkpoints, "digits_vit", "cifar10_vit")
     distance = "pages/lenses/attention_distance/page.py"
     app = open_app(distance)
     assert selected(app).model == query_value(app, "model") == "checkpoint:cifar10_vit"

@@ -12,8 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.lenses.swin import stepper
 from tests.messages import body, read_panels, unpack
-from tests.pages.conftest import ROOT, OpenApp, captions, query_value
-from vitviz.checkpoints import Checkpoint, save_checkpoint
+from tests.pages.conftest import ROOT, OpenApp, captions, query_value, ship
 from vitviz.config import SwinConfig, TrainConfig
 from vitviz.models.presets import GREY_32
 from vitviz.models.zoo import create_model
@@ -100,16 +99,8 @@ def test_the_bias_is_shown_over_a_training(open_app: OpenApp, no_shipped_checkpo
     config = SwinConfig(in_chans=1, embed_dim=8, depths=(2, 2), num_heads=(1, 2), mlp_ratio=1.0)
     state = create_model(config, seed=0).state_dict()
     later = {name: tensor + 1 if "bias_table" in name else tensor.clone() for name, tensor in state.items()}
-    checkpoint = Checkpoint(
-        config=config,
-        preparation=GREY_32,
-        train=TrainConfig(dataset="digits"),
-        classes=tuple("0123456789"),
-        snapshots={0: state, 40: later},
-        card={"title": "Tiny Swin", "dataset": "digits"},
-    )
-    save_checkpoint(no_shipped_checkpoints / "tiny_swin.safetensors", checkpoint)
-    app = open_app(PAGE, model="checkpoint:tiny_swin", image="digits:3", swin__view="bias")
+    model = ship(no_shipped_checkpoints, "tiny_swin", config, states={0: state, 40: later}, dataset="digits")
+    app = open_app(PAGE, model=model, image="digits:3", swin__view="bias")
     tables = payload(app, "table")[1]["table"]
     assert tables.shape[0] == 2
     assert np.allclose(tables[1] - tables[0], 1, atol=2e-3)
@@ -224,15 +215,6 @@ def test_the_corner_s_question_is_answered_by_the_view(open_app: OpenApp) -> Non
     found = payload(app, REACH)
     from_corner = found[1]["hops"][0][:, 0]
     assert from_corner.max() == 7 and found[0]["blocks"] >= 7
-
-
-def test_the_cost_s_slopes_are_over_tokens(open_app: OpenApp) -> None:
-    app = open_app(PAGE, model="preset:swin_digits", image="digits:3", swin__view="cost")
-    slopes = re.search(
-        r"the log-log slope is ([\d.]+) \(limit 2\) for global attention and ([\d.]+) for", captions(app)
-    )
-    assert slopes is not None
-    assert 1.9 < float(slopes[1]) <= 2 and float(slopes[2]) == 1
 
 
 def test_a_permalink_sets_the_first_stage_and_block(open_app: OpenApp) -> None:

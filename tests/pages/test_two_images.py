@@ -13,13 +13,12 @@ from streamlit.testing.v1 import AppTest
 
 from pages.lenses.two_images import activation_patching, pair_controls
 from tests.messages import message
-from tests.pages.conftest import OpenApp, query_value
+from tests.pages.conftest import OpenApp, put_shipped, query_value
 from tests.pages.test_shell import png
 from vitviz.analysis.image_changes import COPIES, locate_cells
 from vitviz.data.datasets import load_dataset
 from vitviz.data.drawings import FIRST
 from vitviz.data.image_preprocessing import prepare_batch
-from vitviz.experiments.result_file import CHECKPOINTS
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
@@ -196,8 +195,7 @@ def test_the_logit_difference_starts_at_the_image_that_receives_parts(
     open_app: OpenApp, no_shipped_checkpoints: Path, direction: str
 ) -> None:
     asked = {"two_images__view": "patching", "two_images__target": "difference"}
-    name = "digits_vit.safetensors"  # untrained models predict one class
-    (no_shipped_checkpoints / name).write_bytes((CHECKPOINTS / name).read_bytes())
+    put_shipped(no_shipped_checkpoints, "digits_vit")  # untrained models predict one class
     link = asked | {"model": "checkpoint:digits_vit", "image": "digits:3", "two_images__direction": direction}
     app = open_app(PAGE, **link)
     header, arrays = message(app, "two_images.patching")

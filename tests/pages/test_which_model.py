@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,14 +14,13 @@ from streamlit.testing.v1 import AppTest
 from pages.stores import timings
 from pages.which_model import scoreboard
 from tests.messages import charts
-from tests.pages.conftest import OpenApp, query_value
+from tests.pages.conftest import OpenApp, put_shipped, query_value
 from vitviz.analysis.scoreboard import Timing
 from vitviz.models import model_cost
 from vitviz.models.presets import PRESETS
 from vitviz.models.pretrained_list import PRETRAINED
 
 PAGE = "pages/which_model/page.py"
-SHIPPED = Path(__file__).resolve().parents[2] / "checkpoints"
 HERE = {"model": "preset:vit_digits", "image": "digits:3"}
 
 
@@ -41,11 +39,6 @@ def captions(app: AppTest) -> str:
 
 def text(app: AppTest) -> str:
     return "\n".join(part.value for part in app.main.markdown).replace("\N{NO-BREAK SPACE}", " ")
-
-
-def ship(folder: Path, *names: str) -> None:
-    for name in names:
-        shutil.copy(SHIPPED / f"{name}.safetensors", folder / f"{name}.safetensors")
 
 
 def button(app: AppTest, key: str) -> Any:
@@ -67,7 +60,7 @@ def test_the_board_lists_every_published_model_and_vit_l_and_h(open_app: OpenApp
 def test_shipped_models_are_measured_and_the_front_is_named(
     open_app: OpenApp, no_shipped_checkpoints: Path
 ) -> None:
-    ship(no_shipped_checkpoints, "digits_cnn", "digits_vit", "digits_swin")
+    put_shipped(no_shipped_checkpoints, "digits_cnn", "digits_vit", "digits_swin")
     app = open_app(PAGE, **HERE, which_model__set="digits", which_model__model="checkpoint:digits_vit")
     assert "Accuracies: 3 measured by this project." in captions(app)
     finding = next(part.value for part in app.main.caption if "Best for their cost" in part.value)
@@ -86,7 +79,7 @@ def test_shipped_models_are_measured_and_the_front_is_named(
 def test_how_the_cost_of_attention_grows(
     open_app: OpenApp, no_shipped_checkpoints: Path, model: str, grows: str
 ) -> None:
-    ship(no_shipped_checkpoints, model)
+    put_shipped(no_shipped_checkpoints, model)
     app = open_app(PAGE, **HERE, which_model__set="digits", which_model__model=f"checkpoint:{model}")
     assert f"which grow with {grows}, are" in captions(app)
 
@@ -94,7 +87,7 @@ def test_how_the_cost_of_attention_grows(
 def test_training_times_of_different_machines_are_not_compared(
     open_app: OpenApp, no_shipped_checkpoints: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ship(no_shipped_checkpoints, "cifar10_cnn", "cifar10_vit")
+    put_shipped(no_shipped_checkpoints, "cifar10_cnn", "cifar10_vit")
     alike = tuple(replace(entry, trained_with="A") for entry in scoreboard.list_models())
     apart = tuple(replace(e, trained_with="B") if e.family == "ViT" else e for e in alike)
     for board, differ in ((alike, False), (apart, True)):
@@ -109,7 +102,7 @@ def test_training_times_of_different_machines_are_not_compared(
 def test_models_are_timed_on_click_and_large_ones_estimated(
     open_app: OpenApp, no_shipped_checkpoints: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ship(no_shipped_checkpoints, "digits_cnn", "digits_vit")
+    put_shipped(no_shipped_checkpoints, "digits_cnn", "digits_vit")
     app = open_app(PAGE, **HERE, which_model__set="digits", which_model__x="ms")
     assert any("Not timed yet" in info.value for info in app.main.info)
     button(app, "which_model.time").click().run()

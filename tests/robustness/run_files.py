@@ -9,7 +9,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from tests.robustness.zip_traps import zipped
+from tests.files import zipped
 from vitviz.config import Preparation, TrainConfig, ViTConfig
 from vitviz.training.run_archive import export_run
 from vitviz.training.run_config import RunConfig

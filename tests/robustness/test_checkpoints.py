@@ -41,26 +41,25 @@ def parts(data: bytes = GOOD) -> tuple[dict[str, Any], bytes]:
     return json.loads(data[8 : 8 + length]), data[8 + length :]
 
 
-def build(table: dict[str, Any], data: bytes, signed: bool = True) -> bytes:
-    if signed:
-        table["__metadata__"]["digest"] = digest(table["__metadata__"]["vitviz"], table, data)
+def build(table: dict[str, Any], data: bytes) -> bytes:
+    table["__metadata__"]["digest"] = digest(table["__metadata__"]["vitviz"], table, data)
     header = json.dumps(table).encode()
     header += b" " * (-len(header) % 8)
     return len(header).to_bytes(8, "little") + header + data
 
 
-def with_document(change: Callable[[dict[str, Any]], None]) -> bytes:
-    table, data = parts()
+def with_document(change: Callable[[dict[str, Any]], object], good: bytes = GOOD) -> bytes:
+    table, data = parts(good)
     document = json.loads(table["__metadata__"]["vitviz"])
     change(document)
     table["__metadata__"]["vitviz"] = json.dumps(document)
     return build(table, data)
 
 
-def with_table(change: Callable[[dict[str, Any]], None], signed: bool = True) -> bytes:
+def with_table(change: Callable[[dict[str, Any]], object]) -> bytes:
     table, data = parts()
     change(table)
-    return build(table, data, signed)
+    return build(table, data)
 
 
 def refusal(data: bytes) -> str:
@@ -76,11 +75,6 @@ def test_the_rebuilt_good_file_loads() -> None:
 @pytest.mark.parametrize("kept", [0, 5, 8, 200, len(GOOD) - 1])
 def test_truncated_files_are_refused(kept: int) -> None:
     assert "truncated" in refusal(GOOD[:kept])
-
-
-@pytest.mark.parametrize("place", [9, 700, len(GOOD) // 2, len(GOOD) - 1])
-def test_a_changed_byte_is_noticed(place: int) -> None:
-    refusal(GOOD[:place] + bytes([GOOD[place] ^ 1]) + GOOD[place + 1 :])
 
 
 def test_a_changed_weight_is_named_as_tampering() -> None:
@@ -131,15 +125,11 @@ def test_a_header_length_that_lies_is_refused(length: int) -> None:
     refusal(length.to_bytes(8, "little") + GOOD[8:])
 
 
-def test_a_deeply_nested_header_is_refused() -> None:
+def test_a_deeply_nested_header_or_document_is_refused() -> None:
     header = (b"[" * 200_000).ljust(200_000)
     assert "not a checkpoint" in refusal(len(header).to_bytes(8, "little") + header + bytes(16))
-
-
-def test_a_deeply_nested_document_is_refused() -> None:
-    table, data = parts()
-    table["__metadata__"]["vitviz"] = '{"format":' + "[" * 100_000
-    assert "not a checkpoint" in refusal(build(table, data))
+    nested = {"vitviz": '{"format":' + "[" * 100_000}
+    assert "not a checkpoint" in refusal(with_table(lambda table: table["__metadata__"].update(nested)))
 
 
 def test_another_version_is_named() -> None:
@@ -176,20 +166,18 @@ def test_configs_out_of_proportion_are_never_built(change: dict[str, Any]) -> No
     refusal(with_document(lambda document: document["config"].update(change)))
 
 
-def test_overlapping_and_gaping_tensors_are_refused() -> None:
-    def overlap(table: dict[str, Any]) -> None:
-        table["3/head.bias"]["data_offsets"] = table["3/cls_token"]["data_offsets"]
-
-    assert "inconsistent" in refusal(with_table(overlap))
-
-
-def test_a_type_that_lies_is_refused() -> None:
-    def lie(table: dict[str, Any]) -> None:
-        table["3/head.bias"]["dtype"] = "F16"
-
-    assert "inconsistent" in refusal(with_table(lie))
-    reason = refusal(with_table(lambda table: table["3/head.bias"].update(dtype="I64", shape=[1])))
-    assert "misshapen: head.bias" in reason
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda table: {"data_offsets": table["3/cls_token"]["data_offsets"]}, "inconsistent"),
+        (lambda table: {"dtype": "F16"}, "inconsistent"),
+        (lambda table: {"dtype": "I64", "shape": [1]}, "misshapen: head.bias"),
+    ],
+)
+def test_overlapping_tensors_and_types_that_lie_are_refused(
+    change: Callable[[dict[str, Any]], dict[str, Any]], reason: str
+) -> None:
+    assert reason in refusal(with_table(lambda table: table["3/head.bias"].update(change(table))))
 
 
 @pytest.mark.parametrize("shape", [[-2], [2.0], "2", [True, 2], None, [2**70]])
@@ -199,10 +187,7 @@ def test_shapes_that_are_none_are_refused(shape: object) -> None:
 
 @pytest.mark.parametrize("name", ["x/head.bias", "head.bias", "-1/head.bias", "3/", "9" * 5000 + "/a"])
 def test_tensor_names_without_a_step_are_refused(name: str) -> None:
-    def rename(table: dict[str, Any]) -> None:
-        table[name] = table.pop("3/head.bias")
-
-    refusal(with_table(rename))
+    refusal(with_table(lambda table: table.update({name: table.pop("3/head.bias")})))
 
 
 def test_weights_that_are_not_numbers_are_refused() -> None:
@@ -243,18 +228,20 @@ def test_scales_that_do_not_fit_are_refused(change: dict[str, dict[str, Any]], r
     assert re.search(reason, refusal(build(table, data)))
 
 
-@pytest.mark.parametrize("scale", [0.0, -1.0, float("nan"), float("inf"), float("-inf")])
-def test_scales_that_are_not_finite_and_positive_are_refused(scale: float) -> None:
+@pytest.mark.parametrize(
+    ("scale", "reason"),
+    [
+        *(
+            (scale, "head.weight at step 3 must be finite and above 0")
+            for scale in (0.0, -1.0, float("nan"), float("inf"), float("-inf"))
+        ),
+        (3e38, "not finite"),  # it overflows
+    ],
+)
+def test_scales_that_are_not_finite_and_positive_are_refused(scale: float, reason: str) -> None:
     table, data = parts(INT8)
     start, _ = table[SCALES]["data_offsets"]
-    changed = data[:start] + struct.pack("<f", scale) + data[start + 4 :]
-    assert "head.weight at step 3 must be finite and above 0" in refusal(build(table, changed))
-
-
-def test_scales_that_overflow_are_refused() -> None:
-    table, data = parts(INT8)
-    start, _ = table[SCALES]["data_offsets"]
-    assert "not finite" in refusal(build(table, data[:start] + struct.pack("<f", 3e38) + data[start + 4 :]))
+    assert reason in refusal(build(table, data[:start] + struct.pack("<f", scale) + data[start + 4 :]))
 
 
 def test_missing_and_orphan_scales_are_named() -> None:
@@ -269,10 +256,7 @@ def test_missing_and_orphan_scales_are_named() -> None:
 
 
 def test_int8_is_none_of_format_1() -> None:
-    table, data = parts(INT8)
-    document = json.loads(table["__metadata__"]["vitviz"])
-    table["__metadata__"]["vitviz"] = json.dumps({**document, "format": 1})
-    assert "inconsistent" in refusal(build(table, data))
+    assert "inconsistent" in refusal(with_document(lambda document: document.update(format=1), INT8))
 
 
 @pytest.mark.parametrize("identities", [None, [], {}, {"3": "0" * 63}, {"3": 7}, {"4": "0" * 64}])
@@ -281,19 +265,17 @@ def test_identities_that_are_none_are_refused(identities: object) -> None:
 
 
 def test_format_1_is_read_and_named_by_its_digest() -> None:
-    table, data = parts()
-    document = json.loads(table["__metadata__"]["vitviz"])
-    del document["identities"]
-    table["__metadata__"]["vitviz"] = json.dumps({**document, "format": 1})
-    old = build(table, data)
+    old = with_document(lambda document: (document.pop("identities"), document.update(format=1)))
     header = read_header(old)
     assert header.identities == {3: f"{header.digest}:3"} and load_checkpoint(old).identity == header.identity
 
 
+@pytest.mark.parametrize("good", [GOOD, INT8], ids=["fp32", "int8"])
 @settings(max_examples=60, deadline=None)
-@given(st.integers(0, len(INT8) - 1), st.integers(1, 255))
-def test_any_changed_byte_of_int8_is_refused(place: int, flip: int) -> None:
-    refusal(INT8[:place] + bytes([INT8[place] ^ flip]) + INT8[place + 1 :])
+@given(share=st.floats(0, 1, exclude_max=True), flip=st.integers(1, 255))
+def test_any_changed_byte_is_refused(good: bytes, share: float, flip: int) -> None:
+    place = int(share * len(good))
+    refusal(good[:place] + bytes([good[place] ^ flip]) + good[place + 1 :])
 
 
 @settings(max_examples=60, deadline=None)
@@ -303,12 +285,6 @@ def test_noise_is_always_refused(noise: bytes) -> None:
     refusal(GOOD[:8] + noise)
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.integers(0, len(GOOD) - 1), st.integers(1, 255))
-def test_any_changed_byte_is_refused(place: int, flip: int) -> None:
-    refusal(GOOD[:place] + bytes([GOOD[place] ^ flip]) + GOOD[place + 1 :])
-
-
 def test_even_white_space_in_the_header_counts() -> None:
     place = GOOD.index(b", ") + 1
     assert "digest" in refusal(GOOD[:place] + b"\t" + GOOD[place + 1 :])
@@ -316,17 +292,11 @@ def test_even_white_space_in_the_header_counts() -> None:
 
 def test_a_strangers_words_are_cut_in_a_sentence() -> None:
     long = "x" * 1_000_000
-
-    def config(document: dict[str, Any]) -> None:
-        document["config"]["positions"] = long
-
-    def version(document: dict[str, Any]) -> None:
-        document["format"] = long
-
-    def classes(document: dict[str, Any]) -> None:
-        document["classes"] = [long, "b"]
-
-    for change in (config, version, classes):
+    for change in (
+        lambda document: document["config"].update(positions=long),
+        lambda document: document.update(format=long),
+        lambda document: document.update(classes=[long, "b"]),
+    ):
         assert len(refusal(with_document(change))) < 500
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import io
 import signal
 import subprocess
 import sys
@@ -13,8 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.robustness.fuzz.crafted_images import KINDS
-from tests.robustness.fuzz.image_parts import chunk, encode, gif, jpeg, png, segment, small
+from tests.robustness.fuzz.crafted_images import KINDS, chunk, encode, gif, jpeg, png, segment, small
 from tests.robustness.fuzz.watch import Entry, held
 from vitviz import upload_limits
 from vitviz.data import image_worker
@@ -277,9 +275,8 @@ def test_a_server_that_may_start_no_process_says_so(workers, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["RGBA", "F", "I;16"])
 def test_the_largest_accepted_images_fit_a_worker(workers, mode):
-    buffer = io.BytesIO()
-    Image.new(mode, (4096, 4096)).save(buffer, "TIFF", compression="tiff_adobe_deflate")
-    assert workers.decode(buffer.getvalue(), 2048 * 2048).pixels.shape == (2048, 2048, 3)
+    data = encode(Image.new(mode, (4096, 4096)), "TIFF", compression="tiff_adobe_deflate")
+    assert workers.decode(data, 2048 * 2048).pixels.shape == (2048, 2048, 3)
 
 
 def test_a_24_megapixel_photo_fits_a_worker(workers):

@@ -1,14 +1,12 @@
 """A visitor's own folder or archive of images: damaged, hostile, too large."""
 
-import io
 import threading
 import zipfile
 
 import numpy as np
 import pytest
-from PIL import Image
 
-from tests.robustness.zip_traps import zipped
+from tests.files import encode, zipped
 from vitviz import upload_limits
 from vitviz.data import dataset_zip, image_worker
 from vitviz.data.dataset import DatasetError
@@ -17,10 +15,8 @@ from vitviz.data.image_worker import DecodedImage, ImageWorker, ImageWorkers
 
 
 def encode_image(seed: int, kind: str = "PNG", size: tuple[int, int] = (12, 9)) -> bytes:
-    buffer = io.BytesIO()
     noise = np.random.default_rng(seed).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8)
-    Image.fromarray(noise).save(buffer, kind)
-    return buffer.getvalue()
+    return encode(noise, kind)
 
 
 def pets(count: int = 10, prefix: str = "") -> dict[str, bytes]:
@@ -147,12 +143,11 @@ def test_an_upload_of_as_many_pixels_as_it_may_have_is_taken():
 
 def test_a_zip_of_the_largest_images_is_refused_in_time(monkeypatch):
     """33 kB each: 4096 x 4096 of 16 bits, of which 10,000 were decoded for two hours."""
-    largest = io.BytesIO()
-    Image.fromarray(np.zeros((4096, 4096), np.uint16)).save(largest, "PNG")
+    largest = encode(np.zeros((4096, 4096), np.uint16))
     names = [f"{label}/{number}.png" for label in "ab" for number in range(30)]
     monkeypatch.setattr(dataset_zip, "decode_in_worker", lambda _: pytest.fail("a picture was decoded"))
     with pytest.raises(DatasetError, match="60 images have 1,007 megapixels; .* 1,000 in up to 10,000"):
-        load_zip(zipped({name: largest.getvalue() + name.encode() for name in names}))
+        load_zip(zipped({name: largest + name.encode() for name in names}))
 
 
 def test_an_upload_whose_time_is_over_says_how_far_it_came():

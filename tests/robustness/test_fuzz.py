@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.files import zipped
 from tests.robustness.fuzz.entries import CRAFTED, NAMES, entry
 from tests.robustness.fuzz.watch import Entry, fuzz, measure_attacks
 
@@ -54,15 +55,8 @@ def test_the_fuzzer_finds_a_zip_that_is_larger_than_it_says() -> None:
                 if info.file_size <= 2**20:
                     archive.read(info)
 
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr("a/b.png", b"picture")
-    fragile = Entry(
-        "fragile zip",
-        [buffer.getvalue()],
-        read_all,
-        (zipfile.BadZipFile, OSError, EOFError, NotImplementedError),
-    )
+    refusals = (zipfile.BadZipFile, OSError, EOFError, NotImplementedError)
+    fragile = Entry("fragile zip", [zipped({"a/b.png": b"picture"})], read_all, refusals)
     assert any(found.what.endswith(" MB") for found in fuzz(fragile, range(300), seed=0))
 
 

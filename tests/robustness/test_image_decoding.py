@@ -1,6 +1,5 @@
 """A corpus of odd and hostile images, made here, against decode_image; every pixel value is worked out by hand."""
 
-import io
 import struct
 import threading
 import tracemalloc
@@ -13,16 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from tests.files import encode
 from vitviz import upload_limits
 from vitviz.data import image_decoding
 from vitviz.data.image_decoding import ImageError, decode_image
 from vitviz.data.image_preprocessing import Preparation, prepare
-
-
-def encode(image: Image.Image, kind: str, **options: object) -> bytes:
-    buffer = io.BytesIO()
-    image.save(buffer, kind, **options)
-    return buffer.getvalue()
 
 
 def png_header(width: int, height: int) -> bytes:

@@ -9,10 +9,9 @@ import zipfile
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
-from PIL import Image
 
+from tests.files import class_images, zipped
 from vitviz import upload_limits
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.data import uploaded_datasets
@@ -28,17 +27,8 @@ COLOURS = {"warm": (200, 90, 20), "cool": (20, 90, 200)}
 
 
 def archive(count: int = 12, **colours: tuple[int, int, int]) -> bytes:
-    """A zip of images of one noisy colour per class."""
-    rng, buffer = np.random.default_rng(0), io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as file:
-        for label, colour in (colours or COLOURS).items():
-            for index in range(count):
-                pixels = np.clip(rng.normal(colour, 20, (32, 32, 3)), 0, 255).astype(np.uint8)
-                png = io.BytesIO()
-                Image.fromarray(pixels).save(png, "PNG")
-                file.writestr(f"{label}/{index}.png", png.getvalue())
-        file.writestr("warm/notes.txt", "no picture")
-    return buffer.getvalue()
+    """Return a zip of images of one colour per class, and of a file that is none."""
+    return zipped(class_images(colours or COLOURS, count) | {"warm/notes.txt": b"no picture"})
 
 
 @pytest.fixture

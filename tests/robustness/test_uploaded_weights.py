@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.torch import save
 
-from tests.robustness.zip_traps import zipped
+from tests.files import zipped
 from vitviz.config import ViTConfig
 from vitviz.models.formats import open_model
 from vitviz.models.formats.uploaded_weights import is_folder_zip, move_to_disk, write_upload

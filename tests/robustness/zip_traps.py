@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bz2
-import io
 import lzma
 import struct
 import zipfile
@@ -11,15 +10,6 @@ import zlib
 from dataclasses import dataclass
 
 METHODS = {8: "deflate", 9: "deflate64", 12: "bzip2", 14: "LZMA", 93: "Zstandard", 97: "method 97"}
-
-
-def zipped(files: dict[str, bytes], method: int = zipfile.ZIP_STORED) -> bytes:
-    """Return the bytes of a valid zip of these files."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", method) as archive:
-        for name, data in files.items():
-            archive.writestr(name, data)
-    return buffer.getvalue()
 
 
 @dataclass(frozen=True)

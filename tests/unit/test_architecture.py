@@ -281,9 +281,10 @@ def test_what_a_view_imports_is_exported(path: Path) -> None:
         assert wanted <= set(JS_EXPORT.findall((path.parent / where).read_text("utf-8"))), where
 
 
-def test_importing_vitviz_loads_nothing_heavy() -> None:
+@pytest.mark.parametrize("module", ["vitviz.config", "vitviz.models.abilities"])
+def test_importing_it_loads_nothing_heavy(module: str) -> None:
     heavy = ("torch", "plotly", "pandas")
-    code = f"import sys, vitviz.config; print([m for m in {heavy} if m in sys.modules])"
+    code = f"import sys, {module}; print([m for m in {heavy} if m in sys.modules])"
     out = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
 

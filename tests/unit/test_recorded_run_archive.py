@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import zipfile
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 
 import vitviz
 import vitviz.recorded_run_archive as archive_module
+from tests.files import zipped
 from tests.unit.test_recorder import IMAGES, make_model
 from vitviz.recorded_run import RecordedRun, RecordedRunError
 from vitviz.recorded_run_archive import is_recorded_zip, unpack_recorded_run
@@ -25,7 +25,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RecordedRun:
     return recorder.run  # still being recorded
 
 
-def zipped(run: RecordedRun, home: str = "", **changes: bytes) -> bytes:
+def zip_of(run: RecordedRun, home: str = "", **changes: bytes) -> bytes:
     """Return the zip of the run's folder below `home`; a change of `config__json` replaces config.json."""
     files = {
         path.relative_to(run.directory).as_posix(): path.read_bytes()
@@ -33,17 +33,13 @@ def zipped(run: RecordedRun, home: str = "", **changes: bytes) -> bytes:
         if path.is_file()
     }
     files |= {name.replace("___", "/").replace("__", "."): data for name, data in changes.items()}
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in files.items():
-            archive.writestr(f"{home}{name}", data)
-        archive.writestr(f"__MACOSX/{home}._config.json", b"junk")
-    return buffer.getvalue()
+    junk = {f"__MACOSX/{home}._config.json": b"junk"}
+    return zipped({f"{home}{name}": data for name, data in files.items()} | junk, zipfile.ZIP_DEFLATED)
 
 
 @pytest.mark.parametrize("home", ["", "run/", "my runs/first/"])
 def test_the_zip_of_a_folder_holds_the_run(tmp_path: Path, run: RecordedRun, home: str) -> None:
-    data = zipped(run, home, notes__txt=b"mine", images___evil__sh=b"rm")
+    data = zip_of(run, home, notes__txt=b"mine", images___evil__sh=b"rm")
     assert is_recorded_zip(data)
     (tmp_path / "opened").mkdir()
     opened = unpack_recorded_run(data, tmp_path / "opened")
@@ -73,17 +69,15 @@ def test_other_zips_are_refused(
 ) -> None:
     (tmp_path / "opened").mkdir()
     with pytest.raises(RecordedRunError, match=reason):
-        unpack_recorded_run(zipped(run, **changes), tmp_path / "opened")
+        unpack_recorded_run(zip_of(run, **changes), tmp_path / "opened")
 
 
 def test_what_is_no_zip_and_what_is_no_recorded_run_have_a_sentence_each(tmp_path: Path) -> None:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr("cat/1.png", b"image")
-    assert not is_recorded_zip(b"no zip") and not is_recorded_zip(buffer.getvalue())
+    images = zipped({"cat/1.png": b"image"})
+    assert not is_recorded_zip(b"no zip") and not is_recorded_zip(images)
     (tmp_path / "opened").mkdir()
     with pytest.raises(RecordedRunError, match=r"config\.json is missing"):
-        unpack_recorded_run(buffer.getvalue(), tmp_path / "opened")
+        unpack_recorded_run(images, tmp_path / "opened")
 
 
 def test_too_many_patches_for_a_shared_server_are_refused(
@@ -92,4 +86,4 @@ def test_too_many_patches_for_a_shared_server_are_refused(
     monkeypatch.setattr(archive_module, "MOST_PAIRS", 2 * 16**2 - 1)
     (tmp_path / "opened").mkdir()
     with pytest.raises(RecordedRunError, match="512 pairs of patches"):
-        unpack_recorded_run(zipped(run), tmp_path / "opened")
+        unpack_recorded_run(zip_of(run), tmp_path / "opened")

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from PIL import Image
 
 from pages.stores import runs, user_datasets
 from pages.stores.session import UserSession
 from pages.train.lab import flip_book, snapshots
+from tests.files import class_images, zipped
 from vitviz.config import Preparation
 from vitviz.data import dataset_zip, uploaded_datasets
 from vitviz.data.dataset import DatasetError
@@ -21,13 +18,7 @@ from vitviz.upload_limits import UPLOADS_PER_ADDRESS, UPLOADS_PER_USER
 
 
 def archive() -> bytes:
-    dice, buffer = np.random.default_rng(0), io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as made:
-        for place in range(12):
-            image = io.BytesIO()
-            Image.fromarray(dice.integers(0, 255, (16, 16, 3), dtype=np.uint8)).save(image, "PNG")
-            made.writestr(f"{'ab'[place % 2]}/{place}.png", image.getvalue())
-    return buffer.getvalue()
+    return zipped(class_images({"a": (90, 90, 90), "b": (120, 90, 60)}, count=6, side=16))
 
 
 def test_a_link_to_a_set_does_not_remove_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -97,16 +97,20 @@ def test_the_panel_follows_the_page_while_a_learner_is_asked(teacher: AppTest, o
     assert stop < question
 
 
-def test_a_click_that_is_counted_twice_keeps_its_answer(
-    teacher: AppTest, open_app: OpenApp, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    submit = class_question._submit_answer
-    monkeypatch.setattr(class_question, "_submit_answer", lambda *args: (submit(*args), submit(*args)))
-    learner = learns(open_app, teacher)
-    press(at_stop(teacher, BRANCH), "Ask the class")
-    number = question_store.load_question(stored.get_classes(), code_of(teacher)).number  # type: ignore[union-attr]
-    there(learner.run()).button_group(key=f"class.guess.{number}").set_value("0").run()
-    assert "Your answer" in words(press(learner, "Submit answer"))
+def ask_drag_or_point(teacher: AppTest, kind: AnswerKind) -> int:
+    """Ask the class a question of its own link, and return the question's number."""
+    question = ClassQuestion(
+        prompt="How much?",
+        kind=kind,
+        measure=MEASURES["variance_held"](5),
+        about="",
+        model="preset:vit_digits",
+        step=0,
+        image="digits:0",
+        crop=0.5,
+        proof=Link("filters"),
+    )
+    return question_store.ask_question(stored.get_classes(), code_of(teacher), question)
 
 
 class Cuts:
@@ -147,18 +151,7 @@ def test_a_counted_answer_is_never_reported_as_lost(
     learner, cuts = learns(open_app, teacher), Cuts(monkeypatch)
     first, last = 1, 1
     while first <= last:
-        question = ClassQuestion(
-            "Where?",
-            kind,
-            MEASURES["variance_held"](5),
-            "",
-            "preset:vit_digits",
-            0,
-            "digits:0",
-            0.5,
-            Link("filters"),
-        )
-        number = question_store.ask_question(stored.get_classes(), code_of(teacher), question)
+        number = ask_drag_or_point(teacher, kind)
         cuts.left = 0
         there(learner.run())
         learner.session_state[f"class.guess.{number}.said"] = moved
@@ -190,19 +183,7 @@ def test_where_it_looks_is_pointed_at(teacher: AppTest, open_app: OpenApp) -> No
 
 def test_where_a_slider_stands_at_first_is_nobodys_answer(teacher: AppTest, open_app: OpenApp) -> None:
     learner = learns(open_app, teacher)
-    asked = ClassQuestion(
-        prompt="How much?",
-        kind=Drag(0.0, 1.0, 0.01, "%"),
-        measure=MEASURES["variance_held"](5),
-        about="",
-        model="preset:vit_digits",
-        step=0,
-        image="digits:0",
-        crop=0.5,
-        proof=Link("filters"),
-    )
-    question_store.ask_question(stored.get_classes(), code_of(teacher), asked)
-    number = question_store.load_question(stored.get_classes(), code_of(teacher)).number  # type: ignore[union-attr]
+    number = ask_drag_or_point(teacher, Drag(0.0, 1.0, 0.01, "%"))
     there(learner.run())
     button = next(each for each in learner.button if each.label == "Submit answer")
     assert button.disabled and "Drag the slider to your answer." in words(learner)
@@ -318,16 +299,12 @@ def test_an_image_that_the_class_does_not_see_is_not_asked_about(
     assert button.disabled and "share your image" in button.help
 
 
-def test_of_no_class_there_is_no_button(open_app: OpenApp) -> None:
-    app = open_app(LAB)
-    assert not [button for button in app.button if button.label == "Ask the class"]
-
-
-def test_what_a_page_alone_computes_is_not_asked_of_the_class(teacher: AppTest) -> None:
+def test_what_a_page_alone_computes_is_not_asked_of_the_class(teacher: AppTest, open_app: OpenApp) -> None:
     teacher.switch_page(registry.BY_SLUG["layers"].path)
     app = opened_again(teacher, teacher.session_state["_visit"], model="preset:vit_digits", step="0")
     assert app.main.button_group(key="layers.colours_guess.row")
-    assert not [button for button in app.button if button.label == "Ask the class"]
+    for page in (app, open_app(LAB)):  # the lab's user is in no class
+        assert not [button for button in page.button if button.label == "Ask the class"]
 
 
 def test_words_of_others_stay_text_in_the_histogram() -> None:

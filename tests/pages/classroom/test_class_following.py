@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import io
 import time
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 import streamlit as st
-from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from pages.classroom import class_bar, membership
 from pages.stores import classes as stored
 from pages.stores import lessons, uploads
 from pages.stores.session import UserSession
+from tests.files import png
 from tests.pages.classroom.helpers import (
     ATTENTION,
     PATCHES,
@@ -188,10 +186,8 @@ def test_no_link_makes_a_teacher(teacher: AppTest) -> None:
 
 
 def test_a_teachers_upload_is_seen_once_it_is_shown(teacher: AppTest, open_app: OpenApp) -> None:
-    held = io.BytesIO()
-    Image.fromarray(np.full((40, 40, 3), 90, np.uint8)).save(held, "PNG")
     here = teacher.session_state["_visit"]
-    image = uploads.store_image(here, held.getvalue())
+    image = uploads.store_image(here, png())
     learner = learns(open_app, teacher)
     before = query_value(learner, "image")
     teacher = opened_again(teacher, here, image=image)

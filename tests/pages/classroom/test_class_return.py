@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import io
-
-import numpy as np
-from PIL import Image
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 from pages.classroom import membership
 from pages.stores import uploads
 from pages.stores.session import UserSession
+from tests.files import png
 from tests.pages.classroom.helpers import (
     PATCHES,
     ROOM,
@@ -75,9 +72,7 @@ def test_who_explores_goes_on_exploring_after_a_restart(teacher: AppTest, open_a
 
 
 def test_a_restart_keeps_the_teachers_shared_image(teacher: AppTest, open_app: OpenApp) -> None:
-    held = io.BytesIO()
-    Image.fromarray(np.full((40, 40, 3), 90, np.uint8)).save(held, "PNG")
-    image = uploads.store_image(teacher.session_state["_visit"], held.getvalue())
+    image = uploads.store_image(teacher.session_state["_visit"], png())
     learner = learns(open_app, teacher)
     teacher.switch_page(PATCHES)
     teacher.query_params["image"] = image

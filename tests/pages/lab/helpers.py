@@ -13,12 +13,21 @@ import numpy as np
 from streamlit.testing.v1 import AppTest
 
 from tests.messages import Leaves, body, unpack
+from vitviz.config import TrainConfig, ViTConfig
+from vitviz.models.presets import GREY_32
 from vitviz.training.atomic_files import write_status
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run, Status
 
 PAGE = "pages/train/lab/page.py"
 OpenApp = Callable[..., AppTest]
+CONFIG = RunConfig(
+    ViTConfig(image_size=32, patch_size=8, in_chans=1, embed_dim=16, depth=2, num_heads=2, mlp_ratio=1.0),
+    GREY_32,
+    TrainConfig(dataset="digits", epochs=1, batch_size=64, learning_rate=3e-3, snapshots=5),
+    "A tiny one",
+    "digits_live",
+)
 
 
 @dataclass

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.stores import session
+from tests.pages.conftest import put_shipped
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, errors, start_button, until, view
 from tests.robustness.test_uploaded_datasets import archive
 from vitviz.config import ModelConfig, SwinConfig, TrainConfig, ViTConfig
@@ -23,8 +23,6 @@ from vitviz.models.presets import PRESETS, RGB_32
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run
 from vitviz.training.run_trainer import Session
-
-SHIPPED = Path(__file__).parents[3] / "checkpoints"
 
 
 def started(app: AppTest, executor: FakeExecutor) -> RunConfig:
@@ -98,6 +96,16 @@ def test_a_family_is_switched_there_and_back(open_app: OpenApp, executor: FakeEx
         ({"snapshots": "120", "embed_dim": "512", "depth": "4"}, "the limit is 512 MB"),
         ({"embed_dim": "512", "depth": "16"}, "the limit is 15,000,000"),
         ({"length": "9999", "batch_size": "1"}, "the limit is 2,000,000"),
+        ({"num_heads": "0"}, "Heads must be an integer of at least 1, received 0"),
+        ({"num_heads": "5"}, "Heads 5 does not divide Width D 48"),
+        ({"patch_size": "7"}, "Patch size 7 does not divide Image size 32"),
+        ({"batch_size": "4000"}, "Batch size 4000 is larger than the 1,294 training images"),
+        ({"learning_rate": "1e9"}, "Learning rate must lie in (0, 10]"),
+        ({"length": "0"}, "Epochs must lie in (0, 10000], received 0.0"),
+        ({"train": "experiment", "race_epochs": "0"}, "Epochs must lie in (0, 10000], received 0.0"),
+        ({"mlp_ratio": "1e30"}, "MLP ratio"),
+        ({"family": "hybrid", "stem": "16, 999999999999999999"}, "widths of at most 8192"),
+        ({"positions": "sincos_1d", "embed_dim": "33", "num_heads": "3"}, "needs an even Width D"),
     ],
 )
 def test_settings_that_are_impossible_or_too_large_are_refused(
@@ -105,7 +113,7 @@ def test_settings_that_are_impossible_or_too_large_are_refused(
 ) -> None:
     app = open_app(PAGE, **{f"live_lab__{key}": value for key, value in values.items()})
     assert reason in errors(app)
-    assert start_button(app).proto.disabled
+    assert start_button(app).proto.disabled and executor.orders == []
 
 
 def test_an_unknown_family_in_a_link_is_the_recipes(open_app: OpenApp, executor: FakeExecutor) -> None:
@@ -118,8 +126,7 @@ def test_an_unknown_family_in_a_link_is_the_recipes(open_app: OpenApp, executor:
 def test_a_deit_is_taught_by_a_model_of_the_same_images(
     open_app: OpenApp, executor: FakeExecutor, no_shipped_checkpoints: Path
 ) -> None:
-    for name in ("digits_cnn", "digits_vit", "shapes_vit"):
-        shutil.copy(SHIPPED / f"{name}.safetensors", no_shipped_checkpoints)
+    put_shipped(no_shipped_checkpoints, "digits_cnn", "digits_vit", "shapes_vit")
     app = open_app(PAGE, live_lab__family="deit", live_lab__distillation="soft")
     teacher = app.main.selectbox(key="live_lab.teacher")
     assert teacher.options == ["Digits CNN", "Digits ViT, patch 4"]  # not the one for shapes

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import errno
-import io
 import os
 import shutil
 import time
-import zipfile
 from dataclasses import asdict, replace
 from pathlib import Path
 
-import numpy as np
 import pytest
-from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from pages.frame import run_panel
@@ -22,34 +18,12 @@ from pages.stores import runs
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs, errors, start_button
 from tests.robustness.no_writing import read_only
 from tests.robustness.run_files import full_disk
+from tests.robustness.test_uploaded_datasets import archive
 from tests.unit.training_helpers import duplicate
-from vitviz.config import TrainConfig, ViTConfig
-from vitviz.models.presets import GREY_32
 from vitviz.training import run_archive
 from vitviz.training.atomic_files import write_status
 from vitviz.training.run_archive import export_run
-from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run, RunError, Status
-from vitviz.training.run_trainer import Session
-
-CONFIG = RunConfig(
-    ViTConfig(image_size=32, patch_size=8, in_chans=1, embed_dim=16, depth=1, num_heads=2, mlp_ratio=1.0),
-    GREY_32,
-    TrainConfig(dataset="digits", epochs=1, batch_size=64, train_fraction=0.2, snapshots=3),
-    "A tiny one",
-)
-
-
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    made = Run.create(tmp_path_factory.mktemp("trained"), CONFIG)
-    assert Session(made, device="cpu").perform().state == "done"
-    return made
-
-
-@pytest.fixture
-def run(trained: Run, folder: Path, executor: FakeExecutor) -> Run:
-    return Run(shutil.copytree(trained.directory, folder / trained.id))
 
 
 def warned(app: AppTest) -> str:
@@ -182,17 +156,8 @@ def test_a_part_that_polls_runs_the_page_anew_where_its_run_has_gone(
 
 
 def upload(app: AppTest) -> None:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for kind in ("cats", "dogs"):
-            for place in range(8):
-                image = io.BytesIO()
-                Image.fromarray(np.full((32, 32, 3), 8 * place + 99 * (kind == "cats"), np.uint8)).save(
-                    image, "PNG"
-                )
-                archive.writestr(f"{kind}/{place}.png", image.getvalue())
     (uploader,) = [one for one in app.get("file_uploader") if one.label.startswith("Zip with one folder")]
-    uploader.upload("pets.zip", buffer.getvalue(), "application/zip")
+    uploader.upload("pets.zip", archive(8), "application/zip")
     app.run()
     assert not app.exception, app.exception[0].message
 

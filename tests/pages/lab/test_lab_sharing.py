@@ -5,24 +5,18 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs
-from tests.unit.training_helpers import digits_run
+from tests.pages.lab.helpers import PAGE, OpenApp, belongs
 from vitviz.training import permissions
 from vitviz.training.atomic_files import write_status
-from vitviz.training.run_trainer import Session
+from vitviz.training.run_directory import Run
 
 
 @pytest.mark.parametrize("let_in", [False, True])
-def test_who_has_a_link_looks_on_until_the_maker_lets_in(
-    open_app: OpenApp, folder: Path, executor: FakeExecutor, let_in: bool
-) -> None:
-    run = digits_run(folder, epochs=1)
-    Session(run, "cpu").perform()
+def test_who_has_a_link_looks_on_until_the_maker_lets_in(open_app: OpenApp, run: Run, let_in: bool) -> None:
     key = permissions.share(run)
     more = {"live_lab__edit": key if let_in else "no key"}
     guest = open_app(PAGE, live_lab__run=run.id, **more)
@@ -36,11 +30,7 @@ def test_who_has_a_link_looks_on_until_the_maker_lets_in(
 
 
 @pytest.mark.parametrize("state", ["running", "paused", "stopped"])
-def test_who_has_a_link_steers_nothing(
-    open_app: OpenApp, folder: Path, executor: FakeExecutor, state: str
-) -> None:
-    run = digits_run(folder, epochs=1)
-    Session(run, "cpu").perform()
+def test_who_has_a_link_steers_nothing(open_app: OpenApp, run: Run, state: str) -> None:
     now = replace(run.status(), state=state, pid=os.getpid(), heartbeat=time.time())
     write_status(run.directory / "status.json", asdict(now))
     app = open_app(PAGE, live_lab__run=run.id)
@@ -61,11 +51,7 @@ def steering(app: AppTest) -> set[str]:
     return {button.label for button in app.main.button} & {"Pause", "Resume", "Step", "Stop"}
 
 
-def test_the_maker_makes_a_link_for_editing_and_takes_it_back(
-    open_app: OpenApp, folder: Path, executor: FakeExecutor
-) -> None:
-    run = digits_run(folder, epochs=1)
-    Session(run, "cpu").perform()
+def test_the_maker_makes_a_link_for_editing_and_takes_it_back(open_app: OpenApp, run: Run) -> None:
     app = belongs(open_app(PAGE, live_lab__run=run.id), run)
     app.main.button(key="live_lab._share").click().run()
     (link,) = [code.value for code in app.main.code if "live_lab.edit=" in code.value]

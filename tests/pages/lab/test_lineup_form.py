@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -30,11 +28,6 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Run:
     run = Run.create(tmp_path_factory.mktemp("trained"), lineup.run_config(lineup.decode(TWO), GREY_32))
     assert Session(run, device="cpu").perform().state == "done"
     return run
-
-
-@pytest.fixture
-def run(trained: Run, folder: Path, executor: FakeExecutor) -> Run:
-    return Run(shutil.copytree(trained.directory, folder / trained.id))
 
 
 def press(app: AppTest, key: str) -> AppTest:

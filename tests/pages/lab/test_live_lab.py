@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import threading
 import time
 from dataclasses import asdict, replace
@@ -20,41 +19,16 @@ from pages.frame import run_panel
 from pages.stores import runs, session
 from pages.stores.record_arrays import Records
 from pages.train.lab import flip_book
-from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs, errors, until, view
+from tests.pages.lab.helpers import CONFIG, PAGE, FakeExecutor, OpenApp, belongs, errors, until, view
 from tests.strokes import encode_strokes
 from tests.unit.training_helpers import duplicate
-from vitviz.config import TrainConfig, ViTConfig
-from vitviz.models.presets import GREY_32
 from vitviz.models.zoo import create_model
 from vitviz.training.atomic_files import append_lines, read_lines, write_status
 from vitviz.training.presets import TRAINING_PRESETS
 from vitviz.training.records import Snapshot
-from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run, Status
 from vitviz.training.run_trainer import Session
 from vitviz.training.snapshot_files import save_snapshot
-
-CONFIG = RunConfig(
-    ViTConfig(image_size=32, patch_size=8, in_chans=1, embed_dim=16, depth=2, num_heads=2, mlp_ratio=1.0),
-    GREY_32,
-    TrainConfig(dataset="digits", epochs=1, batch_size=64, learning_rate=3e-3, snapshots=5),
-    "A tiny one",
-    "digits_live",
-)
-
-
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A run of one epoch, trained once for this file."""
-    run = Run.create(tmp_path_factory.mktemp("trained"), CONFIG)
-    assert Session(run, device="cpu").perform().state == "done"
-    return run
-
-
-@pytest.fixture
-def run(trained: Run, folder: Path, executor: FakeExecutor) -> Run:
-    """The trained run in this test's folder."""
-    return Run(shutil.copytree(trained.directory, folder / trained.id))
 
 
 @pytest.mark.parametrize("image", ["sample:cat", "shapes:3", "drawing:0404"])
@@ -67,34 +41,26 @@ def test_a_run_is_shown_on_an_image_of_its_dataset(
 
 
 @pytest.mark.parametrize(
-    ("state", "sentence"),
+    ("state", "sentence", "waiting"),
     [
-        ("stopped", "The run ended before its first evaluation."),
-        ("queued", "Waiting to start…"),
-        ("running", "The first record is expected within two seconds."),
+        ("stopped", "The run ended before its first evaluation.", "The run ended before its first snapshot."),
+        ("queued", "Waiting to start…", "Waiting for the first snapshot…"),
+        (
+            "running",
+            "The first record is expected within two seconds.",
+            "Waiting for the first snapshot…",
+        ),
     ],
 )
 def test_a_run_without_records_says_what_its_state_is(
-    open_app: OpenApp, executor: FakeExecutor, state: str, sentence: str
+    open_app: OpenApp, executor: FakeExecutor, state: str, sentence: str, waiting: str
 ) -> None:
     run = Run.create(executor.folder, CONFIG)
     status = Status(state, heartbeat=time.time(), pid=os.getpid())
     write_status(run.directory / "status.json", asdict(status))
     app = open_app(PAGE, live_lab__run=run.id)
     assert sentence in [caption.value for caption in app.main.caption]
-
-
-def test_a_stopped_run_does_not_say_that_a_snapshot_is_on_its_way(
-    open_app: OpenApp, executor: FakeExecutor
-) -> None:
-    run = Run.create(executor.folder, CONFIG)
-    write_status(run.directory / "status.json", asdict(Status("stopped", message="taken out of the queue")))
-    app = open_app(PAGE, live_lab__run=run.id)
-    for key in ("life", "pad"):
-        assert view(app, key)[0]["waiting"] == "The run ended before its first snapshot."
-    write_status(run.directory / "status.json", asdict(Status("queued", heartbeat=time.time())))
-    app.run()
-    assert view(app, "pad")[0]["waiting"] == "Waiting for the first snapshot…"
+    assert [view(app, key)[0]["waiting"] for key in ("life", "pad")] == [waiting] * 2
 
 
 def test_a_reload_keeps_the_curves_beside_and_the_moment(

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from pages.train.lab import flip_book, snapshots
+from tests.pages.conftest import put_shipped
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, start_button, until, view
 from vitviz.checkpoint_header import Header, read_header
 from vitviz.growth import load_growth
@@ -29,8 +30,7 @@ def nothing_computes_on() -> Iterator[None]:
 @pytest.fixture
 def shipped(no_shipped_checkpoints: Path, monkeypatch: pytest.MonkeyPatch) -> Header:
     monkeypatch.setattr(snapshots, "HELD_OUT", 8)  # of 200 images: how well they are read is not asked here
-    for name in (NAME, "cifar10_vit"):
-        (no_shipped_checkpoints / f"{name}.safetensors").symlink_to(SHIPPED / f"{name}.safetensors")
+    put_shipped(no_shipped_checkpoints, NAME, "cifar10_vit")
     return read_header(SHIPPED / f"{NAME}.safetensors")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import struct
 import zipfile
@@ -11,14 +10,13 @@ from dataclasses import replace
 from functools import partial
 
 import torch
-from PIL import Image
 from safetensors.torch import load as parse_tensors
 from safetensors.torch import save
 
+from tests.files import png, zipped
 from tests.robustness.run_files import GREY, TRAIN
 from tests.robustness.zip_traps import Entry as ZipEntry
 from tests.robustness.zip_traps import archive as written
-from tests.robustness.zip_traps import zipped
 from vitviz.checkpoints import Checkpoint, _digest, _encode_header, checkpoint_bytes, load_checkpoint
 from vitviz.config import ViTConfig
 from vitviz.models.zoo import create_model
@@ -78,7 +76,7 @@ def of_recordings(run: dict[str, bytes], moment: str) -> Attacks:
         "1,000 moments": lambda: _zipped(
             run | {f"moments/{step:09d}.npz": run[moment] for step in range(1000)}
         ),
-        "an image of 16 megapixels": lambda: _zipped(run | {"images/0.png": _flat_png(4096)}),
+        "an image of 16 megapixels": lambda: _zipped(run | {"images/0.png": png((0, 0, 0), (4096, 4096))}),
     }
 
 
@@ -305,12 +303,6 @@ def _stop(parameter: str) -> bytes:
     ).encode()
 
 
-def _flat_png(side: int) -> bytes:
-    buffer = io.BytesIO()
-    Image.new("RGB", (side, side)).save(buffer, "PNG")
-    return buffer.getvalue()
-
-
 def _confusion(classes: int) -> bytes:
     values = {"kind": "shuffled", "split": "test", "step": 1, "epoch": 1.0, "accuracy": 0.5, "shuffled": 0.5}
     return (
@@ -352,27 +344,26 @@ def _deep_members(depth: int) -> dict[str, bytes]:
 
 
 def _run_with_title(size: int) -> dict[str, bytes]:
-    files = _deep_run(1, 8)
-    good = load_checkpoint(files["snapshots/00000000.safetensors"])
-    card = {"title": json.loads("[" + ",".join(["[]"] * (size // 4)) + "]")}
-    part = replace(good, card=card)
-    return files | {
-        f"snapshots/{step:08d}.safetensors": checkpoint_bytes(
-            replace(part, snapshots={step: part.snapshots[0]})
-        )
-        for step in range(8)
-    }
+    return _run_with(8, card={"title": _lists(size)})
 
 
 def _run_with_history(size: int) -> dict[str, bytes]:
-    files = _deep_run(1, 1)
-    model = ViTConfig(
-        image_size=32, patch_size=16, in_chans=1, embed_dim=2, depth=1, num_heads=1, mlp_ratio=1
-    )
-    history = json.loads("[" + ",".join(["[]"] * (size // 4)) + "]")
-    state = dict(create_model(model, seed=0).state_dict())
-    part = Checkpoint(model, GREY, TRAIN, tuple(map(str, range(10))), history, {0: state}, {})
-    return files | {f"snapshots/{step:08d}.safetensors": checkpoint_bytes(part) for step in range(16)}
+    return _run_with(16, history=_lists(size))
+
+
+def _run_with(snapshots: int, **changes: object) -> dict[str, bytes]:
+    """The files of a run with so many snapshots, whose checkpoints have other fields."""
+    files = _deep_run(1, 8)
+    good = load_checkpoint(files["snapshots/00000000.safetensors"])
+    for step in range(snapshots):
+        part = replace(good, snapshots={step: good.snapshots[0]}, **changes)  # type: ignore[arg-type]
+        files[f"snapshots/{step:08d}.safetensors"] = checkpoint_bytes(part)
+    return files
+
+
+def _lists(size: int) -> list[object]:
+    """Empty lists that take so many bytes as JSON."""
+    return [[] for _ in range(size // 4)]
 
 
 _STATUS = json.dumps(

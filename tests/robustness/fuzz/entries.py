@@ -24,12 +24,12 @@ from safetensors.torch import save
 import vitviz
 from pages.start.map_session import fits_grid
 from pages.stores.registry import BY_SLUG
+from tests.files import encode, zipped
 from tests.robustness.fuzz import attacks
 from tests.robustness.fuzz.crafted_images import KINDS
 from tests.robustness.fuzz.links import links
 from tests.robustness.fuzz.mutate import spoil
 from tests.robustness.fuzz.watch import Entry
-from tests.robustness.zip_traps import zipped
 from tests.unit.training_helpers import digits_run
 from vitviz.browser.html import render_html, render_weights
 from vitviz.checkpoint_header import CheckpointError, read_header, take_step
@@ -116,23 +116,12 @@ def _encoded() -> list[bytes]:
         (colour.convert("RGBA"), "PNG", {}),
         (grey, "PNG", {}),
     ]
-    found = []
-    for image, kind, options in kinds:
-        buffer = io.BytesIO()
-        image.save(buffer, kind, **options)
-        found.append(buffer.getvalue())
-    return found
+    return [encode(image, kind, **options) for image, kind, options in kinds]
 
 
 def _zips(folder: Path) -> Entry:
-    def packed(method: int) -> bytes:
-        buffer = io.BytesIO()
-        with zipfile.ZipFile(buffer, "w", method) as archive:
-            for place, data in enumerate(_encoded()):
-                archive.writestr(f"{'cat' if place % 2 else 'dog'}/{place}.png", data)
-        return buffer.getvalue()
-
-    seeds = [packed(method) for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)]
+    images = {f"{'cat' if place % 2 else 'dog'}/{place}.png": data for place, data in enumerate(_encoded())}
+    seeds = [zipped(images, method) for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)]
     return Entry(
         "zips", seeds, lambda data: load_zip(data, image_size=16), (DatasetError,), attacks.of_zips()
     )
