@@ -357,21 +357,6 @@ def test_the_config_has_the_palette_of_the_plots():
         assert colours["borderColor"] == palette.line
 
 
-def test_the_first_paint_imports_nothing_heavy():
-    import subprocess
-    import sys
-
-    script = (
-        "import sys; from streamlit.testing.v1 import AppTest;"
-        " app = AppTest.from_file('app.py', default_timeout=300).run(); assert not app.exception;"
-        " print([name for name in ('torch', 'sklearn', 'skimage', 'timm') if name in sys.modules])"
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=120, check=True
-    )
-    assert run.stdout.strip() == "[]"
-
-
 def test_a_browser_that_says_no_source_of_images_breaks_nothing(open_app) -> None:
     """Seen once in many sessions: a segmented control that is mounted anew says None, required or not."""
     app = open_app()

@@ -20,6 +20,21 @@ GREY = Preparation(image_size=32, mean=(0.5,), std=(0.5,), digit=True)
 TRAIN = TrainConfig(epochs=2, batch_size=32, train_fraction=0.1, snapshots=3)
 
 
+GOOD_STEP = {
+    "kind": "step",
+    "step": 2,
+    "epoch": 0.5,
+    "seen": 64,
+    "loss": 0.5,
+    "accuracy": 0.25,
+    "learning_rate": 1e-3,
+    "weight_decay": 0.0,
+    "gradient_norm": 1.5,
+    "images_per_second": 100.0,
+    "seconds": 0.5,
+}
+
+
 def new_run(root: Path) -> Run:
     return Run.create(root, RunConfig(MODEL, GREY, TRAIN, name="tiny", owner="me"))
 

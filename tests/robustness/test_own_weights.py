@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import pickle
 import subprocess
 import sys
 import tempfile
@@ -93,29 +91,29 @@ def test_wrong_shapes_of_the_head_are_named() -> None:
     )
 
 
-def test_formats_without_arithmetic_are_refused() -> None:
-    assert "received I64" in refusal(save(GOOD | {"norm.weight": torch.zeros(192, dtype=torch.int64)}))
-    assert "received F8_E5M2" in refusal(save(GOOD | {"norm.weight": torch.zeros(192).to(torch.float8_e5m2)}))
-
-
-def test_a_pickle_is_never_opened() -> None:
-    class Trap:
-        def __reduce__(self):
-            return (pytest.fail, ("the pickle was opened",))
-
-    zipped = io.BytesIO()
-    torch.save({"cls_token": torch.zeros(1)}, zipped)
-    for raw in (pickle.dumps(Trap()), zipped.getvalue()):
-        assert "can run code" in refusal(raw)
-
-
-@pytest.mark.parametrize("kind", ["plain", "model", "state_dict"])
-def test_the_lines_that_convert_a_pickle_do(kind: str, tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("name", "saved"),
+    [
+        ("weights.pth", GOOD),
+        ("weights.pth", {"model": GOOD}),
+        ("weights.pth", {"state_dict": GOOD}),
+        (
+            "weights.ckpt",
+            {
+                "pytorch-lightning_version": "2.6",
+                "state_dict": {f"model.{key}": value for key, value in GOOD.items()},
+            },
+        ),
+    ],
+    ids=["plain", "model", "state_dict", "lightning"],
+)
+def test_the_lines_that_convert_a_pickle_do(
+    name: str, saved: dict[str, object], tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    saved = {"plain": GOOD, "model": {"model": GOOD}, "state_dict": {"state_dict": GOOD}}[kind]
-    torch.save(saved, "weights.pth")
+    torch.save(saved, name)
     with pytest.raises(PickledWeightsError, match="on your own machine") as caught:
-        open_model((tmp_path / "weights.pth").read_bytes())
+        open_model((tmp_path / name).read_bytes() if name.endswith("pth") else tmp_path / name)
     exec(caught.value.convert, {})
     assert len(open_model((tmp_path / "weights.safetensors").read_bytes()).classes) == 7
 
@@ -151,12 +149,9 @@ def test_a_header_of_odd_values_makes_one_short_sentence(header: str, why: str) 
 @pytest.mark.parametrize(
     "raw",
     [
-        b"",
-        b"hello",
         b"\x00" * 64,
         b"\xff" * 64,
         save(GOOD)[:1000],
-        save(GOOD)[:-4],
         save(GOOD) + b"more",
         with_header([]),
         with_header({}),

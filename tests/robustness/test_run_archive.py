@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import save
 
-from tests.robustness.run_files import json_of, rezipped
+from tests.robustness.run_files import GOOD_STEP, json_of, rezipped
 from vitviz import upload_limits
 from vitviz.checkpoints import checkpoint_bytes, load_checkpoint, open_model
 from vitviz.training.atomic_files import read_json
@@ -101,21 +101,6 @@ def test_a_bomb_is_refused_before_it_is_unpacked(
     monkeypatch.setattr(upload_limits, "RUN_ZIP_BYTES", 10)
     with pytest.raises(RunError, match="too large"):
         import_run(tmp_path, rezipped(finished))
-
-
-GOOD_STEP = {
-    "kind": "step",
-    "step": 2,
-    "epoch": 0.5,
-    "seen": 64,
-    "loss": 0.5,
-    "accuracy": 0.25,
-    "learning_rate": 1e-3,
-    "weight_decay": 0.0,
-    "gradient_norm": 1.5,
-    "images_per_second": 100.0,
-    "seconds": 0.5,
-}
 
 
 @pytest.mark.parametrize(

@@ -281,12 +281,32 @@ def test_what_a_view_imports_is_exported(path: Path) -> None:
         assert wanted <= set(JS_EXPORT.findall((path.parent / where).read_text("utf-8"))), where
 
 
-@pytest.mark.parametrize("module", ["vitviz.config", "vitviz.models.abilities"])
-def test_importing_it_loads_nothing_heavy(module: str) -> None:
-    heavy = ("torch", "plotly", "pandas")
-    code = f"import sys, {module}; print([m for m in {heavy} if m in sys.modules])"
-    out = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert out.stdout.strip() == "[]"
+DATASETS = (
+    "from vitviz.data.datasets import load_dataset; from vitviz.data.samples import load_sample;"
+    "load_dataset('digits'); load_dataset('shapes'); load_sample('cat')"
+)
+FIRST_PAINT = (
+    "from streamlit.testing.v1 import AppTest;"
+    "assert not AppTest.from_file('app.py', default_timeout=300).run().exception"
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "heavy"),
+    [
+        ("import vitviz; dir(vitviz)", "torch numpy PIL plotly"),
+        ("import vitviz.config", "torch plotly pandas"),
+        ("import vitviz.models.abilities", "torch plotly pandas"),
+        ("from vitviz.models.published_weights import list_weights; list_weights()", "torch"),
+        ("from pages.studies.study import list_studies; list_studies()", "torch"),
+        (DATASETS, "torch torchvision sklearn skimage scipy streamlit"),
+        (FIRST_PAINT, "torch sklearn skimage timm"),
+    ],
+)
+def test_what_needs_nothing_heavy_loads_nothing_heavy(code: str, heavy: str) -> None:
+    command = [sys.executable, "-c", f"{code}\nimport sys; print(*sys.modules)"]
+    loaded = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    assert "sys" in loaded and not set(heavy.split()) & set(loaded)
 
 
 LONG_FILES: set[str] = set()  # lists of facts

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import signal
 import sys
 import time
@@ -15,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.cluster import Cluster
-from tests.unit.test_executor import LONG, SHORT, config, eventually, gone, obeys, training
+from tests.unit.test_executor import LONG, SHORT, config, eventually, gone, obeys, survives_a_kill, training
 from vitviz.experiments.experiment import Cell, Experiment, collected, run_on_cluster
 from vitviz.training import open_executor as open_module
 from vitviz.training.dask_executor import LOST, DaskExecutor
@@ -82,16 +81,7 @@ def test_a_scheduler_that_is_gone_is_asked_seldom_and_breaks_no_page(tmp_path: P
 
 @pytest.mark.slow  # a cluster of processes
 def test_a_killed_trainer_is_noticed_and_its_run_goes_on(executor: DaskExecutor) -> None:
-    run = executor.start(config("ann"))
-    eventually(lambda: executor.queue_position(run) is None and training(run))
-    executor.pause(run)
-    eventually(lambda: run.status().state == "paused")
-    step = run.status().step
-    os.kill(run.status().pid, signal.SIGKILL)
-    eventually(lambda: "signal 9" in run.status().message)
-    assert run.status().state == "interrupted"
-    executor.resume(run)
-    eventually(lambda: executor.queue_position(run) is None and training(run) and run.status().step > step)
+    survives_a_kill(executor, executor.start(config("ann")))
 
 
 @pytest.mark.slow  # a cluster of processes

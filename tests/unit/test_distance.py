@@ -57,13 +57,6 @@ def test_without_prefix_tokens_a_patchs_row_sums_to_one() -> None:
     )
 
 
-def test_a_grid_need_not_be_square() -> None:
-    attn = np.zeros((1, 6, 6))
-    attn[0, :, 0] = 1  # everyone looks at the top left patch of a 2 x 3 grid
-    expected = 8 * (0 + 1 + 2 + 1 + 2**0.5 + 5**0.5) / 6
-    assert d.mean_attention_distance_px(attn, (2, 3), 8)[0] == pytest.approx(expected)
-
-
 def softmax_rows(shape: tuple[int, ...], seed: int = 0) -> np.ndarray:
     x = np.exp(np.random.default_rng(seed).normal(size=shape) * 2)
     return (x / x.sum(-1, keepdims=True)).astype(np.float32)
@@ -95,6 +88,8 @@ def test_stream_equals_the_straightforward_sum_for_any_batching() -> None:
     for layer in range(3):
         expected = straightforward(attn[:, layer], (3, 4), 5)
         np.testing.assert_allclose(results[0].distance_px[:, layer], expected, rtol=1e-5)
+        first = d.mean_attention_distance_px(attn[0, layer], (3, 4), 5)
+        np.testing.assert_allclose(first, expected[0], rtol=1e-5)
     for other in results[1:]:
         np.testing.assert_allclose(other.distance_px, results[0].distance_px, rtol=1e-6)
         np.testing.assert_allclose(other.entropy_bits, results[0].entropy_bits, rtol=1e-5)

@@ -75,6 +75,21 @@ def obeys(executor: Executor, run: Run) -> None:
     eventually(lambda: run.status().step > step + 1)
 
 
+def survives_a_kill(executor: Executor, run: Run) -> None:
+    """A run whose trainer is killed while it pauses is interrupted, and goes on from its save."""
+    eventually(lambda: executor.queue_position(run) is None and training(run))
+    executor.pause(run)
+    eventually(lambda: run.status().state == "paused")  # pausing saves
+    step = run.status().step
+    os.kill(run.status().pid, signal.SIGKILL)
+    eventually(lambda: "signal 9" in run.status().message)
+    assert run.status().state == "interrupted"
+    executor.resume(run)
+    eventually(lambda: executor.queue_position(run) is None and training(run) and run.status().step > step)
+    steps = [record["step"] for record in run.records()[0] if record["kind"] == "step"]
+    assert steps == list(range(1, len(steps) + 1))
+
+
 def training(run: Run) -> bool:
     return run.status().state == "running" and run.status().step > 0
 
@@ -147,18 +162,7 @@ def test_pause_step_and_resume_reach_the_trainer(executor: LocalExecutor) -> Non
 
 @pytest.mark.slow  # a process that trains
 def test_a_killed_worker_is_noticed_and_its_run_goes_on(executor: LocalExecutor) -> None:
-    run = executor.start(config("ann"))
-    eventually(lambda: training(run))
-    executor.pause(run)
-    eventually(lambda: run.status().state == "paused")  # pausing saves
-    step = run.status().step
-    os.kill(run.status().pid, signal.SIGKILL)
-    eventually(lambda: "signal 9" in run.status().message)
-    assert run.status().state == "interrupted"
-    executor.resume(run)
-    eventually(lambda: training(run) and run.status().step > step)
-    steps = [record["step"] for record in run.records()[0] if record["kind"] == "step"]
-    assert steps == list(range(1, len(steps) + 1))
+    survives_a_kill(executor, executor.start(config("ann")))
 
 
 SERVER = """

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from vitviz.analysis.logits import lens_of_readout
+from vitviz.analysis.logits import lens_of_readout, lens_of_token
 from vitviz.config import ModelConfig, SwinConfig, ViTConfig
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.presets import GREY_32
@@ -74,17 +74,31 @@ def test_a_curve_runs_from_the_image_to_a_blank_one_and_back() -> None:
     assert curve.fraction[0] == 0 and curve.fraction[-1] == 1
 
 
-@pytest.mark.parametrize("options", [{}, {"distilled": True}, {"readout": "mean"}, {"final_norm": False}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"distilled": True},
+        {"readout": "mean"},
+        {"final_norm": False},
+        {"norm": "post", "readout": "first_patch"},
+    ],
+)
 def test_the_lens_after_the_last_layer_is_the_models_answer(options: dict[str, object]) -> None:
     config = ViTConfig(
         image_size=32, patch_size=8, in_chans=1, embed_dim=24, depth=2, num_heads=2, num_classes=5, **options
     )  # type: ignore[arg-type]
     model = loaded(config)
+    for parameter in model.model.parameters():
+        parameter.detach().mul_(4)
     found = capture(model.model, IMAGE[None], record=stream_names(2))
     tokens = stream(found, 2)
     assert tokens.shape == (3, 16 + len(config.prefix_tokens), 24)
-    chances = lens_of_readout(tokens, readout_weights(model.vit), config.readout, config.prefix_tokens)
+    weights = readout_weights(model.vit)
+    chances = lens_of_readout(tokens, weights, config.readout, config.prefix_tokens)
     np.testing.assert_allclose(chances[-1], model.probabilities(found.logits[0]), rtol=1e-4)
+    if config.readout == "cls" and not config.distilled:
+        np.testing.assert_allclose(lens_of_token(tokens[:, 0], weights), chances, rtol=1e-5)
 
 
 def test_without_a_head_there_is_no_lens() -> None:

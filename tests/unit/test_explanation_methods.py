@@ -32,12 +32,6 @@ def test_rollout_equals_the_sums_written_out() -> None:
         np.testing.assert_allclose(flow[image], _by_hand(attn[:, image]), rtol=1e-12)
 
 
-def test_the_last_layer_stands_leftmost() -> None:
-    first, last = _attention(1, 1, 1, 4, 4, seed=1), _attention(1, 1, 1, 4, 4, seed=2)
-    mixed = [0.5 * a[0, 0, 0] + 0.5 * np.eye(4) for a in (first, last)]
-    np.testing.assert_allclose(rollout(np.concatenate([first, last]))[0], mixed[1] @ mixed[0])
-
-
 @pytest.mark.parametrize("fusion", ["mean", "max", "min"])
 @pytest.mark.parametrize("discard", [0.0, 0.5, 0.9])
 def test_rows_sum_to_one_with_every_fusion_and_discard(fusion: str, discard: float) -> None:
@@ -70,11 +64,6 @@ def test_discard_protects_the_prefix_columns_of_every_row() -> None:
     assert (kept[:, :, 1:] == 0).sum(axis=(1, 2)).tolist() == [28, 28]  # half of 8 x 7 pairs, in each image
     dropped = np.where(kept[:, :, 1:] == 0, fused[:, :, 1:], 0).max(axis=(1, 2))
     assert (dropped < np.where(kept[:, :, 1:] > 0, kept[:, :, 1:], 1).min(axis=(1, 2))).all()
-
-
-def test_identity_attention_rolls_out_to_identity() -> None:
-    eye = np.broadcast_to(np.eye(5), (4, 1, 2, 5, 5))
-    np.testing.assert_allclose(rollout(eye)[0], np.eye(5))
 
 
 def test_what_is_refused() -> None:

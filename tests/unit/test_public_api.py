@@ -44,11 +44,7 @@ def view() -> View:
     return vitviz.inspect("digits_vit", draw_digit())
 
 
-def test_importing_vitviz_imports_neither_torch_nor_numpy() -> None:
-    code = "import sys, vitviz; dir(vitviz); print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert "vitviz" in done.stdout.split()
-    assert not {"torch", "numpy", "PIL", "plotly"} & set(done.stdout.split())
+def test_a_name_that_vitviz_lacks_is_no_attribute() -> None:
     with pytest.raises(AttributeError, match="no attribute 'lode'"):
         _ = vitviz.lode
 

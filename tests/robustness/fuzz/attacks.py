@@ -14,7 +14,7 @@ from safetensors.torch import load as parse_tensors
 from safetensors.torch import save
 
 from tests.files import png, zipped
-from tests.robustness.run_files import GREY, TRAIN
+from tests.robustness.run_files import GOOD_STEP, GREY, TRAIN
 from tests.robustness.zip_traps import Entry as ZipEntry
 from tests.robustness.zip_traps import archive as written
 from vitviz.checkpoints import Checkpoint, _digest, _encode_header, checkpoint_bytes, load_checkpoint
@@ -27,21 +27,7 @@ MB = 2**20
 _zipped = partial(zipped, method=zipfile.ZIP_DEFLATED)
 LESSON_BYTES = 63 * 1024  # just below the limit of a lesson's file
 _SEPARATOR = "\N{LINE SEPARATOR}"  # ends a line for str.splitlines, and not for TOML
-_STEP = json.dumps(
-    {
-        "kind": "step",
-        "step": 2,
-        "epoch": 0.5,
-        "seen": 64,
-        "loss": 0.5,
-        "accuracy": 0.25,
-        "learning_rate": 1e-3,
-        "weight_decay": 0.0,
-        "gradient_norm": 1.5,
-        "images_per_second": 100.0,
-        "seconds": 0.5,
-    }
-).encode()
+_STEP = json.dumps(GOOD_STEP).encode()
 
 
 def of_recordings(run: dict[str, bytes], moment: str) -> Attacks:
