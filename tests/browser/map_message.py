@@ -12,9 +12,8 @@ from playwright.sync_api import Page, expect
 
 from pages.views.register import encode_address
 from tests.browser.conftest import ROOT, Screens
-from vitviz.config import Preparation, ViTConfig, to_dict
-from vitviz.models.loaded_model import LoadedModel
-from vitviz.models.zoo import create_model
+from tests.random_models import random_model
+from vitviz.config import ViTConfig, to_dict
 from vitviz.plots.blob import pack
 from vitviz.probe.named_records import read_records
 
@@ -27,9 +26,7 @@ PLACED = {
 }
 TOKENS = len(PREFIX) + GRID[0] * GRID[1]
 CONFIG = ViTConfig(16, 4, 3, len(CLASSES), embed_dim=CHANNELS, depth=LAYERS, num_heads=2)
-MODEL = LoadedModel(
-    create_model(CONFIG, 0), CONFIG, Preparation(16), tuple(CLASSES), "Drawn", None, 0, "drawn"
-)
+MODEL = random_model(CONFIG, seed=0, classes=tuple(CLASSES), title="Drawn", digest="drawn")
 IMAGE = np.random.default_rng(1).normal(size=(3, 16, 16)).astype(np.float32)
 FILES = ("map", "map", "map_panel")  # as pages/start/map_session.py registers them
 BESIDE = str(ROOT / "pages" / "start" / "page.py")

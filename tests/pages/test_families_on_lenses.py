@@ -18,11 +18,11 @@ from streamlit.testing.v1 import AppTest
 from pages.stores import own_weights, registry
 from tests.opened_parts import open_parts
 from tests.pages.conftest import OpenApp
+from tests.random_models import random_model
 from tests.rows import rows
-from vitviz.config import ModelConfig, Preparation, SwinConfig, ViTConfig
+from vitviz.config import ModelConfig, SwinConfig, ViTConfig
 from vitviz.models.formats.uploaded_weights import TemporaryFolder
 from vitviz.models.loaded_model import LoadedModel
-from vitviz.models.zoo import create_model
 from vitviz.probe.capture import capture
 from vitviz.probe.forward_pass import record_journey
 from vitviz.text import FOREIGN
@@ -68,18 +68,9 @@ VIEWS = {
 
 
 def opened(family: str) -> LoadedModel:
-    """Random weights of a family."""
     config = FAMILIES[family]
-    return LoadedModel(
-        model=create_model(config, seed=1),
-        config=config,
-        preparation=Preparation(config.image_size),
-        classes=tuple("abcd"[: config.num_classes]),
-        title=f"Mine: {family}",
-        trained_on="images",
-        step=0,
-        digest=family,
-    )
+    classes = tuple("abcd"[: config.num_classes])
+    return random_model(config, classes=classes, title=f"Mine: {family}", trained_on="images", digest=family)
 
 
 def add(family: str) -> str:

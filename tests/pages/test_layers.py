@@ -17,15 +17,15 @@ from pages.lenses.layers import dataset_task, layer_controls, token_similarity
 from pages.lenses.layers.changed_tokens import RegisterEffect, describe_register, describe_shuffled
 from tests.messages import charts, message, read_panels
 from tests.pages.conftest import OpenApp, query_value, ship
+from tests.random_models import preset_model
 from vitviz.analysis.cka import cka, gram
 from vitviz.analysis.sinks import TokenNorms
 from vitviz.data.datasets import load_dataset
 from vitviz.data.image_preprocessing import prepare_batch
 from vitviz.models.abilities import abilities
-from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.presets import PRESETS, VIT_DIGITS
 from vitviz.models.zoo import create_model
-from vitviz.probe.capture import capture
+from vitviz.probe.capture import Capture, capture
 from vitviz.probe.changed_tokens import RegisterNeurons, add_register, find_register_neurons
 from vitviz.probe.layers import RecordedLayer, list_layers
 
@@ -85,16 +85,19 @@ def test_a_click_brings_a_layer_onto_the_stage_and_the_link_says_so(open_app: Op
     assert message(app, "layers.colours")[0]["chosen"] == PRESETS["vit_digits"].config.depth
 
 
+def record(preset: str, images: slice, *names: str) -> Capture:
+    """Return what a preset's model makes of some of the test digits."""
+    model = preset_model(preset)
+    return capture(
+        model.model, prepare_batch(load_dataset("digits").test_images[images], model.preparation), names
+    )
+
+
 @pytest.mark.parametrize("centred", ["0", "1"])
 def test_cosines_of_the_pinned_token_are_the_model_s(open_app: OpenApp, centred: str) -> None:
     app = open_app(PAGE, **DIGITS, pin="0.3,0.7", layers__view="token", layers__centred=centred)
     header, arrays = message(app, "layers.similar")
-    preset = PRESETS["vit_digits"]
-    image = load_dataset("digits").test_images[3:4]
-    found = capture(
-        create_model(preset.config, seed=0).eval(), prepare_batch(image, preset.preparation), ("blocks.1",)
-    )
-    tokens = found["blocks.1"][0].astype(np.float64)
+    tokens = record("vit_digits", slice(3, 4), "blocks.1")["blocks.1"][0].astype(np.float64)
     places = tokens[1:] - (tokens[1:].mean(axis=0) if centred == "1" else 0)
     place = int(0.7 * 8) * 8 + int(0.3 * 8)
     lengths = np.linalg.norm(places, axis=1)
@@ -125,11 +128,8 @@ def test_the_matrix_is_linear_cka_of_both_models(open_app: OpenApp, form: str, d
     header, arrays = message(app, "layers.matrix")
     assert [count for _, count in header["panels"][0]["groups"]] == [5, 5]
     matrix = arrays["values0"].reshape(10, 10)
-    preset = PRESETS["vit_digits"]
-    images = prepare_batch(load_dataset("digits").test_images[:32], preset.preparation)
-    model = create_model(preset.config, seed=0).eval()
     names = ("embedded", *(f"blocks.{i}" for i in range(4)))
-    found = capture(model, images, names)
+    found = record("vit_digits", slice(32), *names)
     kernels = [gram(found[name]) for name in names]
     np.testing.assert_allclose(matrix[:5, :5], cka(kernels, kernels, debiased=debiased), atol=1e-5)
     across = matrix[:5, 5:]
@@ -320,10 +320,7 @@ def test_top_patches_are_those_of_the_images_that_a_channel_responds_to_most(ope
         open_app(PAGE, **DIGITS, layers__view="channels", layers__channels_guess="shown")
     )
     header, arrays = message(app, "layers.channels")
-    preset = PRESETS["cnn_digits"]
-    images = prepare_batch(load_dataset("digits").test_images[:32], preset.preparation)
-    found = capture(create_model(preset.config, seed=0).eval(), images, ("layers.2.blocks.0",))
-    peaks = found["layers.2.blocks.0"].max(axis=(2, 3))
+    peaks = record("cnn_digits", slice(32), "layers.2.blocks.0")["layers.2.blocks.0"].max(axis=(2, 3))
     last = header["stages"][-1]
     assert len(last["channels"]) == 4 and last["kind"] == "image/jpeg"
     for channel in last["channels"]:
@@ -374,9 +371,7 @@ def test_registers_are_measured_or_said_to_be_missing(open_app: OpenApp) -> None
     said_ = "\n".join(text.value for text in app.main.markdown)
     assert "DINOv2 ViT-S/14 with registers" in said_ and "huggingface.co" in said_
     titles, notes, maps = read_panels(message(app, "layers.lengths"))
-    preset = PRESETS["vit_digits"]
-    images = prepare_batch(load_dataset("digits").test_images[3:4], preset.preparation)
-    tokens = capture(create_model(preset.config, seed=0).eval(), images, ("blocks.3",))["blocks.3"][0, 1:]
+    tokens = record("vit_digits", slice(3, 4), "blocks.3")["blocks.3"][0, 1:]
     lengths = np.linalg.norm(tokens, axis=-1)
     np.testing.assert_allclose(maps[-1], lengths - lengths.min(), atol=1e-3)
     assert notes[-1] == f"norms {lengths.min():.1f} to {lengths.max():.1f}"
@@ -391,10 +386,8 @@ def test_a_register_changes_norms_and_attention_on_this_image(open_app: OpenApp)
     app = wait_for_measurements(open_app(PAGE, **SINKS, layers__change="register"))
     titles, notes, maps = read_panels(message(app, "layers.register"))
     assert titles[::2] == ["Token norms, minus the smallest", "Attention of [CLS]"]
-    inputs = prepare_batch(load_dataset("digits").test_images[:32], PRESETS["vit_digits"].preparation)
-    preset = PRESETS["vit_digits"]
-    vit = create_model(preset.config, seed=0).eval()
-    loaded = LoadedModel(vit, preset.config, preset.preparation, tuple("0123456789"), "", None, 0, "")
+    loaded = preset_model("vit_digits")
+    inputs = prepare_batch(load_dataset("digits").test_images[:32], loaded.preparation)
     neurons = find_register_neurons(loaded.vit, torch.from_numpy(inputs))
     changed = add_register(loaded, neurons)
     least = min(float(note.split(" ")[0]) for note in notes[:2])

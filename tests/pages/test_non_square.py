@@ -12,10 +12,9 @@ from streamlit.testing.v1 import AppTest
 from pages.stores import own_weights
 from tests.messages import message, photo_of
 from tests.pages.conftest import OpenApp
-from vitviz.config import Preparation, ViTConfig
+from tests.random_models import random_model
+from vitviz.config import ViTConfig
 from vitviz.models.formats.uploaded_weights import TemporaryFolder
-from vitviz.models.loaded_model import LoadedModel
-from vitviz.models.zoo import create_model
 
 ROWS, COLS, PX = 14, 10, 4
 ATTENTION, PATCHES, LAYERS, TWO_IMAGES, POSITIONS, BLOCK = (
@@ -29,16 +28,8 @@ def tall() -> Iterator[str]:
     """A user's own model of images of 56 x 40 px."""
     size = (ROWS * PX, COLS * PX)
     config = ViTConfig(image_size=size, patch_size=PX, num_classes=4, embed_dim=16, depth=2, num_heads=2)
-    model = LoadedModel(
-        model=create_model(config, seed=1),
-        config=config,
-        preparation=Preparation(size),
-        classes=tuple("abcd"),
-        title="Tall",
-        trained_on="images",
-        step=0,
-        digest="tall",
-    )
+    origin = {"classes": tuple("abcd"), "title": "Tall", "trained_on": "images", "digest": "tall"}
+    model = random_model(config, **origin)
     yield f"weights:{own_weights.STORE.add(own_weights.OpenedModel(model, 1, TemporaryFolder()), 'me')}"
     own_weights.STORE.entries.clear()
 

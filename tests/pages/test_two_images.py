@@ -15,11 +15,11 @@ from pages.lenses.two_images import activation_patching, pair_controls
 from tests.messages import message
 from tests.pages.conftest import OpenApp, put_shipped, query_value
 from tests.pages.test_shell import png
+from tests.random_models import preset_model
 from vitviz.analysis.image_changes import COPIES, locate_cells
 from vitviz.data.datasets import load_dataset
 from vitviz.data.drawings import FIRST
 from vitviz.data.image_preprocessing import prepare_batch
-from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
 from vitviz.probe.activation_patching import patch_tokens
@@ -177,12 +177,8 @@ def test_the_map_of_tokens_covers_the_second_image_and_the_prefix(open_app: Open
     app = open_app(PAGE, **DIGITS, **asked, two_images__target="second")
     header, arrays = message(app, "two_images.patching")
     assert [frame["grid"] for frame in header["panels"]] == [[1, 1], [1, 1], [8, 8]]
-    images = prepare_batch(load_dataset("digits").test_images[[3, 7]], PRESET.preparation)
-    classes = tuple("0123456789")
-    untrained = create_model(PRESET.config, seed=0)
-    model = LoadedModel(
-        untrained, PRESET.config, PRESET.preparation, classes, "untrained", None, 0, "untrained"
-    )
+    model = preset_model("vit_digits")
+    images = prepare_batch(load_dataset("digits").test_images[[3, 7]], model.preparation)
     alone = model.probabilities(capture(model.model, images[1:], record=False).logits)[0]
     patched = model.probabilities(patch_tokens(model, *images, 2))
     moved = 100 * (patched[:, alone.argmax()] - alone.max())

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 import vitviz
+from tests.random_models import random_model
 from vitviz.config import Preparation, SwinConfig, ViTConfig
 from vitviz.models.loaded_model import LoadedModel
-from vitviz.models.zoo import create_model
 from vitviz.torchvision_fix import import_torchvision
 
 SHAPE = {"image_size": 32, "patch_size": 8, "num_classes": 3, "embed_dim": 48, "depth": 2, "num_heads": 3}
@@ -29,21 +29,11 @@ def make(name: str) -> LoadedModel:
     """A shipped model, or one with random weights."""
     if name not in CONFIGS:
         return vitviz.load(name)
-    config = CONFIGS[name]
-    model = create_model(config, seed=1)
+    loaded = random_model(CONFIGS[name], Preparation(32), classes=("a", "b", "c"), title=name, digest=name)
     with torch.no_grad():
-        for parameter in model.parameters():
+        for parameter in loaded.model.parameters():
             parameter.add_(0.02 * torch.randn_like(parameter))
-    return LoadedModel(
-        model=model,
-        config=config,
-        preparation=Preparation(32),
-        classes=("a", "b", "c"),
-        title=name,
-        trained_on=None,
-        step=0,
-        digest=name,
-    )
+    return loaded
 
 
 @pytest.mark.parametrize("name", ["digits_vit", "cifar10_vit", "cifar10_swin", "cifar10_deit_soft", *CONFIGS])
@@ -91,16 +81,7 @@ def test_what_timm_lacks_is_named(tmp_path: Path) -> None:
         (ViTConfig(distilled=True, num_registers=2), "no DeiT with a distillation token and registers"),
         (SwinConfig(masked=False), "without the mask"),
     ):
-        model = LoadedModel(
-            model=create_model(config, seed=0),
-            config=config,
-            preparation=Preparation(32),
-            classes=tuple(map(str, range(10))),
-            title="",
-            trained_on=None,
-            step=0,
-            digest="",
-        )
+        model = random_model(config, Preparation(32))
         with pytest.raises(ValueError, match=message):
             vitviz.export(model, tmp_path / "none")
     assert not (tmp_path / "none").exists()

@@ -11,12 +11,12 @@ import torch
 from numpy.typing import NDArray
 from scipy.special import erf
 
+from tests.random_models import random_model
 from vitviz.analysis.attention import softmax
 from vitviz.analysis.logits import normalise_logit_difference
-from vitviz.config import ModelConfig, Preparation, SwinConfig, ViTConfig
+from vitviz.config import ModelConfig, SwinConfig, ViTConfig
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.record import Replacement
-from vitviz.models.zoo import create_model
 from vitviz.probe.activation_patching import patch_heads, patch_tokens
 from vitviz.probe.capture import capture
 
@@ -27,11 +27,11 @@ SWIN = replace(SWIN, window_size=4)
 
 
 def load(config: ModelConfig) -> LoadedModel:
-    model = create_model(config, seed=0)
+    loaded = random_model(config, seed=0)
     with torch.no_grad():
-        for parameter in model.parameters():  # initial weights hardly let a head change the classes
+        for parameter in loaded.model.parameters():  # initial weights hardly let a head change the classes
             parameter.add_(0.3 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(1)))
-    return LoadedModel(model, config, Preparation(16), ("a", "b", "c"), "tiny", None, 0, "tiny")
+    return loaded
 
 
 def images() -> NDArray[np.float32]:

@@ -5,12 +5,11 @@ from dataclasses import replace
 import pytest
 import torch
 
-from vitviz.config import Preparation, ViTConfig
+from tests.random_models import random_model
+from vitviz.config import ViTConfig
 from vitviz.models.layers import Mlp
-from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.record import IntermediateRecorder
 from vitviz.models.vit import VisionTransformer
-from vitviz.models.zoo import create_model
 from vitviz.probe.changed_tokens import (
     RegisterNeurons,
     add_register,
@@ -28,11 +27,6 @@ KINDS = {
     "rotary, gated": replace(CONFIG, positions="rotary", embed_dim=24, gated_mlp=True),
     "no prefix position": replace(CONFIG, position_on_prefix=False, readout="mean"),
 }
-
-
-def load(config: ViTConfig) -> LoadedModel:
-    model = create_model(config, seed=2).eval().requires_grad_(False)
-    return LoadedModel(model, config, Preparation(8), tuple("abcd"), "tiny", None, 0, "tiny")
 
 
 def images(count: int) -> torch.Tensor:
@@ -57,7 +51,7 @@ def run_with_zero_token(model: VisionTransformer, x: torch.Tensor) -> torch.Tens
 
 @pytest.mark.parametrize("name", ["learned", "two tokens and a register", "sines"])
 def test_a_register_behind_the_prefix_equals_a_zero_token_at_the_end(name: str) -> None:
-    loaded, x = load(KINDS[name]), images(2)
+    loaded, x = random_model(KINDS[name], seed=2), images(2)
     changed = add_register(loaded, NEURONS)
     torch.testing.assert_close(changed.vit(x), run_with_zero_token(loaded.vit, x), rtol=1e-4, atol=1e-5)
     assert not torch.allclose(changed.vit(x), loaded.vit(x), atol=1e-3)
@@ -66,7 +60,7 @@ def test_a_register_behind_the_prefix_equals_a_zero_token_at_the_end(name: str) 
 
 @pytest.mark.parametrize("config", KINDS.values(), ids=KINDS)
 def test_the_register_is_one_of_the_layout(config: ViTConfig) -> None:
-    loaded = load(config)
+    loaded = random_model(config, seed=2)
     changed = add_register(loaded, NEURONS)
     prefix = changed.layout(8, 8).prefix
     assert prefix == (*loaded.layout(8, 8).prefix, f"reg{config.num_registers + 1}")
@@ -76,7 +70,7 @@ def test_the_register_is_one_of_the_layout(config: ViTConfig) -> None:
 
 
 def test_neurons_are_those_that_write_the_longest_patch() -> None:
-    loaded, x = load(CONFIG), images(5)
+    loaded, x = random_model(CONFIG, seed=2), images(5)
     mlp = loaded.vit.block(1).mlp
     mlp.fc1.weight[7] *= 40  # both a large activation, and with it the patch of largest norm
     mlp.fc2.weight[:, 7] *= 40
@@ -91,7 +85,7 @@ def test_neurons_are_those_that_write_the_longest_patch() -> None:
 
 def test_cls_of_the_previous_image_brings_its_output_after_the_last_layer() -> None:
     """Before layer 4 of 3 [CLS] alone is read; before the first one all images have the same [CLS]."""
-    model, x = load(CONFIG).vit, images(5)
+    model, x = random_model(CONFIG, seed=2).vit, images(5)
     features = strip_head(model)(x)
     assert features.shape == (5, 12)
     torch.testing.assert_close(model.head(features), model(x))

@@ -13,11 +13,10 @@ import torch
 from PIL import Image
 
 import vitviz
+from tests.random_models import random_model
 from vitviz.cli import main
-from vitviz.config import Preparation, ViTConfig
+from vitviz.config import ViTConfig
 from vitviz.devices import choose_device, place_model
-from vitviz.models.loaded_model import LoadedModel
-from vitviz.models.zoo import create_model
 
 ROOT = Path(__file__).resolve().parents[2]
 IMAGE = np.random.default_rng(0).integers(0, 256, (40, 48, 3), np.uint8)
@@ -67,10 +66,8 @@ def test_the_shell_takes_devices(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 @pytest.mark.parametrize("positions", ["learned", "sincos_2d_concat", "rotary"])
 def test_a_model_in_bfloat16_returns_fp32_close_to_its_own(positions: str) -> None:
-    torch.manual_seed(0)
     config = ViTConfig(32, 8, embed_dim=32, depth=2, num_heads=2, positions=positions, num_classes=3)
-    labels = ("a", "b", "c")
-    model = LoadedModel(create_model(config), config, Preparation(32), labels, "random", None, 0, "random")
+    model = random_model(config)
     exact = vitviz.inspect(model, IMAGE)
     half = vitviz.inspect(exact.model, IMAGE, dtype="bfloat16")
     assert {tensor.dtype for tensor in half.model.model.parameters()} == {torch.bfloat16}

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+from tests.random_models import random_model
 from vitviz.analysis.logits import lens_of_readout, lens_of_token
 from vitviz.config import ModelConfig, SwinConfig, ViTConfig
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.presets import GREY_32
-from vitviz.models.zoo import create_model
 from vitviz.probe.capture import capture
 from vitviz.probe.explanation_maps import Recipe, method_maps_of, order_curve, predict_ablated
 from vitviz.probe.logits import readout_weights, stream, stream_names
@@ -21,7 +21,7 @@ IMAGE = np.random.default_rng(0).normal(size=(1, 32, 32)).astype(np.float32)
 
 
 def loaded(config: ModelConfig) -> LoadedModel:
-    return LoadedModel(create_model(config, seed=1), config, GREY_32, tuple("abcde"), "A model", None, 0, "m")
+    return random_model(config, GREY_32)
 
 
 def test_without_nothing_is_the_answer_and_a_silenced_head_is_a_zero_in_its_mask() -> None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tests.messages import unpack
+from tests.random_models import preset_model
 from vitviz.analysis.forward_pass import (
     AddedPositions,
     BlockPass,
@@ -24,7 +25,6 @@ from vitviz.checkpoints import open_model
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.presets import PRESETS
 from vitviz.models.pretrained_list import PRETRAINED
-from vitviz.models.zoo import create_model
 from vitviz.plots.map_contents import MapModel
 from vitviz.plots.map_words import ModelTraits, write_caption
 from vitviz.plots.model_map import pack_map
@@ -347,24 +347,17 @@ BARE = {"recipe_e", "recipe_g", "recipe_g_corrected"}  # one token, or no patch
 
 @pytest.mark.parametrize("preset", sorted(PRESETS))
 def test_every_shape_has_a_map(preset: str) -> None:
-    entry = PRESETS[preset]
-    if entry.config.image_size > 64:
+    if (size := PRESETS[preset].config.image_size) > 64:
         pytest.skip("the papers' sizes take long: one of them is below")
-    classes = tuple(str(i) for i in range(entry.config.num_classes))
-    made = create_model(entry.config, seed=0)
-    model = LoadedModel(made, entry.config, entry.preparation, classes, entry.title, None, 0, "x")
+    model = preset_model(preset)
     way = record_journey(model, values_for(model))
     assert bool(way.why_bare) == (preset in BARE)
-    size = entry.preparation.image_size
     header, _ = unpack(pack_map(scene_of(model, way), np.zeros((size, size, 3), np.uint8), way))
     assert header["parts"][0]["id"] == "picture" and header["parts"][-1]["id"] == "classes"
 
 
 def test_a_large_vit_stays_below_the_limit() -> None:
-    entry = PRESETS["vit_tiny_16"]
-    classes = tuple(str(i) for i in range(entry.config.num_classes))
-    made = create_model(entry.config, seed=0)
-    model = LoadedModel(made, entry.config, entry.preparation, classes, entry.title, None, 0, "x")
+    model = preset_model("vit_tiny_16")
     way = record_journey(model, values_for(model))
     message = pack_map(scene_of(model, way), np.zeros((224, 224, 3), np.uint8), way)
     assert len(message) <= 150_000

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import torch
 
+from tests.random_models import random_model
 from tests.unit.test_models_properties import MODELS, SWIN, VIT
 from vitviz.analysis.logits import Attribution
 from vitviz.config import ModelConfig, SwinConfig, ViTConfig
 from vitviz.models.abilities import REASONS, abilities
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.presets import GREY_32
-from vitviz.models.zoo import create_model
 from vitviz.probe.capture import Capture, capture
 from vitviz.probe.logits import attribute, list_records
 
@@ -38,11 +38,11 @@ SUMMED.pop("no_residual")
 
 def build(config: ModelConfig) -> tuple[LoadedModel, Capture]:
     torch.manual_seed(0)
-    model = create_model(config)
+    loaded = random_model(config, GREY_32)
+    model = loaded.model
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(0.1 * torch.randn_like(parameter))
-    loaded = LoadedModel(model, config, GREY_32, tuple("abcdefghij"), "A model", None, 0, "m")
     image = np.random.default_rng(0).standard_normal(
         (1, config.in_chans, config.image_size, config.image_size)
     )
@@ -129,8 +129,7 @@ def test_a_swins_last_heads_are_read_through_the_mean() -> None:
 
 @pytest.mark.parametrize("name", ["cnn", "conv_attention", "flat_attention", "no_residual"])
 def test_a_logit_that_is_no_sum_is_refused_with_a_reason(name: str) -> None:
-    config = MODELS[name]
-    model = LoadedModel(create_model(config), config, GREY_32, (), "A model", None, 0, "m")
+    model = random_model(MODELS[name], GREY_32)
     with pytest.raises(ValueError, match="sum of shares|no residual stream"):
         attribute(model, Capture({}, np.zeros((1, 10), np.float32), None), 0)
 

@@ -11,29 +11,21 @@ import pytest
 
 from pages.start.map_messages import build_map
 from tests.messages import unpack
+from tests.random_models import random_model
 from vitviz.analysis.forward_pass import Journey
 from vitviz.config import ModelConfig, ViTConfig
 from vitviz.models.abilities import abilities
-from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.presets import PRESETS
-from vitviz.models.zoo import create_model
 from vitviz.probe.forward_pass import record_journey
 
 VIT = replace(PRESETS["vit_digits"].config, depth=2)
 
 
-def random_model(config: ModelConfig, preset: str = "vit_digits") -> tuple[LoadedModel, np.ndarray]:
-    classes = tuple(str(i) for i in range(config.num_classes))
-    made = create_model(config, seed=0).eval().requires_grad_(False)
-    model = LoadedModel(made, config, PRESETS[preset].preparation, classes, "A model", None, 0, "x")
-    shape = (config.in_chans, config.image_size, config.image_size)
-    return model, np.random.default_rng(2).normal(size=shape).astype(np.float32)
-
-
 def header_of(config: ModelConfig, preset: str = "vit_digits") -> tuple[dict[str, Any], Journey]:
-    model, values = random_model(config, preset)
-    way = record_journey(model, values)
+    model = random_model(config, PRESETS[preset].preparation, seed=0)
     size = config.image_size
+    values = np.random.default_rng(2).normal(size=(config.in_chans, size, size)).astype(np.float32)
+    way = record_journey(model, values)
     header, _ = unpack(build_map(model, way, np.zeros((size, size, 3), np.uint8)))
     return header, way
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,10 @@ import pytest
 import torch
 
 from tests.opened_parts import PIN, assert_equal, needs_node, open_parts, open_queries, read_values
+from tests.random_models import preset_model
 from vitviz.analysis.forward_pass import Journey
 from vitviz.checkpoints import open_model
 from vitviz.models.loaded_model import LoadedModel
-from vitviz.models.presets import PRESETS
-from vitviz.models.zoo import create_model
 from vitviz.pin import Pin
 from vitviz.probe import named_records
 from vitviz.probe.capture import capture
@@ -34,15 +32,6 @@ def draw_input(model: LoadedModel) -> np.ndarray:
     coarse = np.random.default_rng(1).normal(size=(channels, 8, 8)).astype(np.float32)
     whole = np.kron(coarse, np.ones((-(-size // 8), -(-size // 8)), np.float32))
     return np.ascontiguousarray(whole[:, :size, :size])
-
-
-def create_random(name: str, **changes: Any) -> LoadedModel:
-    entry = PRESETS[name]
-    config = replace(entry.config, **changes)
-    classes = tuple(str(i) for i in range(config.num_classes))
-    network = create_model(config, seed=0)
-    preparation = replace(entry.preparation, image_size=config.image_size)
-    return LoadedModel(network, config, preparation, classes, entry.title, None, 0, name)
 
 
 @pytest.fixture(scope="module", params=[*MODELS, *LARGE])
@@ -223,7 +212,7 @@ def test_heads_and_classes_that_are_not_there_fall_back(subject: Subject) -> Non
 @pytest.mark.parametrize("preset", ["recipe_a", "recipe_d", "recipe_e", "vit_shapes"])
 def test_lecture_models_open(preset: str) -> None:
     """Post-norm, slices, first patch as readout, positions from pixels."""
-    model = create_random(preset)
+    model = preset_model(preset)
     parts = open_parts(model, draw_input(model))
     assert all(part["steps"] for part in parts.values())
     for step in (step for part in parts.values() for step in only(part, "softmax") if step["of"] == "keys"):
@@ -234,12 +223,12 @@ def test_lecture_models_open(preset: str) -> None:
 
 
 def test_one_patch_has_no_other_position() -> None:
-    model = create_random("vit_shapes", patch_size=32, image_size=32)
+    model = preset_model("vit_shapes", patch_size=32, image_size=32)
     assert "only one position" in open_parts(model, draw_input(model))["positions"]["steps"][1]["numbers"]
 
 
 def test_independent_classes_open_as_sigmoids_not_as_a_softmax() -> None:
-    model = create_random("vit_shapes", num_classes=3, class_output="sigmoid")
+    model = preset_model("vit_shapes", num_classes=3, class_output="sigmoid")
     torch.nn.init.zeros_(model.model.head.weight)
     model.model.head.bias.data = torch.tensor([2.0, 0.0, -2.0])
     (step,) = open_parts(model, draw_input(model))["classes"]["steps"]
@@ -258,7 +247,7 @@ def test_independent_classes_open_as_sigmoids_not_as_a_softmax() -> None:
     ],
 )
 def test_an_opened_block_s_formulas_are_its_own(name: str, part: str, look: str, score: str) -> None:
-    model = create_random(name)
+    model = preset_model(name)
     opened = open_parts(model, draw_input(model))[part]
     assert f"A = {look}" in only(opened, "heads")[0]["formula"]
     assert f"s = {score}" in only(opened, "softmax")[0]["formula"]

@@ -6,20 +6,13 @@ import numpy as np
 import pytest
 import torch
 
+from tests.random_models import preset_model
 from vitviz.models.abilities import abilities
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.presets import PRESETS
-from vitviz.models.zoo import create_model
 from vitviz.probe.layers import list_layers, stream_layer_outputs
 
 KINDS = ("vit_digits", "deit_digits", "hybrid_cifar10", "swin_digits", "cnn_cifar10")
-
-
-def loaded(name: str) -> LoadedModel:
-    preset = PRESETS[name]
-    return LoadedModel(
-        create_model(preset.config, seed=0), preset.config, preset.preparation, (), name, None, 0, name
-    )
 
 
 def make_images(model: LoadedModel, count: int) -> np.ndarray:
@@ -30,7 +23,7 @@ def make_images(model: LoadedModel, count: int) -> np.ndarray:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_layers_say_what_the_model_records_place_by_place(name: str) -> None:
-    model = loaded(name)
+    model = preset_model(name)
     images = make_images(model, 5)
     batches = list(stream_layer_outputs(model, images, 2))
     assert [len(batch[0].places) for batch in batches] == [2, 2, 1]
@@ -53,7 +46,7 @@ def test_layers_say_what_the_model_records_place_by_place(name: str) -> None:
 
 
 def test_all_of_it_in_a_row_and_its_mean() -> None:
-    model = loaded("vit_digits")
+    model = preset_model("vit_digits")
     (batch,) = stream_layer_outputs(model, make_images(model, 3), 3)
     returned = batch[1]
     assert returned.grid == (8, 8) and returned.flat.shape == (3, 65 * returned.places.shape[-1])

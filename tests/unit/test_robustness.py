@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.random_models import random_model
 from vitviz.analysis.image_changes import apply_all_strengths, shift
 from vitviz.checkpoint_header import read_header
 from vitviz.checkpoints import open_model
@@ -29,8 +30,7 @@ PICTURES = apply_all_strengths(
 
 
 def loaded(config: ModelConfig) -> LoadedModel:
-    preparation = Preparation(image_size=16, mean=(0.4, 0.5, 0.6), std=(0.2, 0.3, 0.4))
-    return LoadedModel(create_model(config, seed=1), config, preparation, tuple("abcd"), "x", None, 0, "x")
+    return random_model(config, Preparation(16, mean=(0.4, 0.5, 0.6), std=(0.2, 0.3, 0.4)))
 
 
 def as_input(images: np.ndarray) -> torch.Tensor:

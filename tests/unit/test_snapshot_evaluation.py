@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.random_models import random_model
 from vitviz.analysis.attention import readout_row
 from vitviz.config import CNNConfig, ModelConfig, Preparation, SwinConfig, ViTConfig
 from vitviz.data.image_preprocessing import prepare
 from vitviz.models.loaded_model import LoadedModel
-from vitviz.models.zoo import create_model
 from vitviz.pin import Pin
 from vitviz.probe import snapshot_evaluation
 from vitviz.probe.capture import attention_distances, capture
@@ -34,7 +34,7 @@ CLASSES = ("a", "b", "c")
 
 
 def loaded(config: ModelConfig) -> LoadedModel:
-    return LoadedModel(create_model(config, seed=1), config, PREPARATION, CLASSES, "m", "digits", 1, "m@1")
+    return random_model(config, PREPARATION, classes=CLASSES, trained_on="digits", step=1, digest="m@1")
 
 
 @pytest.fixture(scope="module")
