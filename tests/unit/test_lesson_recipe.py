@@ -44,29 +44,18 @@ def test_images_are_enlarged_and_normalised_and_moved_only_while_training() -> N
     assert moved.shape == still.shape and not torch.equal(moved, still)  # black comes in at the edge
 
 
-def test_sixty_images_are_learned_from_and_the_body_hardly_moves() -> None:
-    dice = torch.Generator().manual_seed(0)
-    labels = torch.arange(60) % 3
-    images = torch.randint(0, 60, (60, 3, 8, 8), generator=dice, dtype=torch.uint8)
-    images[torch.arange(60), labels] += 180  # each class its own colour
-    model = replace_head(create_model(BODY, 0), BODY, 3)
-    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    losses: list[float] = []
-    fine_tune(model, images, labels, epochs=6, side_px=32, on_epoch=lambda _, loss: losses.append(loss))
-    assert len(losses) == 6 and losses[-1] < losses[0]
-    far = {name: (tensor - before[name]).abs().max().item() for name, tensor in model.state_dict().items()}
-    assert 0 < far["blocks.0.mlp.fc1.weight"] < far["head.weight"] / 20
-
-
 def test_sixty_small_images_of_ten_classes_are_learned_from_as_the_lesson_writes_it() -> None:
     """Two epochs in the lesson's own numbers: batches of 32, AdamW with decay 0.01, 4 px of padding, a cosine."""
     few = load_dataset("cifar10-few")
     images = torch.from_numpy(few.test_images[:60].copy()).permute(0, 3, 1, 2)
     labels = torch.from_numpy(few.labels_of("test")[:60].copy()).long()
     model, ours = (replace_head(create_model(BODY, 0), BODY, 10) for _ in range(2))
+    reported: list[int] = []
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        fine_tune(ours, images, labels, epochs=2, side_px=32)
+        fine_tune(
+            ours, images, labels, epochs=2, side_px=32, on_epoch=lambda epoch, _: reported.append(epoch)
+        )
         torch.manual_seed(0)
         head = {id(parameter) for name, parameter in model.named_parameters() if "head" in name}
         groups = [
@@ -87,7 +76,7 @@ def test_sixty_small_images_of_ten_classes_are_learned_from_as_the_lesson_writes
                 optimizer.step()
     for name, tensor in model.state_dict().items():
         torch.testing.assert_close(ours.state_dict()[name], tensor, rtol=1e-4, atol=1e-6, msg=name)
-    assert EPOCHS == 10 and SIDE_PX == 224
+    assert len(reported) == 2 and EPOCHS == 10 and SIDE_PX == 224
 
 
 def cut_and_flipped(images: Tensor, dice: torch.Generator) -> Tensor:

@@ -1,4 +1,4 @@
-"""Closed forms against the counted models, against the papers' numbers, and one layer by hand."""
+"""Closed forms against the counted models, and one layer by hand."""
 
 from __future__ import annotations
 
@@ -14,17 +14,6 @@ from vitviz.models.presets import PRESETS
 from vitviz.models.pretrained_list import PRETRAINED
 
 SHIPPED = sorted((Path(__file__).resolve().parents[2] / "checkpoints").glob("*.safetensors"))
-# Millions of parameters and 10^9 multiply-adds, recomputed independently of this project.
-PAPERS = {
-    "vit_tiny_16": (5_717_416, 1.26),
-    "vit_base_16": (86_567_656, 17.58),
-    "vit_base_32": (88_224_232, 4.41),
-    "vit_large_16": (304_326_632, 61.6),
-    "vit_huge_14": (632_045_800, 167.4),
-    "deit_small_distilled_16": (22_436_432, 4.63),
-    "swin_tiny": (28_288_354, 4.5),
-    "swin_base": (87_768_224, 15.4),
-}
 
 
 @pytest.mark.slow
@@ -59,14 +48,6 @@ def test_published_shapes_are_counted_right(name: str) -> None:
     side = entry.opens_at_px
     found = sum(model_cost.multiply_adds(entry.config, side).values())
     assert found == counted_costs.multiply_adds(entry.config, side)
-
-
-@pytest.mark.parametrize("name", PAPERS)
-def test_the_papers_numbers(name: str) -> None:
-    weights, giga = PAPERS[name]
-    config = PRESETS[name].config
-    assert sum(model_cost.parameters(config).values()) == weights
-    assert sum(model_cost.multiply_adds(config, 224).values()) / 1e9 == pytest.approx(giga, rel=0.006)
 
 
 def test_one_layer_by_hand() -> None:

@@ -11,7 +11,6 @@ from PIL import Image
 
 from tests.messages import unpack
 from vitviz.analysis import patches
-from vitviz.analysis.attention import softmax
 from vitviz.config import ViTConfig
 from vitviz.models.layers import unfold_patches
 from vitviz.models.zoo import create_model
@@ -81,17 +80,6 @@ def test_the_d_vector_is_the_models_own(embed: str, channels: int, side: int, pa
     assert patches.largest_difference(tokens, own) < 1e-5
     spelled_out = sum(x * w for x, w in zip(patches.patchify(image, patch)[5], weight[7], strict=True))
     assert abs(spelled_out + bias[7] - own[5, 7]) < 1e-5
-
-
-def test_without_positions_the_order_is_invisible() -> None:
-    image, order = make_image(), patches.scrambled_order(16, 1.0, seed=1)
-    batch = np.stack([image, patches.scramble(image, 8, order)])
-    for positions, blind in (("none", True), ("sincos_2d_sum", False)):
-        config = ViTConfig(patch_size=8, embed_dim=24, depth=2, num_heads=2, positions=positions)
-        model = create_model(config, seed=0).eval()
-        p = softmax(capture(model, batch, ["logits"]).logits)
-        assert np.allclose(p.sum(axis=1), 1)
-        assert (patches.largest_difference(p[0], p[1]) < 1e-6) is blind
 
 
 def test_a_larger_share_moves_more_and_never_leaves_one_behind() -> None:

@@ -87,7 +87,7 @@ def test_a_claim_is_renewed_released_and_taken_over_only_from_the_dead(tmp_path:
 
 def test_two_servers_on_one_folder_train_a_run_once(tmp_path: Path) -> None:
     one, other = Server(tmp_path), Server(tmp_path)
-    run = one.start(RunConfig(TINY, GREY, TrainConfig(epochs=1, batch_size=32, train_fraction=0.1)))
+    run = one.start(SHORT)
     for ask in (other.submit, other.resume):
         with pytest.raises(ExecutorError, match="another server"):
             ask(run)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -67,15 +66,20 @@ def test_under_tls_only_the_cookie_of_this_host_is_read(
     assert read_token({f"__Host-{COOKIE}": signed}, url) == "a" * 22
 
 
+def create_run(root: Path, token: str, created_s: float = 0.0) -> Run:
+    """Create a run of a visit."""
+    preset, owner = TRAINING_PRESETS["digits_vit"], UserSession(token).owner
+    config = RunConfig(preset.model, preset.preparation, preset.train, owner=owner, created=created_s)
+    return Run.create(root, config)
+
+
 def test_who_made_runs_before_tokens_were_signed_keeps_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VITVIZ_RUNS", str(tmp_path))
     old, new = "a" * 22, "b" * 22
-    preset = TRAINING_PRESETS["digits_vit"]
     for token, created_s in ((old, time.time() - 3600), (new, time.time() + 3600)):
-        config = RunConfig(preset.model, preset.preparation, preset.train, created=created_s)
-        Run.create(tmp_path, replace(config, owner=UserSession(token).owner))
+        create_run(tmp_path, token, created_s)
     assert read_token({COOKIE: old}, "https://vit.example.org/") == old
     assert read_token({COOKIE: new}, None) is None
     assert read_token({COOKIE: "c" * 22}, None) is None
@@ -100,17 +104,7 @@ def test_a_session_that_the_server_forgot_finds_its_own_runs_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VITVIZ_RUNS", str(tmp_path))
-    preset = TRAINING_PRESETS["digits_vit"]
-    made = [
-        Run.create(
-            tmp_path, RunConfig(preset.model, preset.preparation, preset.train, owner=owner, created=at)
-        )
-        for at, owner in (
-            (1.0, UserSession("e" * 22).owner),
-            (2.0, UserSession("f" * 22).owner),
-            (3.0, UserSession("e" * 22).owner),
-        )
-    ]
+    made = [create_run(tmp_path, letter * 22, at) for at, letter in enumerate("efe", 1)]
     assert [run.id for run in runs.list_runs(UserSession("e" * 22))] == [made[2].id, made[0].id]
     assert runs.list_runs(UserSession("g" * 22)) == []
 
@@ -128,9 +122,8 @@ def test_a_session_that_the_server_forgot_finds_its_own_runs_only(
     ],
 )
 def test_only_who_may_resume_a_run_reads_of_resuming_it(tmp_path: Path, returned: str, seen: str) -> None:
-    preset = TRAINING_PRESETS["digits_vit"]
     maker = UserSession("h" * 22)
-    run = Run.create(tmp_path, RunConfig(preset.model, preset.preparation, preset.train, owner=maker.owner))
+    run = create_run(tmp_path, maker.token)
     status = Status("interrupted", message=returned)
     assert runs.describe_status(maker, run, status) == returned
     assert runs.describe_status(UserSession("i" * 22), run, status) == seen

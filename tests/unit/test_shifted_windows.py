@@ -24,12 +24,13 @@ def test_region_ids_of_the_smallest_case() -> None:
         (4, 2, 1, 28, 64, 3, 4),
         (56, 7, 3, 18_240, 153_664, 15, 64),
         (14, 7, 3, 4_128, 9_604, 3, 4),
+        (8, 4, 2, 448, 1_024, 3, 4),
     ],
 )
 def test_masked_pairs(
     side: int, window: int, shift: int, masked: int, pairs: int, touched: int, count: int
 ) -> None:
-    """Counted independently from the slices (0, -M), (-M, -s), (-s, end)."""
+    """Counted independently from the slices (0, -M), (-M, -s), (-s, end); the last by hand: 3 of 4 windows."""
     plan = shifted_windows.plan((side, side), (side, side), window, True)
     assert plan.shift == (shift, shift)
     assert plan.mask is not None

@@ -10,7 +10,6 @@ import torch
 
 from tests.unit.training_helpers import GREY, TINY
 from vitviz.config import TrainConfig
-from vitviz.models.zoo import create_model
 from vitviz.training.batches import PreparedImages
 from vitviz.training.run_config import Member, RunConfig
 from vitviz.training.run_directory import Run
@@ -45,14 +44,3 @@ def test_patches_are_moved_whole_and_none_is_lost() -> None:
     assert orders[0] != orders[1]  # each image has its own order
     with pytest.raises(ValueError, match="patches of 3 px do not fit images of 4 x 4 px"):
         shuffle_patches(PreparedImages(images, torch.tensor([0, 1])), 3)
-
-
-def test_a_bag_of_patches_has_no_order() -> None:
-    """Logits of a model without positions are the same for whole and shuffled images; with positions they are not."""
-    images = PreparedImages(torch.rand(4, 1, 32, 32), torch.zeros(4, dtype=torch.int64))
-    mixed = shuffle_patches(images, TINY.patch_size)
-    for config, same in ((replace(TINY, positions="none"), True), (TINY, False)):
-        model = create_model(config, seed=0).eval()
-        with torch.inference_mode():
-            close = torch.allclose(model(images.images), model(mixed.images), atol=1e-5)
-        assert close is same

@@ -56,23 +56,16 @@ def test_the_most_masked_patch_lies_in_a_corner_of_the_image() -> None:
 
 
 @pytest.mark.parametrize(
-    ("side", "window", "shift", "masked", "pairs", "touched", "count"),
-    [
-        (4, 2, 1, 28, 64, 3, 4),
-        (56, 7, 3, 18_240, 153_664, 15, 64),
-        (14, 7, 3, 4_128, 9_604, 3, 4),
-        (8, 4, 2, 448, 1_024, 3, 4),
-    ],
+    ("side", "window", "shift", "masked", "touched"), [(4, 2, 1, 28, 3), (8, 4, 2, 448, 3)]
 )
 def test_the_layout_masks_what_the_roll_brings_together(
-    side: int, window: int, shift: int, masked: int, pairs: int, touched: int, count: int
+    side: int, window: int, shift: int, masked: int, touched: int
 ) -> None:
-    """Counted independently from the slices (0, -M), (-M, -s), (-s, end); the last by hand: 3 of 4 windows."""
     found = analysis.create_layout((side, side), window, shift)
-    assert (found.masked_pairs, found.mask.size) == (masked, pairs)
-    assert (found.masked_windows, len(found.index)) == (touched, count)
+    assert (found.masked_pairs, found.masked_windows) == (masked, touched)
     plan = shifted_windows.plan((side, side), (side, side), window, True)
-    assert np.array_equal(found.index, plan.index) and np.array_equal(found.ids, plan.ids)
+    for name in ("index", "ids", "mask"):
+        assert np.array_equal(getattr(found, name), getattr(plan, name)), name
 
 
 def test_no_shift_masks_nothing() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,18 @@ LAST = 9  # updates: two epochs of 144 digits in batches of 32
 def experiment(root: Path, **changes: Any) -> Run:
     train = replace(TRAIN, **changes)
     return Run.create(root, RunConfig(MEMBERS[0].model, GREY, train, "two codes", members=MEMBERS))
+
+
+OWN = (
+    Member("slow", "Slow", TINY),
+    Member("fast", "Fast", TINY, replace(TRAIN, learning_rate=1e-2, seed=4)),
+    Member("large", "Large batch", replace(TINY, depth=1), replace(TRAIN, batch_size=72)),
+    Member("few", "Few pictures", TINY, replace(TRAIN, train_fraction=0.05)),
+)
+
+
+def own_recipes(root: Path) -> Run:
+    return Run.create(root, RunConfig(TINY, GREY, TRAIN, "own recipes", members=OWN))
 
 
 def of_kind(run: Run, kind: str) -> list[dict[str, Any]]:
@@ -69,26 +82,21 @@ def test_every_member_becomes_an_ordinary_run(tmp_path: Path) -> None:
     assert status.seconds == pytest.approx(none.status().seconds + learned.status().seconds)
 
 
-def test_a_member_trains_as_it_would_alone(tmp_path: Path) -> None:
-    run = experiment(tmp_path)
-    Session(run, "cpu").perform()
-    alone = Run.create(tmp_path, replace(run.config().for_member(MEMBERS[1]), created=0.0))
-    Session(alone, "cpu").perform()
-    assert same_weights(run.members()[1], alone, LAST)
-
-
-def test_resumed_equals_uninterrupted_for_every_member(tmp_path: Path) -> None:
-    whole, halted = experiment(tmp_path), experiment(tmp_path)
+@pytest.mark.parametrize(("make", "halts"), [(experiment, [4, 4]), (own_recipes, [4, 4, 2, 2])])
+def test_resumed_equals_uninterrupted_for_every_member(
+    tmp_path: Path, make: Callable[[Path], Run], halts: list[int]
+) -> None:
+    whole, halted = make(tmp_path), make(tmp_path)
     Session(whole, "cpu").perform()
     stopped = told_at(halted, 4, "stop").perform()
-    assert (stopped.state, stopped.step) == ("stopped", 4)
-    assert [member.status().step for member in halted.members()] == [4, 4]
+    assert (stopped.state, stopped.step) == ("stopped", halts[-1])
+    assert [member.status().step for member in halted.members()] == halts
     assert Session(halted, "cpu").perform().state == "done"
     keys = ("step", "loss", "accuracy", "gradient_norm", "learning_rate")
     for one, other in zip(whole.members(), halted.members(), strict=True):
         first, second = ([[r[key] for key in keys] for r in of_kind(m, "step")] for m in (one, other))
         assert first == second and one.snapshots() == other.snapshots()
-        assert same_weights(one, other, LAST)
+        assert same_weights(one, other, one.snapshots()[-1])
         found, again = ([{**r, "epoch": 0} for r in of_kind(m, "shuffled")] for m in (one, other))
         assert found == again
 
@@ -188,18 +196,6 @@ def test_an_experiment_whose_members_all_diverge_has_diverged(tmp_path: Path) ->
     assert status.state == "diverged" and "None: " in status.message and "Learned: " in status.message
 
 
-OWN = (
-    Member("slow", "Slow", TINY),
-    Member("fast", "Fast", TINY, replace(TRAIN, learning_rate=1e-2, seed=4)),
-    Member("large", "Large batch", replace(TINY, depth=1), replace(TRAIN, batch_size=72)),
-    Member("few", "Few pictures", TINY, replace(TRAIN, train_fraction=0.05)),
-)
-
-
-def own_recipes(root: Path) -> Run:
-    return Run.create(root, RunConfig(TINY, GREY, TRAIN, "own recipes", members=OWN))
-
-
 def test_a_member_with_its_own_recipe_trains_as_it_would_alone(tmp_path: Path) -> None:
     run = own_recipes(tmp_path)
     status = Session(run, "cpu").perform()
@@ -246,18 +242,6 @@ def test_members_of_unequal_batches_are_always_equally_far(tmp_path: Path) -> No
 
     Session(run, "cpu", listen).perform()
     assert max(apart) < 1e-9  # nobody has begun a step while another was behind the place where it began
-
-
-def test_resumed_equals_uninterrupted_for_unequal_recipes(tmp_path: Path) -> None:
-    whole, halted = own_recipes(tmp_path), own_recipes(tmp_path)
-    Session(whole, "cpu").perform()
-    assert told_at(halted, 4, "stop").perform().state == "stopped"
-    assert 0 < halted.members()[2].status().step < 4
-    assert Session(halted, "cpu").perform().state == "done"
-    for one, other in zip(whole.members(), halted.members(), strict=True):
-        keys = ("step", "loss", "accuracy", "gradient_norm", "learning_rate")
-        first, second = ([[r[key] for key in keys] for r in of_kind(m, "step")] for m in (one, other))
-        assert first == second and same_weights(one, other, one.snapshots()[-1])
 
 
 def test_a_config_without_members_recipes_is_read_as_it_was_written(tmp_path: Path) -> None:
