@@ -6,7 +6,6 @@ random weights; each is opened as a live module, those of transformers and vit-p
 
 from __future__ import annotations
 
-import fnmatch
 import importlib
 import inspect
 import json
@@ -21,7 +20,7 @@ from typing import Any
 import torch
 from parity_compare import shake
 from safetensors.torch import save_file
-from timm_sweep import TOLERANCE, Result
+from timm_sweep import TOLERANCE, Result, sweep
 from torch import Tensor, nn
 
 import vitviz
@@ -257,13 +256,8 @@ def name_library(name: str) -> str:
 
 def main() -> None:
     """Print every result and the counts; with --write and without a pattern, write the document, too."""
-    patterns = [argument for argument in sys.argv[1:] if argument != "--write"] or ["*"]
-    results = []
-    for name in [*list_transformers(), *list_torchvision(), *list_open_clip(), *list_vit_pytorch()]:
-        if fnmatch.fnmatch(name, patterns[0]):
-            results.append(check(name))
-            print(f"{results[-1].outcome:12} {name:45} {results[-1].why[:300]}", flush=True)
-    print(dict(Counter(result.outcome for result in results)))
+    names = [*list_transformers(), *list_torchvision(), *list_open_clip(), *list_vit_pytorch()]
+    results = sweep(names, check)
     if "--write" in sys.argv:
         DOCUMENT.write_text("\n".join(list_lines(results)) + "\n", "utf-8")
 

@@ -42,6 +42,7 @@ SMALL = {
     "image_size": 16,
     "patch_size": 8,
 }
+TIMM = {"img_size": 16, "patch_size": 8, "embed_dim": 8, "depth": 1, "num_heads": 2}
 
 
 def test_the_table_in_the_docs_is_the_scripts() -> None:
@@ -77,34 +78,74 @@ def vit(folder: Path, **values: Any) -> nn.Module:
 
 
 @pytest.mark.parametrize(
-    "key, value",
+    ("stated", "why"),
     [
-        ("num_hidden_layers", 1),
-        ("qkv_bias", False),
-        ("intermediate_size", 64),
-        ("hidden_size", 48),
-        ("num_channels", 1),
+        ({"num_hidden_layers": 1}, "num_hidden_layers"),
+        ({"qkv_bias": False}, "qkv_bias"),
+        ({"intermediate_size": 64}, "intermediate_size"),
+        ({"hidden_size": 48}, "hidden_size"),
+        ({"num_channels": 1}, "num_channels"),
+        ({"patch_size": [[8], [8]]}, "patch_size"),
+        (
+            {"model_type": "swin", "depths": [2, 2], "layer_norm_eps": 1e-5},
+            "states depths .* its tensors show none",
+        ),
+        ({"problem_type": "ranking"}, "problem_type 'ranking'"),
+        ({"quantization_config": {"load_in_8bit": True}}, "config.json states quantization_config"),
+        ({"vision_cfg": {"scale_heads": True}}, "vision_cfg states scale_heads"),
+        ({"vision_cfg": {"act_kwargs": {"approximate": "tanh"}}}, "vision_cfg states act_kwargs"),
+        ({"vision_cfg": {"norm_kwargs": {"eps": 1e-3}}}, "vision_cfg states norm_kwargs"),
+        ({"model_args": {"dynamic_img_pad": True}}, "model_args states dynamic_img_pad"),
+        ({"pretrained_cfg": {"label_offset": 1}}, "pretrained_cfg states label_offset"),
+        ({"preprocess_cfg": {"mode": "L"}}, "preprocess_cfg states mode"),
     ],
 )
-def test_a_value_that_contradicts_the_tensors_is_refused_by_its_key(
-    key: str, value: object, tmp_path: Path
+def test_a_value_that_contradicts_the_tensors_or_is_not_computed_is_refused_by_its_key(
+    stated: dict[str, Any], why: str, tmp_path: Path
 ) -> None:
     vit(tmp_path)
-    with pytest.raises(PretrainedError, match=key):
-        open_model(tmp_path, {key: value})
+    with pytest.raises(PretrainedError, match=why):
+        open_model(tmp_path, stated)
 
 
-def test_a_config_of_another_kind_of_model_is_refused_in_a_sentence(tmp_path: Path) -> None:
-    vit(tmp_path / "vit")
-    with pytest.raises(PretrainedError, match="states depths .* its tensors show none"):
-        open_model(tmp_path / "vit", {"model_type": "swin", "depths": [2, 2], "layer_norm_eps": 1e-5})
-    with pytest.raises(PretrainedError, match="patch_size"):
-        open_model(tmp_path / "vit", {"patch_size": [[8], [8]]})
-    shape = {"embed_dim": 8, "depths": [1, 1], "num_heads": [1, 2], "window_size": 4, "image_size": 32}
-    swin = hf("SwinForImageClassification")(hf("SwinConfig")(**shape))
-    stated = {"model_type": "vit", "intermediate_size": 32}
+def test_images_of_four_channels_are_refused(tmp_path: Path) -> None:
+    vit(tmp_path, num_channels=4)
+    with pytest.raises(PretrainedError, match=r"its images have 4 channels; only 1 \(grey\) or 3"):
+        open_model(tmp_path)
+
+
+SWIN = {"embed_dim": 8, "depths": [1, 1], "num_heads": [1, 2], "window_size": 4, "image_size": 32}
+
+
+@pytest.mark.parametrize(
+    ("name", "saved", "stated", "why"),
+    [
+        ("Swin", {"layer_norm_eps": 1e-2}, {}, "config.json states layer_norm_eps 0.01: another epsilon"),
+        ("Swinv2", {"layer_norm_eps": 1e-2}, {}, "config.json states layer_norm_eps 0.01: another epsilon"),
+        ("Swin", {}, {"model_args": {"act_layer": "relu"}}, "model_args states act_layer 'relu'"),
+        ("Swinv2", {}, {"window_size": 3}, "windows of 3 tokens do not tile the 8 × 8 tokens of stage 1"),
+        ("Swinv2", {}, {"image_size": 33}, "image_size 33 is no multiple of patch_size 4"),
+    ],
+)
+def test_what_a_folder_of_a_swin_states_and_is_not_computed_is_refused(
+    name: str, saved: dict[str, Any], stated: dict[str, Any], why: str, tmp_path: Path
+) -> None:
+    hf(f"{name}Model")(hf(f"{name}Config")(**SWIN | saved)).save_pretrained(tmp_path)
+    with pytest.raises(PretrainedError, match=why):
+        open_model(tmp_path, stated)
+
+
+def test_windows_of_a_swin_v2_do_not_tile_every_size(tmp_path: Path) -> None:
+    model = hf("Swinv2Model")(hf("Swinv2Config")(**SWIN))
+    assert open_model(model.state_dict(), model.config.to_dict()).config.image_size == 32
+    with pytest.raises(PretrainedError, match="do not tile the 10 × 10 tokens of stage 1"):
+        open_model(model.state_dict(), model.config.to_dict(), given={"img_size": 40})
+
+
+def test_a_config_of_another_kind_of_model_is_refused_in_a_sentence() -> None:
+    swin = hf("SwinForImageClassification")(hf("SwinConfig")(**SWIN))
     with pytest.raises(PretrainedError, match="intermediate_size"):
-        open_model(swin.state_dict(), stated)
+        open_model(swin.state_dict(), {"model_type": "vit", "intermediate_size": 32})
 
 
 def test_a_missing_key_has_the_publishers_default(tmp_path: Path) -> None:
@@ -120,12 +161,14 @@ def test_a_missing_key_has_the_publishers_default(tmp_path: Path) -> None:
     assert not any("heads" in note for note in opened.notes)
 
 
-def test_a_key_without_a_row_is_noted(tmp_path: Path) -> None:
+PARTS_OF_A_FILE = ("vision_cfg", "model_args", "pretrained_cfg", "preprocess_cfg")
+
+
+@pytest.mark.parametrize("part", ["config.json", *PARTS_OF_A_FILE])
+def test_a_key_without_a_row_is_noted(part: str, tmp_path: Path) -> None:
     vit(tmp_path)
-    assert (
-        "Keys of config.json that were not read: scale_by_two."
-        in open_model(tmp_path, {"scale_by_two": True}).notes
-    )
+    stated = {part: {"odd": 1}} if part in PARTS_OF_A_FILE else {"odd": 1}
+    assert f"Keys of {part} that were not read: odd." in open_model(tmp_path, stated).notes
 
 
 @pytest.mark.parametrize(
@@ -158,12 +201,6 @@ def test_the_problem_type_decides_what_outputs_mean(
                 view.classes_above()
 
 
-def test_an_unknown_problem_type_is_refused(tmp_path: Path) -> None:
-    vit(tmp_path)
-    with pytest.raises(PretrainedError, match="problem_type 'ranking'"):
-        open_model(tmp_path, {"problem_type": "ranking"})
-
-
 def test_an_image_size_that_patches_do_not_divide_is_refused(tmp_path: Path) -> None:
     vit(tmp_path, image_size=17)
     with pytest.raises(PretrainedError, match="image_size 17 is no multiple of patch_size 8"):
@@ -183,35 +220,6 @@ def test_the_processors_crop_decides_the_size(tmp_path: Path) -> None:
     x = torch.randn(1, 3, 24, 24)
     expected = model(x).last_hidden_state[:, 0]
     torch.testing.assert_close(opened.model(x), expected.detach(), rtol=0, atol=1e-5)
-
-
-RESIZED = {
-    "vit": ("ViTConfig", "ViTModel"),
-    "deit": ("DeiTConfig", "DeiTModel"),
-    "dinov2": ("Dinov2Config", "Dinov2Model"),
-    "dinov2_with_registers": ("Dinov2WithRegistersConfig", "Dinov2WithRegistersModel"),
-    "clip_vision_model": ("CLIPVisionConfig", "CLIPVisionModel"),
-}
-
-
-@pytest.mark.parametrize("side", [24, 56])
-@pytest.mark.parametrize("model_type", RESIZED)
-def test_resized_positions_equal_the_publishers(model_type: str, side: int, tmp_path: Path) -> None:
-    config_class, model_class = RESIZED[model_type]
-    torch.manual_seed(1)
-    config = hf(config_class)(**SMALL | {"image_size": 40, "num_attention_heads": 3})
-    model = hf(model_class)(config).eval()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(0.1 * torch.randn(parameter.shape))
-    model.save_pretrained(tmp_path)
-    opened = vitviz.load(tmp_path, img_size=side)
-    x = torch.randn(1, 3, side, side)
-    options = {} if model_type.startswith("dinov2") else {"interpolate_pos_encoding": True}
-    expected = model(x, **options).last_hidden_state.detach()
-    _, records = opened.model(x, record=("norm", "blocks.1"))
-    ours = records["blocks.1" if model_type == "clip_vision_model" else "norm"]
-    torch.testing.assert_close(ours, expected, rtol=0, atol=1e-5 * float(expected.abs().max()))
 
 
 def list_timm_keys(folder: Path) -> set[str]:
@@ -257,14 +265,18 @@ def test_every_key_of_timm_and_open_clip_has_one_row(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tag", ["openai", "laion400m_e32", "laion2b_e16", "metaclip_400m"])
-@pytest.mark.parametrize("where", ["tag", "architecture"])
+@pytest.mark.parametrize("where", ["tag", "architecture", "notes"])
 def test_a_tag_that_is_natively_quick_gelu_is_noted(tag: str, where: str) -> None:
-    state = peers.TimmViT(img_size=16, patch_size=8, embed_dim=8, depth=1, num_heads=2).state_dict()
-    name = "vit_base_patch32_clip_224"
-    stated: dict[str, Any] = {"architecture": name, "num_heads": 2, "img_size": 16}
-    stated |= {"pretrained_cfg": {"tag": tag}} if where == "tag" else {"architecture": f"{name}.{tag}"}
+    state, name = peers.TimmViT(**TIMM).state_dict(), "vit_base_patch32_clip_224"
+    is_quick = tag != "laion2b_e16"
+    notes = ["natively QuickGELU, use quickgelu model variant for original results"] if is_quick else []
+    stated = {
+        "tag": {"architecture": name, "pretrained_cfg": {"tag": tag}},
+        "architecture": {"architecture": f"{name}.{tag}"},
+        "notes": {"architecture": name, "pretrained_cfg": {"notes": notes}},
+    }[where] | {"num_heads": 2, "img_size": 16}
     opened = open_model(state, stated)
-    assert any("natively QuickGELU" in note for note in opened.notes) == (tag != "laion2b_e16")
+    assert any("natively QuickGELU" in note for note in opened.notes) == is_quick
     assert opened.vit.config.activation == "gelu"  # as timm's class of this name
     by_hand = open_model(state, stated, given={"act_layer": "quick_gelu"})
     assert by_hand.vit.config.activation == "quick_gelu" and not any("natively" in n for n in by_hand.notes)
@@ -279,7 +291,7 @@ def test_the_tags_that_are_natively_quick_gelu_are_those_of_timms_notes() -> Non
 
 
 def test_a_model_of_timm_with_other_images_than_its_own_size_is_opened_at_theirs() -> None:
-    model = peers.TimmViT(img_size=16, patch_size=8, embed_dim=8, depth=1, num_heads=2, dynamic_img_size=True)
+    model = peers.TimmViT(**TIMM, dynamic_img_size=True)
     stated = {"architecture": "vit_tiny_patch16_224", "model_args": {"img_size": 16, "num_heads": 2}}
     stated["model_args"] |= {"dynamic_img_size": True}
     stated["pretrained_cfg"] = {"input_size": [3, 32, 32]}
@@ -290,34 +302,20 @@ def test_a_model_of_timm_with_other_images_than_its_own_size_is_opened_at_theirs
 
 
 def test_classes_that_are_named_by_their_number_keep_their_order() -> None:
-    state = peers.TimmViT(
-        img_size=16, patch_size=8, embed_dim=8, depth=1, num_heads=2, num_classes=2
-    ).state_dict()
+    state = peers.TimmViT(**TIMM, num_classes=2).state_dict()
     stated = {"num_heads": 2, "pretrained_cfg": {"label_names": {"1": "dog", "0": "cat"}}}
     assert open_model(state, stated).classes == ("cat", "dog")
 
 
-@pytest.mark.parametrize(
-    "part, key, value",
-    [
-        ("vision_cfg", "scale_heads", True),
-        ("vision_cfg", "act_kwargs", {"approximate": "tanh"}),
-        ("vision_cfg", "norm_kwargs", {"eps": 1e-3}),
-        ("model_args", "dynamic_img_pad", True),
-        ("pretrained_cfg", "label_offset", 1),
-        ("preprocess_cfg", "mode", "L"),
-    ],
-)
-def test_an_argument_that_changes_the_numbers_is_refused_by_its_name(
-    part: str, key: str, value: object, tmp_path: Path
-) -> None:
-    vit(tmp_path)
-    with pytest.raises(PretrainedError, match=f"{part} states {key}"):
-        open_model(tmp_path, {part: {key: value}})
-    assert f"Keys of {part} that were not read: odd." in open_model(tmp_path, {part: {"odd": 1}}).notes
-
-
-EVA = {"img_size": 16, "patch_size": 8, "embed_dim": 24, "depth": 1, "num_heads": 2, "num_classes": 3}
+EVA = TIMM | {"embed_dim": 24, "num_classes": 3}
+SWIN_OF_TIMM = {
+    "img_size": 32,
+    "embed_dim": 8,
+    "depths": (1, 1),
+    "num_heads": (1, 2),
+    "window_size": 4,
+    "num_classes": 3,
+}
 
 
 @pytest.mark.parametrize(
@@ -360,8 +358,8 @@ def test_arguments_of_a_timm_folder_win_over_its_architecture(name: str, argumen
 def test_what_a_timm_folder_states_and_is_not_computed_is_refused(
     name: str, stated: dict[str, Any], why: str
 ) -> None:
-    swin = {"img_size": 32, "embed_dim": 8, "depths": (1, 1), "num_heads": (1, 2), "window_size": 4}
-    shape = {**swin, "num_classes": 3} if name.startswith("swin") else EVA
+
+    shape = SWIN_OF_TIMM if name.startswith("swin") else EVA
     state = peers.timm.create_model(name, **shape).state_dict()
     arguments = {**shape, **stated.get("model_args", {})}
     whole = {"architecture": name, "pretrained_cfg": {}, **stated, "model_args": arguments}
@@ -375,38 +373,6 @@ def test_a_timm_model_that_classifies_every_token_is_noted() -> None:
     assert any("classifies every token" in note for note in opened.notes)
 
 
-@pytest.mark.parametrize("name", ["Swin", "Swinv2"])
-def test_another_epsilon_of_a_swins_blocks_is_refused(name: str, tmp_path: Path) -> None:
-    shape = {"embed_dim": 8, "depths": [1, 1], "num_heads": [1, 2], "window_size": 4, "image_size": 32}
-    hf(f"{name}Model")(hf(f"{name}Config")(**shape, layer_norm_eps=1e-2)).save_pretrained(tmp_path)
-    with pytest.raises(PretrainedError, match=r"config.json states layer_norm_eps 0.01: another epsilon"):
-        open_model(tmp_path)
-
-
-def test_windows_that_do_not_tile_the_grid_of_transformers_swin_v2_are_refused(tmp_path: Path) -> None:
-    shape = {"embed_dim": 8, "depths": [1, 1], "num_heads": [1, 2], "window_size": 4, "image_size": 32}
-    hf("Swinv2Model")(hf("Swinv2Config")(**shape)).save_pretrained(tmp_path)
-    assert open_model(tmp_path).config.image_size == 32
-    with pytest.raises(PretrainedError, match=r"windows of 3 tokens do not tile the 8 × 8 tokens of stage 1"):
-        open_model(tmp_path, {"window_size": 3})
-    with pytest.raises(PretrainedError, match=r"do not tile the 10 × 10 tokens of stage 1"):
-        open_model(tmp_path, given={"img_size": 40})
-    with pytest.raises(PretrainedError, match="image_size 33 is no multiple of patch_size 4"):
-        open_model(tmp_path, {"image_size": 33})
-
-
-def test_weights_that_are_quantised_when_they_are_loaded_are_refused(tmp_path: Path) -> None:
-    vit(tmp_path)
-    with pytest.raises(PretrainedError, match="config.json states quantization_config"):
-        open_model(tmp_path, {"quantization_config": {"load_in_8bit": True}})
-
-
-def test_images_of_four_channels_are_refused(tmp_path: Path) -> None:
-    vit(tmp_path, num_channels=4)
-    with pytest.raises(PretrainedError, match=r"its images have 4 channels; only 1 \(grey\) or 3"):
-        open_model(tmp_path)
-
-
 @pytest.mark.parametrize("name", ["gelu_python", "gelu_fast", "gelu_accurate", "gelu_python_tanh"])
 def test_other_names_of_gelu_equal_the_publishers(name: str, tmp_path: Path) -> None:
     model = vit(tmp_path, hidden_act=name)
@@ -416,7 +382,7 @@ def test_other_names_of_gelu_equal_the_publishers(name: str, tmp_path: Path) -> 
 
 
 def test_a_key_beside_timms_or_open_clips_is_noted() -> None:
-    state = peers.TimmViT(img_size=16, patch_size=8, embed_dim=8, depth=1, num_heads=2).state_dict()
+    state = peers.TimmViT(**TIMM).state_dict()
     stated = {"architecture": "vit_tiny_patch16_224", "model_args": {"num_heads": 2, "img_size": 16}}
     stated["twice"] = 1
     assert "Keys of the configuration that were not read: twice." in open_model(state, stated).notes
@@ -430,19 +396,3 @@ def test_a_clip_has_the_activation_that_its_file_states_by_transformers_name() -
     shape = {**SMALL, "num_attention_heads": 3, "hidden_act": "gelu_pytorch_tanh"}
     opened = vitviz.load(hf("CLIPVisionModel")(hf("CLIPVisionConfig")(**shape)))
     assert opened.vit.config.activation == "gelu_tanh" and opened.verified is True
-
-
-def test_another_activation_of_a_swin_is_refused(tmp_path: Path) -> None:
-    shape = {"embed_dim": 8, "depths": [1, 1], "num_heads": [1, 2], "window_size": 4, "image_size": 32}
-    hf("SwinForImageClassification")(hf("SwinConfig")(**shape)).save_pretrained(tmp_path)
-    with pytest.raises(PretrainedError, match="model_args states act_layer 'relu'"):
-        open_model(tmp_path, {"model_args": {"act_layer": "relu"}})
-
-
-def test_weights_of_quick_gelu_on_a_gelu_architecture_are_noted() -> None:
-    state = peers.TimmViT(img_size=16, patch_size=8, embed_dim=8, depth=1, num_heads=2).state_dict()
-    stated = {"architecture": "vit_base_patch16_clip_224", "num_heads": 2, "img_size": 16}
-    stated["pretrained_cfg"] = {
-        "notes": ["natively QuickGELU, use quickgelu model variant for original results"]
-    }
-    assert any("natively QuickGELU" in note for note in open_model(state, stated).notes)

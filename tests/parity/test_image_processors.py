@@ -166,6 +166,7 @@ def test_keys_that_a_file_lacks_have_the_defaults_of_the_class(name: str) -> Non
             {"size": 224, "do_center_crop": True, "crop_size": {"height": 224, "width": 192}},
             "crop of 224 × 192 px",
         ),
+        ({"size": 64, "do_center_crop": True, "crop_size": {"height": 64}}, "crop_size .* is not understood"),
         ({"do_pad": True, "pad_size": {"height": 256, "width": 256}}, "do_pad"),
         ({"resample": 9}, "interpolation 9"),
         ({"resample": True}, "interpolation True"),
@@ -176,8 +177,9 @@ def test_keys_that_a_file_lacks_have_the_defaults_of_the_class(name: str) -> Non
 )
 def test_values_that_are_not_computed_are_refused_by_name(values: dict[str, Any], why: str) -> None:
     stated = {"image_processor_type": "ViTImageProcessor"} | values
-    with pytest.raises(PretrainedError, match=why):
-        read_preparation(Settings(processor=stated), 32, 3)
+    for size in (32, (64, 48)):
+        with pytest.raises(PretrainedError, match=why):
+            read_preparation(Settings(processor=stated), size, 3)
 
 
 def test_a_white_ring_reaches_deit_all_black() -> None:
@@ -214,13 +216,18 @@ def test_the_left_edge_of_a_crop_is_rounded_as_the_publisher_rounds(
 
 
 @pytest.mark.parametrize("crop_pct", [0.875, 0.9, 1.0])
-@pytest.mark.parametrize("interpolation", ["bicubic", "bilinear"])
+@pytest.mark.parametrize(
+    ("size", "interpolation"),
+    [((96, 96), "bicubic"), ((96, 96), "bilinear"), ((64, 96), "bicubic"), ((112, 80), "bicubic")],
+)
 @pytest.mark.parametrize("crop_mode", ["center", "squash", "border"])
-def test_inputs_equal_timms_for_every_crop_mode(crop_mode: str, interpolation: str, crop_pct: float) -> None:
+def test_inputs_equal_timms_for_every_crop_mode(
+    crop_mode: str, size: tuple[int, int], interpolation: str, crop_pct: float
+) -> None:
     stated = {"crop_mode": crop_mode, "interpolation": interpolation, "crop_pct": crop_pct}
     mean_std = {"mean": (0.48, 0.45, 0.4), "std": (0.22, 0.23, 0.24)}
-    transform = peers.create_transform((3, 96, 96), **stated, **mean_std)
-    preparation = read_preparation(Settings({"pretrained_cfg": stated | mean_std}), 96, 3)
+    transform = peers.create_transform((3, *size), **stated, **mean_std)
+    preparation = read_preparation(Settings({"pretrained_cfg": stated | mean_std}), size, 3)
     for image in IMAGES.values():
         expected = transform(Image.fromarray(image)).numpy()
         np.testing.assert_allclose(prepare(image, preparation).input, expected, rtol=0, atol=2e-5)
@@ -235,17 +242,33 @@ def test_the_resized_size_equals_timms_for_all_its_published_settings() -> None:
             assert preparation.resized_shape == (int(cfg.input_size[1] / cfg.crop_pct),) * 2, name
 
 
-@pytest.mark.parametrize("interpolation", ["bicubic", "bilinear", "random", None])
+@pytest.mark.parametrize(
+    ("size", "interpolation"),
+    [*(((96, 96), name) for name in ("bicubic", "bilinear", "random", None)), ((64, 96), "bicubic")],
+)
 @pytest.mark.parametrize("mode", ["shortest", "longest", "squash", None])
-def test_inputs_equal_open_clips_for_every_resize_mode(mode: str | None, interpolation: str | None) -> None:
+def test_inputs_equal_open_clips_for_every_resize_mode(
+    mode: str | None, interpolation: str | None, size: tuple[int, int]
+) -> None:
     import_torchvision()
     transform = importlib.import_module("open_clip.transform")
     stated = {k: v for k, v in {"resize_mode": mode, "interpolation": interpolation}.items() if v is not None}
-    apply = transform.image_transform_v2(transform.PreprocessCfg(size=96, **stated), is_train=False)
-    preparation = read_preparation(Settings({"vision_cfg": {}, "preprocess_cfg": stated}), 96, 3)
+    apply = transform.image_transform_v2(transform.PreprocessCfg(size=size, **stated), is_train=False)
+    preparation = read_preparation(Settings({"vision_cfg": {}, "preprocess_cfg": stated}), size, 3)
     for image in IMAGES.values():
         expected = apply(Image.fromarray(image)).numpy()
         np.testing.assert_allclose(prepare(image, preparation).input, expected, rtol=0, atol=2e-5)
+
+
+def test_inputs_equal_a_processor_of_height_and_width() -> None:
+    stated = {"size": {"height": 64, "width": 48}, "image_processor_type": "ViTImageProcessor"}
+    preparation = read_preparation(Settings(processor=stated), (64, 48), 3)
+    assert preparation.image_size == (64, 48)
+    processor = processor_class("ViT", "pil")(size=stated["size"])
+    for image in IMAGES.values():
+        np.testing.assert_allclose(
+            prepare(image, preparation).input, theirs(image, processor), rtol=0, atol=1e-2
+        )
 
 
 def test_other_keys_of_a_processor_are_refused_or_noted() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -104,15 +105,19 @@ def test_the_pooling_query_of_siglip_attends_as_its_publishers() -> None:
         vitviz.inspect(vitviz.load(timm_vit()), np.zeros((24, 24), np.uint8)).attention(query="pool")
 
 
+def change_block(model: Any, index: int, change: Callable[[Tensor, Tensor], Tensor]) -> None:
+    """Let a block return something else of its input and its output."""
+
+    class Other(type(model.blocks[index])):  # type: ignore[misc]
+        def forward(self, x: Tensor, *more: Any, **named: Any) -> Tensor:
+            return change(x, super().forward(x, *more, **named))
+
+    model.blocks[index].__class__ = Other
+
+
 def test_a_module_that_computes_something_else_is_refused_by_its_first_block() -> None:
     model = timm_vit()
-    block = type(model.blocks[1])
-
-    class Other(block):  # type: ignore[misc, valid-type]
-        def forward(self, x: Tensor, *more: Any, **named: Any) -> Tensor:
-            return 2 * super().forward(x, *more, **named)
-
-    model.blocks[1].__class__ = Other
+    change_block(model, 1, lambda x, y: 2 * y)
     with pytest.raises(PretrainedError, match=r"first in block 2$"):
         vitviz.load(model)
 
@@ -176,13 +181,7 @@ def test_a_module_with_a_head_of_zeros_is_compared_by_its_blocks() -> None:
     nn.init.zeros_(model.head.weight)
     nn.init.zeros_(model.head.bias)
     assert vitviz.load(model).verified is True
-    block = type(model.blocks[2])
-
-    class Other(block):  # type: ignore[misc, valid-type]
-        def forward(self, x: Tensor, *more: Any, **named: Any) -> Tensor:
-            return super().forward(x, *more, **named) - x
-
-    model.blocks[2].__class__ = Other
+    change_block(model, 2, lambda x, y: y - x)
     with pytest.raises(PretrainedError, match=r"first in block 3$"):
         vitviz.load(model)
 

@@ -41,28 +41,19 @@ def test_every_setting_of_the_caller_wins_over_the_file_or_is_a_type_error(
             assert getattr(changed.config, field, native) == native
 
 
-def test_settings_of_the_caller_win_over_the_files(tmp_path: Path) -> None:
+def test_settings_of_the_caller_win_over_a_processors_file_or_are_refused(tmp_path: Path) -> None:
     vit(tmp_path)
     hf("ViTImageProcessor")(size={"height": 16, "width": 16}).save_pretrained(tmp_path)
-    opened = vitviz.load(
-        tmp_path,
-        num_heads=4,
-        act_layer="relu",
-        img_size=32,
-        global_pool="avg",
-        mean=(0.1, 0.2, 0.3),
-        std=(1.0, 1.0, 1.0),
-        interpolation="nearest",
-        crop_pct=0.5,
-    )
-    config, preparation = opened.vit.config, opened.preparation
-    assert (config.num_heads, config.activation, config.image_size, config.readout) == (4, "relu", 32, "mean")
-    assert (preparation.mean, preparation.std) == ((0.1, 0.2, 0.3), (1.0, 1.0, 1.0))
-    assert (preparation.image_size, preparation.interpolation, preparation.crop_fraction) == (
-        32,
-        "nearest",
-        0.5,
-    )
+    given = {
+        "img_size": 32,
+        "mean": (0.1, 0.2, 0.3),
+        "std": (1.0,) * 3,
+        "interpolation": "nearest",
+        "crop_pct": 0.5,
+    }
+    opened = vitviz.load(tmp_path, **given)
+    names = ("image_size", "mean", "std", "interpolation", "crop_fraction")
+    assert [getattr(opened.preparation, name) for name in names] == [*given.values()]
     with pytest.raises(PretrainedError, match="num_heads 5"):
         vitviz.load(tmp_path, num_heads=5)
     with pytest.raises(TypeError, match="global_pool must be"):

@@ -13,18 +13,14 @@ import parity_peers as peers
 import pytest
 import torch
 from parity_compare import shake
-from PIL import Image
 from test_formats import close, hf, written
 from torch import Tensor, nn
 
 import vitviz
 from vitviz.config import Preparation, ViTConfig, from_dict, to_dict
-from vitviz.data.image_preprocessing import prepare
-from vitviz.models.formats.checkpoint_settings import Settings
 from vitviz.models.formats.module_settings import read_module
-from vitviz.models.formats.preparation_settings import read_preparation
 from vitviz.models.pretrained_list import PretrainedError
-from vitviz.models.vit import VisionTransformer, resize_positions
+from vitviz.models.vit import VisionTransformer
 from vitviz.torchvision_fix import import_torchvision
 from vitviz.weight_identity import compute_identity
 
@@ -158,92 +154,25 @@ def test_a_dinov2_that_its_publisher_cannot_run_is_refused(kind: str) -> None:
         vitviz.load(module)
 
 
-SIZES = [(48, 72), (72, 40)]
-
-
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", [(48, 72), (72, 40), 24, 88])
 @pytest.mark.parametrize(
     "kind", ["ViT", "DeiT", "Dinov2", "Dinov2WithRegisters", "CLIPVision", "SiglipVision"]
 )
 def test_positions_are_resized_as_transformers_interpolates_them(
-    kind: str, size: tuple[int, int], tmp_path: Path
+    kind: str, size: tuple[int, int] | int, tmp_path: Path
 ) -> None:
     config = hf(f"{kind}Config")(**HF | {"image_size": 56}, attn_implementation="eager")
     module = shake(hf(f"{kind}Model")._from_config(config), 1)
     module.save_pretrained(tmp_path)
     opened = vitviz.load(tmp_path, img_size=size)
     assert opened.config.image_size == opened.preparation.image_size == size
-    x = images(size)
+    x = images((size, size) if isinstance(size, int) else size)
     output = module(x, **({} if kind.startswith("Dinov2") else {"interpolate_pos_encoding": True}))
     tokens = output.last_hidden_state.detach()
     if kind == "CLIPVision":  # its pooled [CLS] alone is normed
         tokens = getattr(module, "vision_model", module).post_layernorm(tokens).detach()
     _, record = opened.model(x, record=("norm",))
     close(record["norm"], tokens)
-
-
-def test_a_table_of_rows_and_columns_is_stretched_by_both() -> None:
-    table = torch.arange(6, dtype=torch.float32).reshape(1, 6, 1)  # 2 rows, 3 columns
-    assert resize_positions(table, (2, 3), (2, 3)).flatten().tolist() == [0, 1, 2, 3, 4, 5]
-    constant = torch.ones(1, 1 + 6, 4)
-    assert resize_positions(constant, (2, 3), (5, 4)).shape == (1, 1 + 20, 4)
-    rows = torch.tensor([0.0, 0, 0, 1, 1, 1]).reshape(1, 6, 1)
-    stretched = resize_positions(rows, (2, 3), (4, 3)).reshape(4, 3)
-    assert (stretched == stretched[:, :1]).all() and (stretched.diff(dim=0) > 0).all()
-
-
-IMAGES = {
-    f"{height} x {width}": np.random.default_rng(height).integers(0, 256, (height, width, 3), np.uint8)
-    for height, width in ((384, 515), (667, 1000), (200, 400), (100, 33), (60, 60))
-}
-
-
-@pytest.mark.parametrize("crop_pct", [0.875, 0.9, 1.0])
-@pytest.mark.parametrize("crop_mode", ["center", "squash", "border"])
-@pytest.mark.parametrize("size", [(64, 96), (112, 80)])
-def test_inputs_equal_timms(size: tuple[int, int], crop_mode: str, crop_pct: float) -> None:
-    stated = {"crop_mode": crop_mode, "crop_pct": crop_pct, "interpolation": "bicubic"}
-    stated |= {"mean": (0.48, 0.45, 0.4), "std": (0.22, 0.23, 0.24)}
-    transform = peers.create_transform((3, *size), **stated)
-    preparation = read_preparation(Settings({"pretrained_cfg": stated}), size, 3)
-    for image in IMAGES.values():
-        expected = transform(Image.fromarray(image)).numpy()
-        np.testing.assert_allclose(prepare(image, preparation).input, expected, rtol=0, atol=2e-5)
-
-
-@pytest.mark.parametrize("mode", ["shortest", "longest", "squash"])
-def test_inputs_equal_open_clips(mode: str) -> None:
-    open_clip = importlib.import_module("open_clip.transform")
-    transform = open_clip.image_transform((64, 96), is_train=False, resize_mode=mode)
-    preparation = read_preparation(
-        Settings({"vision_cfg": {}, "preprocess_cfg": {"resize_mode": mode}}), (64, 96), 3
-    )
-    for image in IMAGES.values():
-        expected = transform(Image.fromarray(image)).numpy()
-        np.testing.assert_allclose(prepare(image, preparation).input, expected, rtol=0, atol=2e-5)
-
-
-def test_inputs_equal_a_processor_of_height_and_width() -> None:
-    stated = {"size": {"height": 64, "width": 48}, "image_processor_type": "ViTImageProcessor"}
-    processor = hf("ViTImageProcessor")(size=stated["size"])
-    preparation = read_preparation(Settings(processor=stated), (64, 48), 3)
-    assert preparation.image_size == (64, 48)
-    for image in IMAGES.values():
-        expected = np.asarray(processor(Image.fromarray(image), return_tensors="np")["pixel_values"][0])
-        np.testing.assert_allclose(prepare(image, preparation).input, expected, rtol=0, atol=1e-2)
-
-
-@pytest.mark.parametrize(
-    "stated, sentence",
-    [
-        ({"size": {"shortest_edge": 64}, "crop_size": {"height": 64, "width": 48}}, "crop of 64 × 48 px"),
-        ({"size": {"shortest_edge": 64}, "crop_size": {"height": 64}}, "crop_size .* is not understood"),
-    ],
-)
-def test_a_crop_of_another_shape_than_the_resized_image_is_refused(stated: Any, sentence: str) -> None:
-    processor = stated | {"image_processor_type": "CLIPImageProcessor", "do_center_crop": True}
-    with pytest.raises(PretrainedError, match=sentence):
-        read_preparation(Settings(processor=processor), (64, 48), 3)
 
 
 def test_patches_that_are_not_square_and_swins_are_refused_in_a_sentence() -> None:

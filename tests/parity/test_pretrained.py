@@ -85,29 +85,11 @@ def test_a_hub_file_gives_timms_logits(name: str, tmp_path: Path) -> None:
 
 
 def small_dinov2(registers: int) -> tuple[ViTConfig, peers.TimmViT]:
-    config = ViTConfig(
-        image_size=42,
-        patch_size=14,
-        num_classes=0,
-        embed_dim=16,
-        depth=2,
-        num_heads=2,
-        layer_scale=1e-5,
-        num_registers=registers,
-        position_on_prefix=not registers,
-    )
-    theirs = peers.TimmViT(
-        img_size=42,
-        patch_size=14,
-        num_classes=0,
-        embed_dim=16,
-        depth=2,
-        num_heads=2,
-        init_values=1e-5,
-        reg_tokens=registers,
-        no_embed_class=bool(registers),
-        dynamic_img_size=True,
-    )
+    shared: dict[str, Any] = {"patch_size": 14, "num_classes": 0, "embed_dim": 16, "depth": 2, "num_heads": 2}
+    prefix = {"num_registers": registers, "position_on_prefix": not registers}
+    config = ViTConfig(image_size=42, layer_scale=1e-5, **prefix, **shared)
+    options = {"reg_tokens": registers, "no_embed_class": bool(registers), "dynamic_img_size": True}
+    theirs = peers.TimmViT(img_size=42, init_values=1e-5, **options, **shared)
     return config, shake(theirs, registers)
 
 

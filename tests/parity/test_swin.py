@@ -40,22 +40,18 @@ def drawn(seed: int) -> SwinConfig:
 
 
 def from_timm(config: SwinConfig, seed: int) -> peers.TimmSwin:
-    return shake(
-        peers.TimmSwin(
-            img_size=config.image_size,
-            patch_size=config.patch_size,
-            in_chans=config.in_chans,
-            num_classes=config.num_classes,
-            embed_dim=config.embed_dim,
-            depths=config.depths,
-            num_heads=config.num_heads,
-            window_size=config.window_size,
-            mlp_ratio=config.mlp_ratio,
-            qkv_bias=config.qkv_bias,
-            strict_img_size=False,
-        ),
-        seed,
+    same = (
+        "patch_size",
+        "in_chans",
+        "num_classes",
+        "embed_dim",
+        "depths",
+        "num_heads",
+        "window_size",
+        "mlp_ratio",
     )
+    shape = {name: getattr(config, name) for name in (*same, "qkv_bias")}
+    return shake(peers.TimmSwin(img_size=config.image_size, strict_img_size=False, **shape), seed)
 
 
 def from_torchvision(config: SwinConfig, seed: int) -> peers.TorchvisionSwin:

@@ -77,22 +77,15 @@ def test_vit_equals_timm(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_distilled_deit_equals_timm(seed: int) -> None:
-    theirs = shake(
-        peers.TimmDistilled(
-            img_size=12, patch_size=4, num_classes=5, embed_dim=16, depth=2, num_heads=1 + seed % 2
-        ),
-        seed,
-    )
-    config = ViTConfig(
-        image_size=12,
-        patch_size=4,
-        num_classes=5,
-        embed_dim=16,
-        depth=2,
-        num_heads=1 + seed % 2,
-        distilled=True,
-    )
-    ours = create_model(config).eval()
+    shared: dict[str, Any] = {
+        "patch_size": 4,
+        "num_classes": 5,
+        "embed_dim": 16,
+        "depth": 2,
+        "num_heads": 1 + seed % 2,
+    }
+    theirs = shake(peers.TimmDistilled(img_size=12, **shared), seed)
+    ours = create_model(ViTConfig(image_size=12, **shared, distilled=True)).eval()
     ours.load_state_dict(theirs.state_dict())
     x = torch.randn(2, 3, 12, 12)
     compare(ours, theirs, x, 2)

@@ -12,7 +12,15 @@ from vitviz.training.optimizers import rate_scales
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "prefix"), [((14, 14), (24, 24), 1), ((8, 8), (5, 5), 2), ((7, 7), (8, 12), 0)]
+    ("old", "new", "prefix"),
+    [
+        ((14, 14), (24, 24), 1),
+        ((8, 8), (5, 5), 2),
+        ((7, 7), (8, 12), 0),
+        ((2, 3), (2, 3), 0),
+        ((2, 3), (4, 3), 0),
+        ((2, 3), (5, 4), 1),
+    ],
 )
 def test_positions_are_stretched_as_timm_stretches_them(
     old: tuple[int, int], new: tuple[int, int], prefix: int

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import warnings
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -158,15 +159,20 @@ def list_lines(results: list[Result]) -> list[str]:
     return lines
 
 
-def main() -> None:
-    """Print every result and the counts; with --write and without a pattern, write the document, too."""
+def sweep(names: list[str], check: Callable[[str], Result]) -> list[Result]:
+    """Print the result of each name that fits the command line's pattern, and the counts."""
     patterns = [argument for argument in sys.argv[1:] if argument != "--write"] or ["*"]
     results = []
-    for name in list_names():
-        if fnmatch.fnmatch(name, patterns[0]):
-            results.append(check(name))
-            print(f"{results[-1].outcome:8} {name:45} {results[-1].why[:300]}", flush=True)
+    for name in fnmatch.filter(names, patterns[0]):
+        results.append(check(name))
+        print(f"{results[-1].outcome:12} {name:45} {results[-1].why[:300]}", flush=True)
     print(dict(Counter(result.outcome for result in results)))
+    return results
+
+
+def main() -> None:
+    """Print every result and the counts; with --write and without a pattern, write the document, too."""
+    results = sweep(list_names(), check)
     if "--write" in sys.argv:
         DOCUMENT.parent.mkdir(exist_ok=True)
         DOCUMENT.write_text("\n".join(list_lines(results)) + "\n", "utf-8")

@@ -98,7 +98,7 @@ def test_wrong_shapes_of_the_head_are_named() -> None:
         ("weights.pth", {"model": GOOD}),
         ("weights.pth", {"state_dict": GOOD}),
         (
-            "weights.ckpt",
+            "model.ckpt",
             {
                 "pytorch-lightning_version": "2.6",
                 "state_dict": {f"model.{key}": value for key, value in GOOD.items()},
@@ -115,7 +115,8 @@ def test_the_lines_that_convert_a_pickle_do(
     with pytest.raises(PickledWeightsError, match="on your own machine") as caught:
         open_model((tmp_path / name).read_bytes() if name.endswith("pth") else tmp_path / name)
     exec(caught.value.convert, {})
-    assert len(open_model((tmp_path / "weights.safetensors").read_bytes()).classes) == 7
+    converted = (tmp_path / name).with_suffix(".safetensors")
+    assert len(open_model(converted.read_bytes()).classes) == 7
 
 
 @pytest.mark.parametrize(
