@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,12 +96,16 @@ class _Windows(BaseMeasure):
         if self.grid % self.window:
             raise ValueError(f"expected window to divide grid, received {self.window} and {self.grid}")
 
+    def _layout(self) -> Any:
+        from vitviz.analysis.window_attention import create_layout
+
+        return create_layout((self.grid, self.grid), self.window, self.shift)
+
     def _arrival_blocks(self) -> NDArray[np.int64]:
         """Return the block after which patch 1 has reached each patch, without those it never reaches."""
         from vitviz.analysis import token_reach
-        from vitviz.analysis.window_attention import create_layout
 
-        windows, tokens = create_layout((self.grid, self.grid), self.window, self.shift), self.grid**2
+        windows, tokens = self._layout(), self.grid**2
         plain = token_reach.window_links(windows.plain, None, tokens)
         rolled = token_reach.window_links(windows.index, windows.mask, tokens)
         hops = token_reach.first_block(token_reach.alternate(plain, rolled, MAX_BLOCKS))[:, 0]
@@ -113,9 +117,7 @@ class MaskedPairs(_Windows):
     """The share of query–key pairs that a shifted block masks (Swin paper, figure 4)."""
 
     def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
-        from vitviz.analysis.window_attention import create_layout
-
-        windows = create_layout((self.grid, self.grid), self.window, self.shift)
+        windows = self._layout()
         share = windows.masked_pairs / windows.mask.size
         return MeasuredAnswer(
             share,
@@ -132,9 +134,7 @@ class ReadableInCorner(_Windows):
         return Drag(1, self.window**2, 1, "patches", tolerance=0)
 
     def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
-        from vitviz.analysis.window_attention import create_layout
-
-        windows = create_layout((self.grid, self.grid), self.window, self.shift)
+        windows = self._layout()
         window, slot = (int(indices[0]) for indices in np.nonzero(windows.index == 0))
         unmasked = int((windows.mask[window, slot] == 0).sum())
         if not self.shift:

@@ -129,15 +129,8 @@ class RaceAccuracy(StoredMeasure):
     """The stored test accuracy of one of five positional encodings that were trained with the same recipe."""
 
     missing = "No comparison of positional encodings is stored on this server."
-    dataset: str
-    positions: str
-
-    def __post_init__(self) -> None:
-        if self.dataset not in RACE_DATASETS or self.positions not in RACE_ENCODINGS:
-            raise ValueError(
-                f"expected a dataset of {', '.join(RACE_DATASETS)} and positions of {', '.join(RACE_ENCODINGS)},"
-                f" received {self.dataset!r} and {self.positions!r}"
-            )
+    dataset: Annotated[str, RACE_DATASETS]
+    positions: Annotated[str, RACE_ENCODINGS]
 
     def find_answer(self) -> MeasuredAnswer:
         races = json.loads(RACE_FILE.read_text("utf-8"))["races"] if RACE_FILE.is_file() else {}
