@@ -35,7 +35,10 @@ def locked(path: Path, meanwhile: Callable[[], None] = lambda: None) -> Iterator
     Raises:
         OSError: if the file cannot be made.
     """
-    with _open_locked(path, meanwhile):
+    while (file := try_hold(path)) is None:
+        meanwhile()
+        sleep(_AGAIN_S)
+    with file:
         try:
             yield
         finally:
@@ -50,26 +53,10 @@ def try_hold(path: Path) -> IO[bytes] | None:
         OSError: if the file cannot be opened.
     """
     file = open(path, "ab")
-    if _try_lock(file.fileno()) and _lies_at(path, file.fileno()):
+    if _try_lock(file.fileno()) and _lies_at(path, file.fileno()):  # who held it may have removed it
         return file
     file.close()
     return None
-
-
-def _open_locked(path: Path, meanwhile: Callable[[], None]) -> IO[bytes]:
-    """Return the open file, locked; its lock goes as it is closed."""
-    while True:
-        file = open(path, "ab")
-        try:
-            while not _try_lock(file.fileno()):
-                meanwhile()
-                sleep(_AGAIN_S)
-            if _lies_at(path, file.fileno()):
-                return file
-        except BaseException:
-            file.close()
-            raise
-        file.close()  # who held it has removed it, and another may hold a new one
 
 
 def _lies_at(path: Path, handle: int) -> bool:
