@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from vitviz.checkpoint_header import CheckpointError
 from vitviz.checkpoints import Checkpoint, save_checkpoint
@@ -106,7 +106,7 @@ def _train(options: argparse.Namespace, loaded: LoadedModel, dataset: Dataset) -
         Preparation(side, lesson.MEAN, lesson.STD, interpolation="bilinear"),
         _recipe(options, loaded, len(learned[0]) / len(dataset.train_images)),
         dataset.classes,
-        snapshots={options.epochs * -(-len(learned[0]) // lesson.BATCH): _state(model)},
+        snapshots={options.epochs * -(-len(learned[0]) // lesson.BATCH): model.state_dict()},
         card=card,
     )
 
@@ -117,10 +117,6 @@ def _tensors(images: np.ndarray, labels: np.ndarray, most: int | None) -> tuple[
         torch.from_numpy(images[:most].transpose(0, 3, 1, 2).copy()),
         torch.from_numpy(labels[:most].astype("int64")),
     )
-
-
-def _state(model: nn.Module) -> dict[str, Tensor]:
-    return {name: tensor.detach() for name, tensor in model.state_dict().items()}
 
 
 def _recipe(options: argparse.Namespace, loaded: LoadedModel, fraction: float) -> TrainConfig:

@@ -27,7 +27,7 @@ class Clock:
         """Return True if no jump was noticed within the last seconds: ages of files and words can be believed then.
 
         Args:
-            now: the clock's time, in seconds since 1970.
+            time_s: the clock's time, in seconds since 1970.
         """
         counted = time.monotonic()
         offset = time_s - counted
@@ -63,7 +63,7 @@ class Heartbeats:
 
         Args:
             word: the time that it said last, in seconds since 1970.
-            now: by the clock that `word` was read from, as near as is known.
+            time_s: by the clock that `word` was read from, as near as is known.
         """
         counted = time.monotonic()
         with self._lock:

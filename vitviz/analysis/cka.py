@@ -59,10 +59,10 @@ def cka(first: Sequence[Gram], second: Sequence[Gram], *, debiased: bool = False
     Raghu and Kornblith 2021) and can fall a little below 0.
 
     Args:
-        one, other: Gram matrices (n, n) over the same n images, of `gram`.
+        first, second: Gram matrices (n, n) over the same n images, of `gram`.
 
     Returns:
-        (layers of one, layers of other); 0 where a layer says the same of every image.
+        (layers of first, layers of second); 0 where a layer says the same of every image.
     """
     form = centre_gram_unbiased if debiased else centre_gram
     rows, columns = (_directions([form(kernel) for kernel in side]) for side in (first, second))

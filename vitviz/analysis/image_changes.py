@@ -67,7 +67,7 @@ def apply_change(image: Uint8, name: str, strength: float, setting: ChangeSettin
     Args:
         image: (S, S, 3), S a multiple of 4.
         name: of `CHANGES`.
-        value: the strength, in the change's own unit.
+        strength: in the change's own unit.
 
     Raises:
         ValueError: if the image is no such square.

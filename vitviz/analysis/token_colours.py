@@ -80,7 +80,7 @@ def match_previous(before: FloatArray, components: ColourDirections, current: Fl
 
     Args:
         before: (n, 3) scores of the layer before, at n places.
-        now: (n, 3) scores of `components` at the same places.
+        current: (n, 3) scores of `components` at the same places.
     """
     alike = correlations(before, current)
     order = max(permutations(range(COUNT)), key=lambda at: sum(abs(alike[i, j]) for i, j in enumerate(at)))
@@ -167,7 +167,7 @@ def mean_correlation(before: FloatArray, current: FloatArray) -> float:
     """Return the mean correlation of the three components between two layers.
 
     Args:
-        before, now: (n, 3) scores at the same places.
+        before, current: (n, 3) scores at the same places.
     """
     return float(np.diag(correlations(before, current)).mean())
 

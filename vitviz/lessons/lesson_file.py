@@ -44,7 +44,7 @@ def read_lesson(toml_bytes: bytes, slugs: Collection[str]) -> Lesson:
     """Return the lesson of a file.
 
     Args:
-        data: the file's bytes.
+        toml_bytes: the file's bytes.
         slugs: of the pages that a stop may link to.
 
     Raises:

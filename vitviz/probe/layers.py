@@ -159,7 +159,7 @@ def block_record(model: VisionTransformer, records: Capture, layer: int) -> Reco
     """Return a block's intermediates of the first image, by short name, with what each branch adds to the stream.
 
     Args:
-        found: recorded with `patterns_of(layer)`.
+        records: recorded with `patterns_of(layer)`.
         layer: from 1.
     """
     name = f"blocks.{layer - 1}"

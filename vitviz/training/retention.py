@@ -107,7 +107,7 @@ def sweep(root: str | Path, limits: Limits | None = None, time_s: float | None =
     """Delete expired runs and leftovers of interrupted writes; returns the deleted ids.
 
     Args:
-        now: in seconds since 1970; None: this machine's clock. Nothing is deleted for `WATCHED_S` after the clock
+        time_s: in seconds since 1970; None: this machine's clock. Nothing is deleted for `WATCHED_S` after the clock
             was set or the machine slept, so that viewers can renew first.
     """
     if time_s is None:
