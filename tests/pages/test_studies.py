@@ -194,15 +194,11 @@ def test_a_guess_on_a_card_is_judged_there_and_its_study_opens_with_it(open_app:
     assert "data.guess=vit" in link.query_string and "data.dataset=cifar10" in link.query_string
 
 
-def test_a_guess_on_a_card_answers_no_other_study_with_the_same_key(open_app: OpenApp) -> None:
+@pytest.mark.parametrize("name", ["hyperparameter", "robustness"])
+def test_a_guess_on_a_card_answers_its_study_alone(open_app: OpenApp, name: str) -> None:
+    """Two hyperparameters' studies have one key; robustness asks a question of its own module."""
     app = open_app(PAGE)
-    app.main.button_group(key="studies.card.hyperparameter").set_value("1").run()
-    assert len([note for note in app.main.markdown if "Your prediction" in note.value]) == 1
-
-
-def test_a_card_takes_a_guess_at_a_question_of_its_study_s_own_module(open_app: OpenApp) -> None:
-    app = open_app(PAGE)
-    options = app.main.button_group(key="studies.card.robustness")
+    options = app.main.button_group(key=f"studies.card.{name}")
     options.set_value(options.options[0]).run()
     assert len([note for note in app.main.markdown if "Your prediction" in note.value]) == 1
 

@@ -59,17 +59,16 @@ def timm_sizes(shape: dict[str, Any]) -> dict[str, Any]:
     """Return the shape by the names of timm's arguments."""
     names = {"patch_size": "patch", "embed_dim": "width", "depth": "depth", "num_heads": "heads"}
     sizes = {argument: shape[name] for argument, name in names.items()}
-    return sizes | {"img_size": shape["patch"] * shape["grid"]}
+    return sizes | {"img_size": shape["side"]}
 
 
 def vit_shape(draw: Draw) -> dict[str, Any]:
-    heads = draw.choice([1, 2, 3])
+    heads, patch = draw.choice([1, 2, 3]), draw.choice([4, 8])
     return {
-        "patch": draw.choice([4, 8]),
-        "grid": draw.choice([3, 4, 5]),
+        "patch": patch,
+        "side": patch * draw.choice([3, 4, 5]),
         "heads": heads,
         "depth": draw.choice([1, 2]),
-    } | {
         "width": 8 * heads * draw.choice([1, 2]),
         "ratio": draw.choice([1.5, 2, 4]),
         "classes": draw.choice([0, 2, 7]),
@@ -78,7 +77,7 @@ def vit_shape(draw: Draw) -> dict[str, Any]:
 
 def timm_vit(draw: Draw, folder: Path, **options: Any) -> Peer:
     shape = vit_shape(draw)
-    side = shape["patch"] * shape["grid"]
+    side = shape["side"]
     options.setdefault("init_values", draw.choice([None, 0.1]))
     options.setdefault("qk_norm", draw.choice([False, True]))
     options.setdefault("qkv_bias", draw.choice([False, True]))
@@ -119,7 +118,7 @@ def timm_eva(draw: Draw, folder: Path) -> Peer:
     import_torchvision()
     eva, layers = (importlib.import_module(f"timm.{name}") for name in ("models.eva", "layers"))
     shape, has_cls = vit_shape(draw), draw.choice([True, False])
-    side = shape["patch"] * shape["grid"]
+    side = shape["side"]
     kind = draw.choice(["eva", "rope"])
     rope_type = draw.choice(["cat", "dinov3", "mixed"])
     pools = ["token", "avg", "map"] if has_cls else ["avg", "map"]
@@ -178,7 +177,7 @@ def timm_aimv2(draw: Draw, folder: Path) -> Peer:
 
 def timm_deit(draw: Draw, folder: Path) -> Peer:
     shape = vit_shape(draw)
-    side = shape["patch"] * shape["grid"]
+    side = shape["side"]
     model = peers.TimmDistilled(**timm_sizes(shape), num_classes=7)
     return finished(draw, model, folder, side, {"num_heads": shape["heads"]})
 
@@ -218,7 +217,7 @@ def timm_swin_v2(draw: Draw, folder: Path) -> Peer:
 
 def torchvision_vit(draw: Draw, folder: Path) -> Peer:
     shape = vit_shape(draw)
-    side = shape["patch"] * shape["grid"]
+    side = shape["side"]
     model = peers.TorchvisionViT(
         side,
         shape["patch"],
@@ -260,7 +259,7 @@ def vit_pytorch_simple(draw: Draw, folder: Path) -> Peer:
 
 def vit_pytorch_sizes(shape: dict[str, Any], width: int, draw: Draw) -> dict[str, Any]:
     """Return the shape by the names of vit-pytorch's arguments."""
-    sizes = {"image_size": shape["patch"] * shape["grid"], "patch_size": shape["patch"], "num_classes": 7}
+    sizes = {"image_size": shape["side"], "patch_size": shape["patch"], "num_classes": 7}
     sizes |= {"dim": width, "mlp_dim": int(width * shape["ratio"]), "dim_head": draw.choice([4, 8])}
     return sizes | {"depth": shape["depth"], "heads": shape["heads"]}
 
@@ -282,7 +281,7 @@ def hf(name: str) -> Any:
 
 def hf_config(draw: Draw, **more: Any) -> tuple[dict[str, Any], int]:
     shape = vit_shape(draw)
-    side = shape["patch"] * shape["grid"]
+    side = shape["side"]
     return {
         "hidden_size": shape["width"],
         "num_hidden_layers": shape["depth"],
@@ -334,22 +333,18 @@ def hf_dinov3(draw: Draw, folder: Path) -> Peer:
     )
 
 
-def hf_swin(draw: Draw, folder: Path) -> Peer:
-    shape = swin_shape(draw) | {"mlp_ratio": draw.choice([1.0, 2.5])}
-    side = shape["patch_size"] * shape["window_size"] * 2 ** (len(shape["depths"]) - 1) * draw.choice([1, 2])
-    shape |= {"depths": list(shape["depths"]), "num_heads": list(shape["num_heads"])}
-    config = hf("SwinConfig")(image_size=side, num_labels=5, **shape)
-    return saved(hf("SwinForImageClassification")(config), folder, side, draw)
-
-
-def hf_swin_v2(draw: Draw, folder: Path) -> Peer:
+def hf_swin(draw: Draw, folder: Path, version: str = "", **windows: int) -> Peer:
     shape = swin_shape(draw) | {"mlp_ratio": draw.choice([1.0, 2.5])}
     stages = len(shape["depths"])
     side = shape["patch_size"] * shape["window_size"] * 2 ** (stages - 1) * draw.choice([1, 2])
     shape |= {"depths": list(shape["depths"]), "num_heads": list(shape["num_heads"])}
-    shape["pretrained_window_sizes"] = [draw.choice([0, 6])] * stages
-    config = hf("Swinv2Config")(image_size=side, num_labels=5, **shape)
-    return saved(hf("Swinv2ForImageClassification")(config), folder, side, draw)
+    shape |= {name: [window] * stages for name, window in windows.items()}
+    config = hf(f"Swin{version}Config")(image_size=side, num_labels=5, **shape)
+    return saved(hf(f"Swin{version}ForImageClassification")(config), folder, side, draw)
+
+
+def hf_swin_v2(draw: Draw, folder: Path) -> Peer:
+    return hf_swin(draw, folder, "v2", pretrained_window_sizes=draw.choice([0, 6]))
 
 
 def hf_clip(draw: Draw, folder: Path) -> Peer:
@@ -377,7 +372,7 @@ def hf_siglip(draw: Draw, folder: Path) -> Peer:
 
 def open_clip(draw: Draw, folder: Path) -> Peer:
     shape = vit_shape(draw)
-    side, quick = shape["patch"] * shape["grid"], draw.choice([False, True])
+    side, quick = shape["side"], draw.choice([False, True])
     vision = {
         "image_size": side,
         "layers": shape["depth"],

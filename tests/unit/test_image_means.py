@@ -97,8 +97,7 @@ def collect(work: probe.Work) -> ImageMeans:
 
 @pytest.fixture(scope="module")
 def digits_vit() -> LoadedModel:
-    path = CHECKPOINTS / "digits_vit.safetensors"
-    return open_model(path, read_header(path).steps[-1])
+    return open_model(CHECKPOINTS / "digits_vit.safetensors")
 
 
 @pytest.fixture(scope="module")
@@ -211,8 +210,7 @@ def test_every_shipped_model_is_stored_by_its_identity() -> None:
 )
 def test_stored_means_are_measured_again(name: str, measures: tuple[str, ...]) -> None:
     """Quick measures over their 200 images are equal within what another machine rounds."""
-    path = CHECKPOINTS / f"{name}.safetensors"
-    model = open_model(path, read_header(path).steps[-1])
+    model = open_model(CHECKPOINTS / f"{name}.safetensors")
     for measure in measures:
         stored = image_sets.find_stored(measure, model.digest)
         assert stored is not None

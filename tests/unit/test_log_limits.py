@@ -32,12 +32,17 @@ def fail(text: str) -> None:
     raise ValueError(text)
 
 
+def log_failure(logger: logging.Logger, text: str, said: str = "failed") -> None:
+    try:
+        fail(text)
+    except ValueError:
+        logger.exception(said)
+
+
 def test_an_error_is_one_line_that_names_its_place(log: tuple[logging.Logger, io.StringIO]) -> None:
     logger, written = log
-    try:
-        fail("bad value '\x1b[2J\n2026-11-24 all is well\u2028'" + "y" * 5000)
-    except ValueError:
-        logger.exception("Uncaught app execution")
+    text = "bad value '\x1b[2J\n2026-11-24 all is well\u2028'" + "y" * 5000
+    log_failure(logger, text, "Uncaught app execution")
     (line,) = written.getvalue().splitlines()
     assert line.startswith("Uncaught app execution: ValueError (test_log_limits.py:")
     assert "): bad value '\\x1b[2J\\n2026" in line
@@ -61,10 +66,7 @@ def test_a_terminal_shows_the_traceback_without_a_user_s_control_characters(
 ) -> None:
     logger, written = log
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    try:
-        fail("\x1b[2J" + "y" * 100_000)
-    except ValueError:
-        logger.exception("failed")
+    log_failure(logger, "\x1b[2J" + "y" * 100_000)
     text = written.getvalue()
     assert "test_log_limits.py" in text and "\x1b" not in text
     assert len(text) < 10_000
@@ -98,10 +100,7 @@ def test_the_same_error_is_written_ten_times_a_minute(
 
     def write(count: int, text: str) -> None:
         for number in range(count):
-            try:
-                fail(f"{text} {number}")
-            except ValueError:
-                logger.exception("failed")
+            log_failure(logger, f"{text} {number}")
 
     write(500, "hostile")
     assert len(written.getvalue().splitlines()) == log_limits.BURST

@@ -10,7 +10,6 @@ import torch
 
 from tests.random_models import random_model
 from vitviz.analysis.image_changes import apply_all_strengths, shift
-from vitviz.checkpoint_header import read_header
 from vitviz.checkpoints import open_model
 from vitviz.config import CNNConfig, ModelConfig, Preparation, SwinConfig, ViTConfig
 from vitviz.data.cifar10_few import few_dataset
@@ -91,8 +90,7 @@ def test_a_cell_says_how_many_are_right_and_how_many_as_before(
     found = experiment.measure_cell(40, experiment.CHECKPOINTS, cell, tmp_path)
     again = experiment.measure_cell(40, experiment.CHECKPOINTS, cell, tmp_path)
     torch.set_num_threads(threads)
-    path = experiment.CHECKPOINTS / "cifar10_swin.safetensors"
-    model = open_model(path, read_header(path).steps[-1])
+    model = open_model(experiment.CHECKPOINTS / "cifar10_swin.safetensors")
     images, labels = few.test_images[:40], few.labels_of("test")[:40]
     with torch.no_grad():
         before, after = (

@@ -11,9 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
-from tests.unit.training_helpers import TINY, digits_run, duplicate
+from tests.unit.training_helpers import (
+    TINY,
+    digits_run,
+    duplicate,
+    of_kind,
+    same_steps,
+    same_weights,
+    told_at,
+)
 from vitviz.checkpoints import load_checkpoint, open_model
 from vitviz.training import run_lock
 from vitviz.training.loop import Trainer
@@ -21,20 +28,6 @@ from vitviz.training.records import Event, StepRecord
 from vitviz.training.run_config import clean_name
 from vitviz.training.run_directory import Run, RunError, Status, list_runs
 from vitviz.training.run_trainer import Session
-
-
-def of_kind(run: Run, kind: str) -> list[dict[str, Any]]:
-    return [record for record in run.records()[0] if record["kind"] == kind]
-
-
-def obey_at(run: Run, step: int, command: str, **values: float) -> Session:
-    """A session that receives a command at a step."""
-
-    def listen(event: Event, _: Trainer) -> None:
-        if isinstance(event, StepRecord) and event.step == step:
-            run.control(command, **values)
-
-    return Session(run, "cpu", listen)
 
 
 def wait_for(run: Run, state: str, beat: threading.Event) -> None:
@@ -74,23 +67,15 @@ def test_records_are_read_on_from_where_one_was(tmp_path: Path) -> None:
 def test_stop_and_resume_equals_one_run(tmp_path: Path) -> None:
     whole, halted = digits_run(tmp_path), digits_run(tmp_path)
     Session(whole, "cpu").perform()
-    stopped = obey_at(halted, 5, "stop").perform()
+    stopped = told_at(halted, 5, "stop").perform()
     assert (stopped.state, stopped.step) == ("stopped", 5) and "Resume" in stopped.message
     assert Session(halted, "cpu").perform().state == "done"
-    keys = ("step", "loss", "accuracy", "gradient_norm", "learning_rate")
-    first, second = (
-        [[record[key] for key in keys] for record in of_kind(run, "step")] for run in (whole, halted)
-    )
-    assert first == second
-    assert whole.snapshots() == halted.snapshots()
-    one, other = (load_checkpoint(run.snapshot_path()).snapshots for run in (whole, halted))
-    for step, state in one.items():
-        assert all(torch.equal(tensor, other[step][name]) for name, tensor in state.items())
+    assert same_steps(whole, halted) and same_weights(whole, halted)
 
 
 def test_pause_step_and_resume(tmp_path: Path) -> None:
     run, beat = digits_run(tmp_path), threading.Event()
-    session = obey_at(run, 3, "pause")
+    session = told_at(run, 3, "pause")
     thread = threading.Thread(target=session.perform)
     thread.start()
     wait_for(run, "paused", beat)
@@ -106,7 +91,7 @@ def test_pause_step_and_resume(tmp_path: Path) -> None:
 
 def test_a_new_learning_rate_applies_mid_run_and_survives_a_resume(tmp_path: Path) -> None:
     run = digits_run(tmp_path, schedule="constant")
-    session = obey_at(run, 2, "set", learning_rate=1e-4, weight_decay=0.3)
+    session = told_at(run, 2, "set", learning_rate=1e-4, weight_decay=0.3)
     session.perform()
     rates = [record["learning_rate"] for record in of_kind(run, "step")]
     assert rates[:2] == [3e-3, 3e-3] and set(rates[2:]) == {1e-4}

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
-from tests.unit.training_helpers import GREY, TINY, duplicate
-from vitviz.checkpoints import load_checkpoint, open_model
+from tests.unit.training_helpers import GREY, TINY, duplicate, of_kind, same_steps, same_weights, told_at
+from vitviz.checkpoints import open_model
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.training.executor import LocalExecutor
 from vitviz.training.loop import Trainer
@@ -46,27 +45,6 @@ def own_recipes(root: Path) -> Run:
     return Run.create(root, RunConfig(TINY, GREY, TRAIN, "own recipes", members=OWN))
 
 
-def of_kind(run: Run, kind: str) -> list[dict[str, Any]]:
-    return [record for record in run.records()[0] if record["kind"] == kind]
-
-
-def told_at(run: Run, step: int, command: str, **values: float) -> Session:
-    """A session that receives a command while its first model makes a step."""
-    reported = []
-
-    def listen(event: Event, _: Trainer) -> None:
-        if isinstance(event, StepRecord) and event.step == step and not reported:
-            reported.append(step)
-            run.control(command, **values)
-
-    return Session(run, "cpu", listen)
-
-
-def same_weights(one: Run, other: Run, step: int) -> bool:
-    first, second = (load_checkpoint(run.snapshot_path(step)).snapshots[step] for run in (one, other))
-    return all(torch.equal(tensor, second[name]) for name, tensor in first.items())
-
-
 def test_every_member_becomes_an_ordinary_run(tmp_path: Path) -> None:
     run = experiment(tmp_path)
     status = Session(run, "cpu").perform()
@@ -92,11 +70,8 @@ def test_resumed_equals_uninterrupted_for_every_member(
     assert (stopped.state, stopped.step) == ("stopped", halts[-1])
     assert [member.status().step for member in halted.members()] == halts
     assert Session(halted, "cpu").perform().state == "done"
-    keys = ("step", "loss", "accuracy", "gradient_norm", "learning_rate")
     for one, other in zip(whole.members(), halted.members(), strict=True):
-        first, second = ([[r[key] for key in keys] for r in of_kind(m, "step")] for m in (one, other))
-        assert first == second and one.snapshots() == other.snapshots()
-        assert same_weights(one, other, one.snapshots()[-1])
+        assert same_steps(one, other) and same_weights(one, other)
         found, again = ([{**r, "epoch": 0} for r in of_kind(m, "shuffled")] for m in (one, other))
         assert found == again
 
@@ -114,7 +89,7 @@ def test_a_kill_between_two_members_costs_neither_its_place(tmp_path: Path) -> N
     Session(killed, "cpu").perform()
     for one, other in zip(whole.members(), killed.members(), strict=True):
         assert [r["step"] for r in of_kind(other, "step")] == list(range(1, LAST + 1))
-        assert same_weights(one, other, LAST)
+        assert same_weights(one, other)
 
 
 def test_pause_step_and_resume_move_all_members_together(tmp_path: Path) -> None:
@@ -205,7 +180,7 @@ def test_a_member_with_its_own_recipe_trains_as_it_would_alone(tmp_path: Path) -
         assert written.config().train == (member.train or TRAIN)
         alone = Run.create(tmp_path, replace(run.config().for_member(member), created=0.0))
         Session(alone, "cpu").perform()
-        assert same_weights(written, alone, written.snapshots()[-1])
+        assert same_weights(written, alone)
 
 
 def test_a_member_that_stops_at_its_aim_leaves_the_others_their_time(tmp_path: Path) -> None:
