@@ -9,14 +9,13 @@ after its teacher's last heartbeat. Every method raises ClassError if the databa
 import hashlib
 import hmac
 import secrets
-import sqlite3
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from vitviz.classes.codes import generate_code
-from vitviz.classes.database import ClassError, Database
+from vitviz.classes.database import ClassError, Database, check_open
 from vitviz.classes.shared_view import SharedView
 from vitviz.heartbeat import Clock
 
@@ -172,7 +171,10 @@ class ClassStore:
             ).rowcount
             if updated:
                 return
-            _check_capacity(file, code)
+            check_open(file, code)
+            (members,) = file.execute("SELECT count(*) FROM member WHERE code = ?", (code,)).fetchone()
+            if members >= MAX_MEMBERS:
+                raise ClassError(f"this class is full with {MAX_MEMBERS} learners")
             file.execute(
                 "INSERT INTO member (code, who, name, follows, seen) VALUES (?, ?, ?, ?, ?)",
                 (code, who, clean_name(name), follows, time_s),
@@ -211,17 +213,6 @@ class ClassStore:
         """Return True if the last heartbeat is too old by a clock that has not jumped recently."""
         time_s = self._get_time_s()
         return self._clock.even_for(_STEADY_S, time_s) and abs(time_s - seen) > LIFE_S
-
-
-def _check_capacity(file: sqlite3.Connection, code: str) -> None:
-    row = file.execute(
-        "SELECT (SELECT count(*) FROM member WHERE member.code = class.code) FROM class WHERE code = ?",
-        (code,),
-    ).fetchone()
-    if row is None:
-        raise ClassError("this class is closed")
-    if row[0] >= MAX_MEMBERS:
-        raise ClassError(f"this class is full with {MAX_MEMBERS} learners")
 
 
 def create_key(classes: ClassStore, code: str, owner: str) -> str:
