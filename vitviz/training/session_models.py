@@ -84,12 +84,11 @@ def _pictures(
 
 def _teachers(configs: list[RunConfig], runs_folder: Path) -> dict[str, LoadedModel]:
     """Return the teachers of all models by path."""
-    teachers: dict[str, LoadedModel] = {}
-    for config in configs:
-        path = config.train.distill_from
-        if path is not None:
-            teachers[path] = load_teacher(config, path, runs_folder)
-    return teachers
+    return {
+        path: load_teacher(config, path, runs_folder)
+        for config in configs
+        if (path := config.train.distill_from) is not None
+    }
 
 
 def load_teacher(config: RunConfig, path: str, runs_folder: Path) -> LoadedModel:

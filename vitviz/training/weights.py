@@ -71,17 +71,15 @@ class Weights:
         self._names = [name for name, _ in named]
         self._params = [parameter for _, parameter in named]
         self._decaying = sum(decays(*entry) for entry in named)
-        self._decayed = sum(p.numel() for n, p in named if decays(n, p))
+        decayed = sum(p.numel() for n, p in named if decays(n, p))
         self.master = torch.cat([p.detach().reshape(-1) for p in self._params])  # fp32
         for name, parameter in model.named_parameters():
             parameter.requires_grad_(name in self._names)
         self._resting = [m for m in model.modules() if resting and _is_frozen(m)]
         self._to_working_precision()
         self.gradient = torch.zeros_like(self.master)
-        self.groups = (self.master[: self._decayed], self.master[self._decayed :])
-        for part, grad in zip(
-            self.groups, (self.gradient[: self._decayed], self.gradient[self._decayed :]), strict=True
-        ):
+        self.groups = self.master.tensor_split([decayed])
+        for part, grad in zip(self.groups, self.gradient.tensor_split([decayed]), strict=True):
             part.grad = grad
         self._statistics = _statistics(model)
         averaged = ema_decay is not None
