@@ -19,7 +19,7 @@ from pages.lenses.attention_distance.distances import (
     TrainingDistances,
 )
 from pages.selection import selection
-from pages.stores import catalogue, shared_cache
+from pages.stores import catalogue, recorded_runs, shared_cache
 from pages.stores.model_choice import ModelChoice
 from pages.views.figures import draw_chart
 from vitviz.analysis import distance as analysis
@@ -49,16 +49,19 @@ class MeasuredModel:
     @property
     def layers(self) -> ImageMeans:
         """Mean distance of each layer's heads, image by image."""
-        table = self.distances.distance_px.mean(axis=2).T
-        return summarise_images(
-            self.controls.set, {str(layer): row for layer, row in enumerate(table, start=1)}
-        )
+        return summarise_layers(self.controls.set, self.distances.distance_px)
 
     @property
     def uniform_px(self) -> float:
         """Distance of a head with uniform attention."""
         prefix = 0 if self.controls.renormalise else self.layout.num_prefix_tokens
         return analysis.uniform_distance_px(self.layout.grid, self.layout.patch_px, prefix)
+
+
+def summarise_layers(source: str, distance_px: FloatArray) -> ImageMeans:
+    """Return the mean distance of each layer's heads, image by image, from (images, depth, heads)."""
+    by_layer = enumerate(distance_px.mean(axis=2).T, start=1)
+    return summarise_images(source, {str(layer): row for layer, row in by_layer})
 
 
 def draw(model: LoadedModel) -> None:
@@ -181,7 +184,44 @@ def make_lines(measured: MeasuredModel) -> list[ReferenceLine]:
     if measure == "prefix":
         share = 100 * prefix / tokens
         return [ReferenceLine(share, f"uniform: {share:.1f} %")] if prefix else []
-    return [ReferenceLine(measured.uniform_px, f"uniform attention: {measured.uniform_px:.1f} px")]
+    return [_name_uniform(measured.uniform_px)]
+
+
+def _name_uniform(px: float) -> ReferenceLine:
+    return ReferenceLine(px, f"uniform attention: {px:.1f} px")
+
+
+def draw_recorded(choice: ModelChoice) -> None:
+    """Draw the heads of a recorded run without weights, as its recorder measured them on its images."""
+    config, step = recorded_runs.find_run(choice.key).config, selection.get_current().step
+    tables = [recorded_runs.read_moment(choice.key, moment).distance_px for moment in choice.steps]
+    statistics, layout = [distances.summarise_table(table) for table in tables], config.layout
+    uniform_px = analysis.uniform_distance_px(layout.grid, layout.patch_px, layout.num_prefix_tokens)
+    means, half_widths = map(
+        np.stack, zip(*((part.mean, part.half_width) for part in statistics), strict=True)
+    )
+    interval = captions.describe_interval(config.images)
+    message = heads_view(
+        series=[HeadSeries(f"step {step:,}", means, half_widths, None, interval)],
+        steps=choice.steps,
+        axis=AXES["distance"],
+        unit=UNITS["distance"],
+        lines=[_name_uniform(uniform_px)],
+        patch_px=layout.patch_px,
+        shown_step=step,
+    )
+    reach.draw_head_plot(message)
+    place = choice.steps.index(step)
+    corner_px = analysis.corner_distance_px(layout.grid, layout.patch_px)
+    layers = summarise_layers("recorded images", tables[place])
+    sentences = captions.describe_distances(means[place], uniform_px, corner_px, layers, None)
+    page.caption(f"{sentences} {recorded_runs.NO_WEIGHTS} Its own images are measured, and no others can be.")
+    page.drawers(
+        "attention_distance",
+        math=page.read_math(__file__, reach.__file__),
+        code=(analysis.mean_attention_distance_px,),
+        numbers=partial(draw_table, statistics[place], UNITS["distance"]),
+    )
 
 
 def suggest_model(measured: MeasuredModel, choice: ModelChoice) -> None:

@@ -1,7 +1,7 @@
 """Attention distance of every head against depth (ViT paper, figure 7 right)."""
 
 from pages.frame import page
-from pages.lenses.attention_distance import heads, reach, recorded_heads
+from pages.lenses.attention_distance import heads, reach
 from pages.selection import selection
 from pages.stores import recorded_runs, shared_cache
 from vitviz.models.abilities import abilities
@@ -10,7 +10,7 @@ from vitviz.models.abilities import abilities
 def draw() -> None:
     choice = selection.get_model_choice()
     if recorded_runs.lacks_weights(choice):
-        recorded_heads.draw(choice)
+        heads.draw_recorded(choice)
         return
     able = abilities(choice.config)
     model = shared_cache.load_model(choice, selection.get_current().step)
