@@ -1,8 +1,9 @@
 // Draw a term's panels side by side; the token under the pointer is marked in all of them.
 
+import { fill, frame, lattice, outline, write } from '../../vitviz/browser/kit/axes.js';
 import { canvas, el, live } from '../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../vitviz/browser/kit/grid.js';
-import { blit, heat, photo } from '../../vitviz/browser/kit/pixels.js';
+import { blit, drawPatch, heat, photo } from '../../vitviz/browser/kit/pixels.js';
 import {
   DIVERGING_LUT,
   PALETTE,
@@ -19,16 +20,6 @@ const WIDEST = 420;
 const NARROWEST = 200;
 const BAND = 20; // of the lit row, enlarged
 const ROW = 22; // of a bar
-
-/** Frame a box in white and ink, as the pin. */
-function frame(ctx, x, y, wide, high) {
-  ctx.lineWidth = 4;
-  ctx.strokeStyle = '#fff';
-  ctx.strokeRect(x, y, wide, high);
-  ctx.lineWidth = 2;
-  ctx.strokeStyle = '#0F151C';
-  ctx.strokeRect(x, y, wide, high);
-}
 
 export default class TermPicture {
   constructor({ root }) {
@@ -93,7 +84,7 @@ export default class TermPicture {
   draw() {
     const draw = {
       image: drawImage,
-      patch: drawPatch,
+      patch: drawPixels,
       matrix: drawMatrix,
       tiles: drawTiles,
       bars: drawBars,
@@ -165,15 +156,9 @@ function drawImage(picture, part) {
   }
   if (values) {
     const most = part.most ?? greatest(values);
-    blit(
-      ctx,
-      heat(values, rows, cols, part.signed ? veil(230) : accentLut(colors.query), part.signed ? -most : 0, most),
-      0,
-      0,
-      wide,
-      high,
-    );
-  } else drawLines(ctx, rows, cols, wide, high);
+    const ramp = part.signed ? [veil(230), -most, most] : [accentLut(colors.query), 0, most];
+    blit(ctx, heat(values, rows, cols, ...ramp), 0, 0, wide, high);
+  } else lattice(ctx, 'rgb(255 255 255 / 0.4)', 1, rows, cols, wide, high);
   const at = part.mutual ? values.indexOf(Math.max(...values)) : picture.patch;
   if (at >= 0) frame(ctx, ((at % cols) * wide) / cols, (Math.floor(at / cols) * high) / rows, wide / cols, high / rows);
   if (!values) return `${rows} × ${cols} patches`;
@@ -185,21 +170,14 @@ function drawImage(picture, part) {
   return `${here}largest ${signed(Math.max(...values), 3)}`;
 }
 
-function drawLines(ctx, rows, cols, wide, high) {
-  ctx.fillStyle = 'rgb(255 255 255 / 0.4)';
-  for (let col = 1; col < cols; col++) ctx.fillRect(Math.round((col * wide) / cols), 0, 1, high);
-  for (let row = 1; row < rows; row++) ctx.fillRect(0, Math.round((row * high) / rows), wide, 1);
-}
-
-function drawPatch(picture, part) {
+function drawPixels(picture, part) {
   const side = Math.min(picture.side, 200);
   const ctx = part.view.size(side, side);
   const { bitmap } = picture.photo;
   const [rows, cols] = picture.message.header.grid;
   if (!bitmap || picture.patch < 0) return 'no pixels belong to this token';
   const [w, h] = [bitmap.width / cols, bitmap.height / rows];
-  ctx.imageSmoothingEnabled = false;
-  ctx.drawImage(bitmap, (picture.patch % cols) * w, Math.floor(picture.patch / cols) * h, w, h, 0, 0, side, side);
+  drawPatch(ctx, bitmap, [rows, cols], picture.patch, [0, 0, side, side]);
   return `${Math.round(h)} × ${Math.round(w)} pixels`;
 }
 
@@ -213,16 +191,14 @@ function drawMatrix(picture, part) {
   const ctx = part.view.size(wide, high + band);
   const most = part.ramp ? greatest(data) : bound(data);
   const image = heat(data, rows, cols, picture.table(part.ramp), part.ramp ? 0 : -most, most);
-  ctx.fillStyle = picture.message.colors.panel;
-  ctx.fillRect(0, 0, wide, high);
+  fill(ctx, picture.message.colors.panel, 0, 0, wide, high);
   blit(ctx, image, 0, 0, wide, high);
   const key = part.ramp ? '' : '; blue negative, orange positive';
   const size = `${part.shape[0]} × ${part.shape[1]}${key}`;
   if (part.ramp === 'regions') return `${rows} × ${cols} patches, ${new Set(data).size} groups`;
   if (row < 0) return size;
   if (band) ctx.drawImage(image, 0, row, cols, 1, 0, high + 8, wide, BAND);
-  Object.assign(ctx, { strokeStyle: picture.message.colors.ink, lineWidth: 2 });
-  ctx.strokeRect(1, (row * high) / rows - 1, wide - 2, high / rows + 2);
+  outline(ctx, picture.message.colors.ink, 2, 1, (row * high) / rows - 1, wide - 2, high / rows + 2);
   part.rowAt = ((row + 0.5) * high) / rows;
   const numbers = [...data.subarray(row * cols, row * cols + 3)].map((value) => signed(value)).join(', ');
   return `${size}; ${picture.tokenName().split(' (')[0]}: ${numbers}, …`;
@@ -245,21 +221,18 @@ function drawTiles(picture, part) {
   const label = count > 9 ? 0 : 16;
   const down = Math.ceil(count / across);
   const ctx = part.view.size(room, down * (high + label + 8) - 8);
-  ctx.font = `13px ${picture.message.colors.font}`;
-  ctx.textBaseline = 'top';
+  const { colors } = picture.message;
   for (let tile = 0; tile < count; tile++) {
     const [x, y] = [(tile % across) * (size + 8), Math.floor(tile / across) * (high + label + 8)];
     const own = values.subarray(tile * rows * cols, (tile + 1) * rows * cols);
     const most = greatest(own);
-    ctx.fillStyle = picture.message.colors.panel;
-    ctx.fillRect(x, y, size, high);
+    fill(ctx, colors.panel, x, y, size, high);
     const table = picture.table(part.signed ? '' : 'attention');
     blit(ctx, heat(own, rows, cols, table, part.signed ? -most : 0, most), x, y, size, high);
     const at = picture.patch;
     if (!part.signed && at >= 0)
       frame(ctx, x + ((at % cols) * size) / cols, y + (Math.floor(at / cols) * high) / rows, size / cols, high / rows);
-    ctx.fillStyle = picture.message.colors.muted;
-    if (label) ctx.fillText(part.names[tile], x, y + high + 2);
+    if (label) write(ctx, colors, part.names[tile], x, y + high + 2, { style: '13px', base: 'top' });
   }
   return `${count === 1 ? '' : `${count} maps of `}${rows} × ${cols}, each on its own scale`;
 }
@@ -272,15 +245,13 @@ function drawBars(picture, part) {
   const most = Math.max(...values, 0) || 1;
   const least = Math.min(...values, 0);
   const scale = (value) => named + ((value - least) / (most - least)) * (picture.side - named - 48);
-  ctx.font = `13px ${colors.font}`;
-  ctx.textBaseline = 'middle';
+  const style = { style: '13px', color: colors.ink };
   values.forEach((value, i) => {
     const y = i * ROW + ROW / 2;
-    ctx.fillStyle = PALETTE.FAMILIES.vit;
-    ctx.fillRect(Math.min(scale(0), scale(value)), y - 7, Math.abs(scale(value) - scale(0)), 14);
-    ctx.fillStyle = colors.ink;
-    ctx.fillText(part.names[i], 0, y);
-    ctx.fillText(signed(value), Math.max(scale(0), scale(value)) + 5, y);
+    const [left, right] = [scale(0), scale(value)].sort((a, b) => a - b);
+    fill(ctx, PALETTE.FAMILIES.vit, left, y - 7, right - left, 14);
+    write(ctx, colors, part.names[i], 0, y, style);
+    write(ctx, colors, signed(value), right + 5, y, style);
   });
   const best = values.indexOf(Math.max(...values));
   return `largest: ${part.names[best]}, ${signed(values[best])}`;
@@ -300,10 +271,8 @@ function drawCurve(picture, part) {
   part.names.forEach((name, number) => {
     const line = y.subarray(number * shape[1], (number + 1) * shape[1]);
     const color = number ? colors.ink : PALETTE.FAMILIES.vit;
-    Object.assign(ctx, { strokeStyle: color, lineWidth: 2 });
-    ctx.beginPath();
-    x.forEach((value, i) => ctx.lineTo(plot.x(value), plot.y(line[i])));
-    ctx.stroke();
+    const points = Array.from(x, (value, i) => [value, line[i]]);
+    plot.line(points, 0, { color, width: 2 });
     plot.text(name, right + 6, plot.y(line.at(-1)), { color, align: 'left' });
   });
   return '';

@@ -5,10 +5,11 @@ import { button, el, setText } from '../../vitviz/browser/kit/dom.js';
 import { animate, ease, mix, reducedMotion } from '../../vitviz/browser/kit/motion.js';
 import { player } from '../../vitviz/browser/kit/player.js';
 import { greatest } from '../../vitviz/browser/kit/colour_ramp.js';
+import { drawPatch } from '../../vitviz/browser/kit/pixels.js';
 import { percent } from '../../vitviz/browser/kit/text.js';
 import { centre, mapRects } from './map_cells.js';
 import { along, arc, drawArcs, drawKeys, placed, ring } from './map_overlay.js';
-import { drawPatch, drawStrip } from './map_tiles.js';
+import { drawStrip } from './map_tiles.js';
 
 const MOVE_MS = 900; // the motion to a station
 const STAY_MS = 2500; // and the time to read its words

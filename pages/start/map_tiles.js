@@ -1,7 +1,16 @@
 // Draw the tile of each part from its activations.
 
 import { clipped, fill, outline, write } from '../../vitviz/browser/kit/axes.js';
-import { blit, createContext, heat, heatPixels, picture, shrink, stamp } from '../../vitviz/browser/kit/pixels.js';
+import {
+  blit,
+  createContext,
+  drawPatch,
+  heat,
+  heatPixels,
+  picture,
+  shrink,
+  stamp,
+} from '../../vitviz/browser/kit/pixels.js';
 import { DIVERGING_LUT, SEQUENTIAL_LUT, accentLut, greatest } from '../../vitviz/browser/kit/colour_ramp.js';
 import { percent, tokenName } from '../../vitviz/browser/kit/text.js';
 import { apart, sequenceLines } from './map_cells.js';
@@ -45,12 +54,6 @@ const CORNER = 3; // px of a tile's radius
 function drawPicture(ctx, w, h, { photo, pad, colors }) {
   if (pad?.paint(ctx, w, colors)) return;
   if (photo) clipped(ctx, [0, 0, w, h], () => blit(ctx, photo, 0, 0, w, h, smooth(photo)), CORNER);
-}
-
-export function drawPatch(ctx, photo, [rows, cols], cell, [x, y, w, h]) {
-  const [pw, ph] = [photo.width / cols, photo.height / rows];
-  ctx.imageSmoothingEnabled = pw > 24;
-  ctx.drawImage(photo, (cell % cols) * pw, Math.floor(cell / cols) * ph, pw, ph, x, y, w, h);
 }
 
 function drawPatches(ctx, w, h, { seen, model, part }) {

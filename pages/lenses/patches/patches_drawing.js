@@ -2,9 +2,9 @@
 // products with a column of E, and the resulting value of its token.
 // A view has `message`, `last` (sizes and images), `detail` (elements and canvases), `column`, `value`.
 
-import { frame, write, fill, outline } from '../../../vitviz/browser/kit/axes.js';
+import { frame, write, writeOutlined, fill, outline } from '../../../vitviz/browser/kit/axes.js';
 import { el } from '../../../vitviz/browser/kit/dom.js';
-import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
+import { blit, drawPatch, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
 import { DIVERGING_LUT } from '../../../vitviz/browser/kit/colour_ramp.js';
 
 const THUMB = 36;
@@ -21,7 +21,7 @@ export const number = (v, digits = 3) =>
 export const peak = (values) => values.reduce((m, v) => Math.max(m, Math.abs(v)), 0) || 1;
 
 export function drawMap(view) {
-  const { patch: P, rows, cols, dim } = view.message.header;
+  const { rows, cols, dim } = view.message.header;
   const step = view.last.side / Math.max(rows, cols);
   const ctx = view.map.size(cols * step, rows * step);
   const chosen = view.patchOf(view.active());
@@ -29,10 +29,7 @@ export function drawMap(view) {
   const tokens = view.message.arrays.tokens.data;
   for (let i = 0; i < rows * cols; i++) {
     const box = view.cellBox(i);
-    const row = Math.floor(i / cols);
-    const col = i % cols;
-    ctx.imageSmoothingEnabled = false;
-    ctx.drawImage(view.last.image, col * P, row * P, P, P, box.x, box.y, box.side, box.side);
+    drawPatch(ctx, view.last.image, [rows, cols], i, [box.x, box.y, box.side, box.side]);
     if (view.showsResponse) {
       const level = 4 * Math.round(127.5 * (1 + tokens[i * dim + view.column] / view.last.columnPeak(view.column)));
       fill(ctx, `rgb(${DIVERGING_LUT.subarray(level, level + 3).join()})`, box.x, box.y, box.side, box.side, 0.86);
@@ -56,19 +53,12 @@ export function drawMap(view) {
 
 function writeNumber(view, ctx, box, text) {
   const px = Math.max(13, Math.min(14, box.side * 0.34));
-  ctx.font = `600 ${px}px ${view.message.colors.font}`;
-  ctx.textAlign = 'left';
-  ctx.textBaseline = 'top';
-  ctx.lineWidth = 3;
-  ctx.lineJoin = 'round';
-  ctx.strokeStyle = 'rgba(0,0,0,0.7)';
-  ctx.fillStyle = '#fff';
-  ctx.strokeText(text, box.x + 4, box.y + 3);
-  ctx.fillText(text, box.x + 4, box.y + 3);
+  Object.assign(ctx, { textAlign: 'left', textBaseline: 'top' });
+  writeOutlined(ctx, `600 ${px}px ${view.message.colors.font}`, text, box.x + 4, box.y + 3);
 }
 
 export function drawStrip(view) {
-  const { patch: P, cols, prefix } = view.message.header;
+  const { rows, cols, prefix } = view.message.header;
   const total = view.prefixes + view.count;
   const colors = view.message.colors;
   const ctx = view.strip.size(Math.min(view.message.width, total * STEP), THUMB + 24);
@@ -84,19 +74,13 @@ export function drawStrip(view) {
       outline(ctx, colors.muted, 1, x + 0.5, 2.5, THUMB - 1, THUMB - 1);
       const name = { ...under, style: '600 13px', color: colors.ink };
       write(ctx, colors, prefix[t].toUpperCase(), x + THUMB / 2, 24, name);
-    } else blitPart(view, ctx, (patch % cols) * P, Math.floor(patch / cols) * P, P, x, 2, THUMB);
+    } else drawPatch(ctx, view.last.image, [rows, cols], patch, [x, 2, THUMB, THUMB]);
     const active = t === view.active();
     if (active) frame(ctx, x, 2, THUMB, THUMB);
     else if (t === view.pinned) outline(ctx, colors.ink, 2, x, 2, THUMB, THUMB);
     const style = { ...under, ...(active && { style: '600 13px', color: colors.ink }) };
     if (patch >= 0) write(ctx, colors, String(patch + 1), x + THUMB / 2, THUMB + 18, style);
   }
-}
-
-/** Draws a square of the model's input, scaled without smoothing. */
-function blitPart(view, ctx, sx, sy, from, x, y, to) {
-  ctx.imageSmoothingEnabled = false;
-  ctx.drawImage(view.last.image, sx, sy, from, from, x, y, to, to);
 }
 
 export function drawFilters(view) {
@@ -175,10 +159,11 @@ function describeResponse({ showsResponse, column, last }) {
 }
 
 function drawPlanes(view, patch, flat, filter, product, tall) {
-  const { patch: P, cols, channels } = view.message.header;
+  const { patch: P, rows, cols, channels } = view.message.header;
   const ctx = view.detail.tiles.size(view.last.rightWidth, tall + 20);
   const t = view.last.tile;
-  blitPart(view, ctx, (patch % cols) * P, Math.floor(patch / cols) * P, P, 0, 20, tall > 110 ? tall : t);
+  const side = tall > 110 ? tall : t;
+  drawPatch(ctx, view.last.image, [rows, cols], patch, [0, 20, side, side]);
   write(ctx, view.message.colors, 'pixels', 0, 12, HEADING);
   const planes = [
     ['x', flat, view.last.valuePeak],

@@ -6,7 +6,7 @@ import { computeNewest, openModel, words } from '../../../vitviz/browser/engine/
 import { fill, write } from '../../../vitviz/browser/kit/axes.js';
 import { canvas, el, setCount } from '../../../vitviz/browser/kit/dom.js';
 import { animate } from '../../../vitviz/browser/kit/motion.js';
-import { picture } from '../../../vitviz/browser/kit/pixels.js';
+import { drawPatch, picture } from '../../../vitviz/browser/kit/pixels.js';
 import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
 
 const STEP = 5; // percent of the slider
@@ -86,11 +86,10 @@ export default class PatchesPuzzle {
   }
 
   draw(t) {
-    const { patch: P, cols } = this.message.header;
+    const { cols } = this.message.header;
     const rows = this.places.length / cols;
     const cell = this.side / Math.max(rows, cols);
     const ctx = this.map.size(cols * cell, rows * cell);
-    ctx.imageSmoothingEnabled = false;
     this.places.forEach((place, patch) => {
       const x0 = this.from[patch] % cols;
       const y0 = Math.floor(this.from[patch] / cols);
@@ -98,7 +97,7 @@ export default class PatchesPuzzle {
       const y1 = Math.floor(place / cols);
       const x = (x0 + (x1 - x0) * t) * cell;
       const y = (y0 + (y1 - y0) * t) * cell;
-      ctx.drawImage(this.image, (patch % cols) * P, Math.floor(patch / cols) * P, P, P, x, y, cell + 0.5, cell + 0.5);
+      drawPatch(ctx, this.image, [rows, cols], patch, [x, y, cell + 0.5, cell + 0.5]);
     });
   }
 

@@ -1,22 +1,20 @@
 // Draw all patches at their positions between two stages of the stepper; the keys of a patch in both blocks; and the
 // matrices of its window and of all windows.
 
-import { fill, frame, clipped, lattice, line, outline, write as label } from '../../../vitviz/browser/kit/axes.js';
+import {
+  fill,
+  frame,
+  clipped,
+  lattice,
+  line,
+  outline,
+  write,
+  writeOutlined,
+} from '../../../vitviz/browser/kit/axes.js';
 import { el, canvas } from '../../../vitviz/browser/kit/dom.js';
 import { blit, offscreen, picture } from '../../../vitviz/browser/kit/pixels.js';
 import { counted, plural } from '../../../vitviz/browser/kit/text.js';
 import { describeKeys, GAP, LAST, pose, ROW_GAP } from './swin_stepper_stages.js';
-
-/** Draw text with an outline, readable on any image. */
-function write(ctx, font, text, x, y, [color, around] = ['#fff', 'rgba(0,0,0,0.75)']) {
-  ctx.font = font;
-  ctx.lineWidth = 3;
-  ctx.lineJoin = 'round';
-  ctx.strokeStyle = around;
-  ctx.fillStyle = color;
-  ctx.strokeText(text, x, y);
-  ctx.fillText(text, x, y);
-}
 
 /** Render the patches, their numbers and region ids; animation frames copy from these layers. */
 export function paint(view) {
@@ -41,10 +39,10 @@ function paintPatch(view, p, x, y) {
   const step = view.tile.step;
   const font = (size) => `600 ${size}px ${colors.font}`;
   numbers.ctx.textBaseline = 'top';
-  if (step >= 17) write(numbers.ctx, font(Math.max(13, Math.min(15, step * 0.32))), `${p + 1}`, x + 3, y + 2);
+  if (step >= 17) writeOutlined(numbers.ctx, font(Math.max(13, Math.min(15, step * 0.32))), `${p + 1}`, x + 3, y + 2);
   Object.assign(ids.ctx, { textAlign: 'center', textBaseline: 'middle' });
   const size = Math.max(13, Math.min(22, step * 0.42));
-  write(ids.ctx, font(size), `${view.regionOf(p)}`, x + step / 2, y + step / 2, [colors.ink, colors.paper]);
+  writeOutlined(ids.ctx, font(size), `${view.regionOf(p)}`, x + step / 2, y + step / 2, [colors.ink, colors.paper]);
 }
 
 export function drawStage(view) {
@@ -102,7 +100,7 @@ function drawWindows(view, ctx, { gap }, { x0, y0 }) {
     else if (gap < 0.02) outline(ctx, view.now.colors.ink, 1.5, x, y, wide, wide);
     const { colors } = view.now;
     const style = { style: i === w ? '600 13px' : '13px', color: i === w ? colors.ink : colors.muted, base: 'bottom' };
-    if (gap > 0.98) label(ctx, colors, wide >= 64 ? `window ${i + 1}` : `${i + 1}`, x, y - 3, style);
+    if (gap > 0.98) write(ctx, colors, wide >= 64 ? `window ${i + 1}` : `${i + 1}`, x, y - 3, style);
   }
 }
 

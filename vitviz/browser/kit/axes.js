@@ -102,6 +102,13 @@ export function write(ctx, colors, text, x, y, options = {}) {
   ctx.restore();
 }
 
+/** Write text with an outline, readable on any image. */
+export function writeOutlined(ctx, font, text, x, y, [color, around] = ['#fff', 'rgba(0,0,0,0.75)']) {
+  Object.assign(ctx, { font, lineWidth: 3, lineJoin: 'round', strokeStyle: around, fillStyle: color });
+  ctx.strokeText(text, x, y);
+  ctx.fillText(text, x, y);
+}
+
 /** Draw inside a box only, which may have round corners. */
 export function clipped(ctx, [x, y, w, h], draw, radius = 0) {
   ctx.save();

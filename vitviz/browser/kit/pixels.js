@@ -149,6 +149,13 @@ export function blit(ctx, source, x, y, width, height, smooth = false) {
   ctx.drawImage(source, x, y, width, height);
 }
 
+/** Draw one patch of an image in a box, smoothed where it shrinks. */
+export function drawPatch(ctx, image, [rows, cols], cell, [x, y, w, h]) {
+  const [pw, ph] = [image.width / cols, image.height / rows];
+  ctx.imageSmoothingEnabled = pw > w;
+  ctx.drawImage(image, (cell % cols) * pw, Math.floor(cell / cols) * ph, pw, ph, x, y, w, h);
+}
+
 /** Draw an image on a canvas that CSS scales, pixelated if it is small. */
 export function cover(node, source) {
   node.width = source.width;
