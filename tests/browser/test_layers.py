@@ -17,15 +17,15 @@ def test_one_pointer_over_all_layers_and_a_link_that_restores_the_stage(open_pag
     page = open_page(ADDRESS)
     view = page.locator("[data-component=token_similarity]")
     expect(view).to_have_attribute("data-asked", str(4 * 8 + 4))  # the pinned patch asks
-    stage = view.locator(".ly-left > .vv-frame")
+    stage = view.locator(".hg-row:first-child .vv-frame")
     box = stage.bounding_box()
     assert box is not None
     before = view.locator(".ly-facts").inner_text()
     stage.hover(position={"x": box["width"] * 6.5 / 8, "y": box["height"] * 1.5 / 8})
     expect(view).to_have_attribute("data-asked", str(8 + 6))
     assert "row 2, column 7" in view.locator(".ly-facts").inner_text() != before
-    assert view.locator(".ly-small .vv-seen:visible").count() == view.locator(".ly-small").count()
-    view.locator(".ly-small").nth(1).click()
+    assert view.locator(".vv-seen:visible").count() == view.locator(".vv-frame").count()
+    view.locator(".hg-row + .hg-row .vv-frame").nth(1).click()
     expect(view).to_have_attribute("data-layer", "1")
     expect(page).to_have_url(re.compile(r"layers\.layer=1"))
     stage.focus()

@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.lenses.layers import dataset_task, layer_controls, token_similarity
 from pages.lenses.layers.changed_tokens import RegisterEffect, describe_register, describe_shuffled
-from tests.messages import charts, message, read_panels
+from tests.messages import charts, count_by_row, message, read_panels
 from tests.pages.conftest import OpenApp, query_value, ship
 from tests.random_models import preset_model
 from vitviz.analysis.cka import cka, gram
@@ -55,12 +55,12 @@ def test_every_layer_of_both_models_is_coloured(open_app: OpenApp) -> None:
     )
     header, arrays = message(app, "layers.colours")
     config = PRESETS["vit_digits"].config
-    mine = [panel for panel in header["panels"] if panel["row"] == 0]
-    assert len(mine) == config.depth + 1 and header["chosen"] == config.depth
-    assert len(header["panels"]) > len(mine)
-    for panel in header["panels"]:
-        assert arrays[panel["array"]].shape == (*panel["grid"], 3)
-        assert 0 < sum(panel["shares"]) <= 1 + 1e-9 and sorted(panel["orders"]) == [1, 2, 3]
+    layers, (_, count, others) = header["layers"], count_by_row(header)
+    mine = layers[:count]
+    assert count == config.depth + 1 and header["chosen"] == config.depth and others
+    for i, layer in enumerate(layers):
+        assert arrays[f"p{i}"].shape == (*header["panels"][i + 1]["grid"], 3)
+        assert 0 < sum(layer["shares"]) <= 1 + 1e-9 and sorted(layer["orders"]) == [1, 2, 3]
     first, last = (100 * sum(mine[i]["shares"]) for i in (0, -1))
     found = re.search(r"explain (\d+)\s%.* and (\d+)\s%", read_captions(app))
     assert found is not None
@@ -74,7 +74,7 @@ def test_colours_over_a_set_are_the_same_for_every_image(open_app: OpenApp) -> N
     other = wait_for_measurements(open_app(PAGE, **(asked | {"image": "digits:5"})))
     assert "32 test images of Digits" in read_captions(one)
     (a, cells), (b, others) = (message(app, "layers.colours") for app in (one, other))
-    assert [panel["shares"] for panel in a["panels"]] == [panel["shares"] for panel in b["panels"]]
+    assert [layer["shares"] for layer in a["layers"]] == [layer["shares"] for layer in b["layers"]]
     assert not np.array_equal(cells["p1"], others["p1"])
 
 
@@ -102,15 +102,14 @@ def test_cosines_of_the_pinned_token_are_the_model_s(open_app: OpenApp, centred:
     place = int(0.7 * 8) * 8 + int(0.3 * 8)
     lengths = np.linalg.norm(places, axis=1)
     expected = places @ places[place] / lengths / lengths[place]
-    panel = header["panels"][2]
-    assert panel["title"] == "layer 2" and panel["prefix"] == ["cls"]
-    np.testing.assert_allclose(arrays[panel["array"]][1 + place] / 32767, expected, atol=2e-5)
+    assert header["panels"][3]["title"] == "layer 2" and header["layers"][2]["prefix"] == ["cls"]
+    np.testing.assert_allclose(arrays["p2"][1 + place] / 32767, expected, atol=2e-5)
 
 
 def test_a_cnn_asks_by_the_mean_of_its_map_where_cls_is_pinned(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:cnn_cifar10", image="sample:cat", pin="cls", layers__view="token")
     header, _ = message(app, "layers.similar")
-    assert header["panels"][0]["prefix"] == ["mean of the map"] and header["prefix"] == []
+    assert header["layers"][0]["prefix"] == ["mean of the map"] and header["prefix"] == []
     assert "the mean of the map is" in read_captions(app)
 
 
@@ -205,7 +204,8 @@ def read_verdict(app: AppTest) -> str:
 def test_what_the_colours_hold_waits_for_a_guess(open_app: OpenApp) -> None:
     app = open_app(PAGE, **DIGITS)
     before, cells = message(app, "layers.colours")
-    assert not [panel for panel in before["panels"] if panel["note"] or "shares" in panel]
+    assert not [panel for panel in before["panels"] if panel["note"]]
+    assert not [layer for layer in before["layers"] if "shares" in layer]
     assert (
         "explain" not in read_captions(app)
         and "mean correlation" in read_captions(app)
@@ -213,7 +213,7 @@ def test_what_the_colours_hold_waits_for_a_guess(open_app: OpenApp) -> None:
     )
     after, same = message(choose_option(app, "colours", "4"), "layers.colours")
     assert len(after["panels"]) == len(before["panels"]) and np.array_equal(cells["p0"], same["p0"])
-    held = [sum(panel["shares"]) for panel in after["panels"] if panel["row"] == 0]
+    held = [sum(layer["shares"]) for layer in after["layers"][: count_by_row(after)[1]]]
     assert "layer 4" in read_verdict(app) and ("is correct" in read_verdict(app)) == (
         int(np.argmax(held)) == 4
     )

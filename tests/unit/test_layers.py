@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.messages import photo_of, unpack
+from tests.messages import count_by_row, photo_of, unpack
 from vitviz.analysis.token_colours import ColourDirections
 from vitviz.plots import layers as plots
 from vitviz.plots.layers import LayerPanel, Rows
@@ -25,13 +25,14 @@ def test_panels_carry_their_cells_and_one_photo_where_the_crops_are_one() -> Non
     cells = np.arange(12, dtype=np.uint8).reshape(2, 2, 3)
     panels = [LayerPanel(0, "layer 1", (2, 2), cells, "note"), LayerPanel(1, "stem", (2, 2), cells + 1)]
     header, arrays = unpack(plots.panels_view(rows(7, 7), panels))
-    assert [row["photo"] for row in header["rows"]] == [0, 0] and "photo1" not in arrays
-    assert [panel["name"] for panel in header["panels"]] == ["ViT, layer 1", "CNN, stem"]
+    assert count_by_row(header) == [1, 1, 1] and "photo1" not in arrays
+    assert [panel["title"] for panel in header["panels"]] == ["CNN, stem", "layer 1", "stem"]
+    assert [layer["name"] for layer in header["layers"]] == ["ViT, layer 1", "CNN, stem"]
     np.testing.assert_array_equal(arrays["p1"], cells + 1)
     assert (header["chosen"], header["pin"], header["prefix"], header["veil"]) == (1, "cls", ["cls"], 0.5)
     header, arrays = unpack(plots.panels_view(rows(7, 9), panels))
-    assert [row["photo"] for row in header["rows"]] == [0, 1]
-    assert photo_of({"photo": arrays["photo1"]})[0, 0, 0] == 9
+    assert [panel["photo"] for panel in header["panels"]] == [0, 1, 0]
+    assert photo_of(arrays)[0, 0, 0] == 9
 
 
 def test_cosines_in_sixteen_bits() -> None:

@@ -1,7 +1,8 @@
 """Draw a model's layers: two models' side by side, a CNN's channels, probe accuracies and token norms over depth."""
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -65,29 +66,26 @@ def share_note(components: ColourDirections) -> str:
 
 
 def panels_view(rows: Rows, panels: Sequence[LayerPanel]) -> bytes:
-    """Pack panels for `colours.js` or `token_similarity.js`; a photo shared by two models is sent once."""
-    photos: list[Photo] = []
-    for photo in rows.photos:
-        if all(photo.data != other.data for other in photos):
-            photos.append(photo)
-    places = [next(i for i, other in enumerate(photos) if other.data == photo.data) for photo in rows.photos]
-    header: dict[str, Any] = {
-        "rows": [{"title": title, "photo": index} for title, index in zip(rows.titles, places, strict=True)],
-        "photos": [photo.header["photo"] for photo in photos],
-        "panels": [
-            {
-                **describe(panel, "row", "title", "note", "grid", "prefix"),
-                "name": f"{rows.titles[panel.row]}, {panel.title}",
-                "array": f"p{index}",
-                **panel.more,
-            }
-            for index, panel in enumerate(panels)
-        ],
+    """Pack the enlarged layer, then all layers, for `colours.js` or `token_similarity.js`."""
+    # A photo shared by two models is sent once.
+    photos = [next(other for other in rows.photos if other.data == photo.data) for photo in rows.photos]
+    layers = [
+        {"name": f"{rows.titles[panel.row]}, {panel.title}", "prefix": panel.prefix, **panel.more}
+        for panel in panels
+    ]
+    small = [HeatPanel(panel.title, panel.grid, photo=photos[panel.row], note=panel.note) for panel in panels]
+    enlarged = replace(small[rows.chosen], title=layers[rows.chosen]["name"], note="")
+    counts = Counter(panel.row for panel in panels)
+    headings = [("", 1), *((title, counts[row]) for row, title in enumerate(rows.titles))]
+    return pack_heat_grid(
+        [enlarged, *small],
+        GridStyle(grey=True),
+        {f"p{index}": panel.cells for index, panel in enumerate(panels)},
+        rows=[{"title": title, "note": "", "count": count} for title, count in headings],
+        layers=layers,
+        reach=REACH,
         **describe(rows, "chosen", "pin", "prefix", "veil"),
-        "reach": REACH,
-    }
-    cells = {f"p{index}": panel.cells for index, panel in enumerate(panels)}
-    return pack(header, **{f"photo{i}": photo.array for i, photo in enumerate(photos)}, **cells)
+    )
 
 
 def cosine_codes(cosines: NDArray[np.floating[Any]]) -> NDArray[np.int16]:

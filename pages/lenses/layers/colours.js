@@ -4,11 +4,11 @@ import { fill, write } from '../../../vitviz/browser/kit/axes.js';
 import { picture } from '../../../vitviz/browser/kit/pixels.js';
 import { cellAt } from '../../../vitviz/browser/kit/pin.js';
 import { nameCell, signed } from '../../../vitviz/browser/kit/text.js';
-import { Panels } from './panels.js';
+import { LayerGrid } from './panels.js';
 
 const NAMES = ['red', 'green', 'blue'];
 
-const paint = ({ arrays }, panel) => picture({ data: arrays[panel.array].data, shape: [...panel.grid, 3] });
+const paintCells = ({ arrays }, panel) => picture({ data: arrays[panel.array].data, shape: [...panel.grid, 3] });
 
 /** Returns a place's score on each component in standard deviations; a colour saturates at `reach`. */
 function describe({ header, arrays }, panel, { place, name }) {
@@ -24,8 +24,8 @@ function describe({ header, arrays }, panel, { place, name }) {
 }
 
 /** Draws a bar per component: its explained variance in the selected layer, once revealed. */
-function scale(view, { header, colors }) {
-  const { shares, orders } = header.panels[header.chosen];
+function drawScale(view, { header, colors }) {
+  const { shares, orders } = header.layers[header.chosen];
   const side = view.node.parentElement.clientWidth;
   const ctx = view.size(side, 54);
   const widest = shares ? Math.max(...shares, 1e-9) : 1;
@@ -43,7 +43,8 @@ function scale(view, { header, colors }) {
   view.node.setAttribute('aria-label', NAMES.map((name, c) => `${name} ${words[c]}`).join(', '));
 }
 
-export default function colours(context) {
-  const view = new Panels(context, { paint, describe, scale });
-  return (message) => view.update(message);
+export default class Colours extends LayerGrid {
+  constructor(context) {
+    super(context, { paintCells, describe, drawScale });
+  }
 }

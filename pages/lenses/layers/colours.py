@@ -22,7 +22,7 @@ from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots import layers as plots
 from vitviz.text import join_words, percent, signed
 
-_view = register(__file__, "colours", "panels")
+_view = register(__file__, "colours", "../../views/heat_grid", "panels")
 VIEW = "layers.colours"
 MOST = 64  # images that components are fitted over
 ROUNDED = 9  # digits of a share

@@ -4,7 +4,7 @@ import { legend, veil } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { heat } from '../../../vitviz/browser/kit/pixels.js';
 import { cellAt } from '../../../vitviz/browser/kit/pin.js';
 import { nameCell, signed, tokenName } from '../../../vitviz/browser/kit/text.js';
-import { Panels, tokenOf } from './panels.js';
+import { LayerGrid, tokenOf } from './panels.js';
 
 const UNIT = 32767; // an int16 of this is a cosine of 1
 
@@ -15,7 +15,7 @@ function row({ arrays }, panel, query) {
   return data.subarray(at * shape[1], (at + 1) * shape[1]);
 }
 
-const paint = (message, panel, query) => heat(row(message, panel, query), ...panel.grid, veil(), -UNIT, UNIT);
+const paintCells = (message, panel, query) => heat(row(message, panel, query), ...panel.grid, veil(), -UNIT, UNIT);
 
 /** Returns the query's name and the three patches most similar to it. */
 function describe(message, panel, query) {
@@ -30,13 +30,14 @@ function describe(message, panel, query) {
   return [`Query: ${name}`, ...hint, 'Most similar:', ...most].join('\n');
 }
 
-function scale(view, { colors }) {
+function drawScale(view, { colors }) {
   const width = view.node.parentElement.clientWidth;
   const words = ['−1 opposite', '0', '1 identical'];
   legend(view, { table: veil(), width, words, colors, label: 'Cosine similarity from −1 to 1' });
 }
 
-export default function similar(context) {
-  const view = new Panels(context, { paint, describe, scale });
-  return (message) => view.update(message);
+export default class TokenSimilarity extends LayerGrid {
+  constructor(context) {
+    super(context, { paintCells, describe, drawScale });
+  }
 }

@@ -24,7 +24,7 @@ from vitviz.plots import layers as plots
 from vitviz.probe.layers import LayerOutput
 from vitviz.text import signed
 
-_view = register(__file__, "token_similarity", "panels")
+_view = register(__file__, "token_similarity", "../../views/heat_grid", "panels")
 VIEW = "layers.similar"
 MAX_SIDE = 16  # of a grid: larger grids are averaged first
 MOST_COSINES = 300_000  # between tokens, two bytes each; above this, only the pinned token's are sent
