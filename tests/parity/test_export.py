@@ -12,7 +12,6 @@ import vitviz
 from tests.random_models import random_model
 from vitviz.config import Preparation, SwinConfig, ViTConfig
 from vitviz.models.loaded_model import LoadedModel
-from vitviz.torchvision_fix import import_torchvision
 
 SHAPE = {"image_size": 32, "patch_size": 8, "num_classes": 3, "embed_dim": 48, "depth": 2, "num_heads": 3}
 CONFIGS = {
@@ -38,7 +37,6 @@ def make(name: str) -> LoadedModel:
 
 @pytest.mark.parametrize("name", ["digits_vit", "cifar10_vit", "cifar10_swin", "cifar10_deit_soft", *CONFIGS])
 def test_an_export_has_equal_logits_everywhere(name: str, tmp_path: Path) -> None:
-    import_torchvision()
     import timm
     from transformers import AutoModelForImageClassification
 

@@ -22,7 +22,6 @@ from vitviz.models.formats import open_model
 from vitviz.models.formats.name_cleaning import clean_names
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.pretrained_list import PretrainedError
-from vitviz.torchvision_fix import import_torchvision
 
 SIZES = {"img_size": 16, "patch_size": 8, "embed_dim": 64, "depth": 2, "num_heads": 1, "num_classes": 3}
 HEADS = {"num_heads": 1}
@@ -72,7 +71,6 @@ def torchvision_swin_head() -> tuple[nn.Module, dict[str, Any]]:
 def hf_head(
     kind: str, name: str, *heads: str, width: int = 64, **sizes: Any
 ) -> tuple[nn.Module, dict[str, Any]]:
-    import_torchvision()
     transformers = importlib.import_module("transformers")
     shape = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 1, "intermediate_size": 64}
     config = getattr(transformers, f"{name}Config")(
@@ -240,7 +238,6 @@ def test_an_open_clip_model_with_a_timm_tower_gives_its_projected_features() -> 
 
 @pytest.mark.parametrize("pool", ["", "token", "avg"])
 def test_a_timm_tower_has_the_settings_of_its_architecture(pool: str) -> None:
-    import_torchvision()
     vision = {"timm_model_name": "test_vit", "timm_pool": pool, "timm_proj": "linear", "image_size": 160}
     vision["head_width"] = 8  # of open_clip's own towers
     text = {"context_length": 8, "vocab_size": 9, "width": 8, "heads": 1, "layers": 1}

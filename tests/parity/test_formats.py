@@ -25,7 +25,6 @@ from vitviz.models.formats import open_model
 from vitviz.models.formats.module_settings import read_module
 from vitviz.models.model_cost import parameters
 from vitviz.models.pretrained_list import PretrainedError
-from vitviz.torchvision_fix import import_torchvision
 
 Draw = random.Random
 TOLERANCE = 1e-5  # of the largest number on the publisher's side
@@ -115,7 +114,6 @@ def timm_clip(draw: Draw, folder: Path) -> Peer:
 
 def timm_eva(draw: Draw, folder: Path) -> Peer:
     """EVA-02, PE, DINOv3 and their relatives: rotary positions of every kind, norms inside, attention pooling."""
-    import_torchvision()
     eva, layers = (importlib.import_module(f"timm.{name}") for name in ("models.eva", "layers"))
     shape, has_cls = vit_shape(draw), draw.choice([True, False])
     side = shape["side"]
@@ -157,7 +155,6 @@ def timm_siglip(draw: Draw, folder: Path) -> Peer:
 
 
 def timm_aimv2(draw: Draw, folder: Path) -> Peer:
-    import_torchvision()
     layers = importlib.import_module("timm.layers")
     peer = timm_vit(
         draw,
@@ -206,7 +203,6 @@ def timm_swin(draw: Draw, folder: Path) -> Peer:
 def timm_swin_v2(draw: Draw, folder: Path) -> Peer:
     shape = swin_shape(draw)
     side = shape["patch_size"] * draw.choice([4, 8, 12])
-    import_torchvision()
     swin = importlib.import_module("timm.models.swin_transformer_v2")
     windows = draw.choice([(0,), (3,)]) * len(shape["depths"])
     model = swin.SwinTransformerV2(
@@ -242,7 +238,6 @@ def torchvision_swin(draw: Draw, folder: Path) -> Peer:
 
 
 def vit_pytorch(draw: Draw, folder: Path) -> Peer:
-    import_torchvision()
     shape = vit_shape(draw)
     sizes = vit_pytorch_sizes(shape, shape["width"], draw)
     model = importlib.import_module("vit_pytorch").ViT(**sizes, pool=draw.choice(["cls", "mean"]))
@@ -250,7 +245,6 @@ def vit_pytorch(draw: Draw, folder: Path) -> Peer:
 
 
 def vit_pytorch_simple(draw: Draw, folder: Path) -> Peer:
-    import_torchvision()
     shape = vit_shape(draw)
     sizes = vit_pytorch_sizes(shape, 16 * shape["heads"], draw)
     model, side = importlib.import_module("vit_pytorch.simple_vit").SimpleViT(**sizes), sizes["image_size"]
@@ -275,7 +269,6 @@ def saved(model: Any, folder: Path, side: int, draw: Draw, features: str = "logi
 
 
 def hf(name: str) -> Any:
-    import_torchvision()  # transformers needs it, too
     return getattr(importlib.import_module("transformers"), name)
 
 

@@ -12,7 +12,6 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import vitviz
 from tests.parity.test_recorder import IMAGES, transformers_vit
-from vitviz.torchvision_fix import import_torchvision
 
 BATCHES, EPOCHS = 4, 2
 
@@ -23,7 +22,6 @@ def make_data() -> tuple[torch.Tensor, torch.Tensor]:
 
 def train_lightning(folder: Path, **settings: Any) -> Any:
     """Train a LightningModule, recorded in a folder; return the callback."""
-    import_torchvision()
     import lightning.pytorch as lightning
     import timm
 

@@ -17,7 +17,6 @@ from vitviz.data.image_preprocessing import Crop, prepare
 from vitviz.models.formats.checkpoint_settings import Settings
 from vitviz.models.formats.preparation_settings import PROCESSORS, read_preparation
 from vitviz.models.pretrained_list import PretrainedError
-from vitviz.torchvision_fix import import_torchvision
 
 Pixels = NDArray[np.uint8]
 
@@ -65,7 +64,6 @@ SETTINGS_OF_VIT: dict[str, dict[str, Any]] = {
 
 
 def processor_class(name: str, backend: str) -> Any:
-    import_torchvision()
     transformers = importlib.import_module("transformers")
     return getattr(transformers, f"{name}ImageProcessor{'Pil' if backend == 'pil' else ''}", None)
 
@@ -117,7 +115,6 @@ def test_every_key_that_changes_the_numbers_is_read(case: str, backend: str) -> 
 
 
 def list_processors() -> dict[str, type]:
-    import_torchvision()
     models = importlib.import_module("transformers.models")
     backends = importlib.import_module("transformers.image_processing_backends")
     found = {}
@@ -250,7 +247,6 @@ def test_the_resized_size_equals_timms_for_all_its_published_settings() -> None:
 def test_inputs_equal_open_clips_for_every_resize_mode(
     mode: str | None, interpolation: str | None, size: tuple[int, int]
 ) -> None:
-    import_torchvision()
     transform = importlib.import_module("open_clip.transform")
     stated = {k: v for k, v in {"resize_mode": mode, "interpolation": interpolation}.items() if v is not None}
     apply = transform.image_transform_v2(transform.PreprocessCfg(size=size, **stated), is_train=False)

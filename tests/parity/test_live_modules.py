@@ -18,7 +18,6 @@ from torch import Tensor, nn
 
 import vitviz
 from vitviz.models.pretrained_list import PretrainedError
-from vitviz.torchvision_fix import import_torchvision
 
 SHAPE = {"img_size": 24, "patch_size": 8, "embed_dim": 24, "depth": 3, "num_heads": 3, "num_classes": 5}
 
@@ -72,7 +71,6 @@ def test_options_that_tensors_do_not_show_are_read_from_the_module(case: str) ->
 def test_the_heads_of_vit_pytorch_are_read_from_the_module(
     heads: int, per_head: int, options: dict[str, str] | None
 ) -> None:
-    import_torchvision()
     name, kind = ("vit_pytorch", "ViT") if options else ("vit_pytorch.simple_vit", "SimpleViT")
     shape = {"image_size": 24, "patch_size": 8, "num_classes": 4, "dim": 32, "depth": 2, "mlp_dim": 48}
     build = getattr(importlib.import_module(name), kind)

@@ -21,7 +21,6 @@ from vitviz.config import Preparation, ViTConfig, from_dict, to_dict
 from vitviz.models.formats.module_settings import read_module
 from vitviz.models.pretrained_list import PretrainedError
 from vitviz.models.vit import VisionTransformer
-from vitviz.torchvision_fix import import_torchvision
 from vitviz.weight_identity import compute_identity
 
 SHAPE = {"patch_size": 8, "embed_dim": 24, "depth": 2, "num_heads": 3, "num_classes": 5}
@@ -41,13 +40,11 @@ def of_timm(size: tuple[int, int], **options: Any) -> nn.Module:
 
 
 def of_eva(size: tuple[int, int], rope_type: str, **options: Any) -> nn.Module:
-    import_torchvision()
     eva = importlib.import_module("timm.models.eva").Eva
     return shake(eva(img_size=size, use_rot_pos_emb=True, rope_type=rope_type, **SHAPE | options), 1)
 
 
 def of_vit_pytorch(size: tuple[int, int], module: str, name: str) -> nn.Module:
-    import_torchvision()
     made = getattr(importlib.import_module(module), name)(
         image_size=size, patch_size=8, num_classes=5, dim=24, depth=2, heads=3, mlp_dim=48, dim_head=8
     )

@@ -27,7 +27,7 @@ def without_a_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def timm_vit() -> nn.Module:
-    import_torchvision()
+    import_torchvision()  # also in the processes of test_recorder_parallel
     import timm
 
     return timm.create_model(
@@ -65,7 +65,6 @@ def vit_pytorch_vit() -> nn.Module:
 
 def open_clip_vit() -> nn.Module:
     """Return a visual tower, whose output is the embedding: five values here."""
-    import_torchvision()
     vision = {"image_size": 32, "layers": 2, "width": 32, "head_width": 16, "patch_size": 8}
     text = {"context_length": 5, "vocab_size": 11, "width": 8, "heads": 1, "layers": 1}
     tower: nn.Module = importlib.import_module("open_clip.model").CLIP(5, vision, text).visual

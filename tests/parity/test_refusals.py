@@ -13,7 +13,6 @@ from torch import Tensor
 from vitviz.models.formats import open_model
 from vitviz.models.formats.safetensors_header import PickledWeightsError, check_header
 from vitviz.models.pretrained_list import PretrainedError
-from vitviz.torchvision_fix import import_torchvision
 
 NAMED = {
     "beit_base_patch16_224": "this is a BEiT: it adds a relative position bias in every block",
@@ -58,7 +57,6 @@ NAMED = {
 
 
 def state_of(name: str) -> dict[str, Tensor]:
-    import_torchvision()
     with warnings.catch_warnings(), torch.device("meta"):
         warnings.simplefilter("ignore")
         return dict(importlib.import_module("timm").create_model(name).state_dict())
