@@ -239,10 +239,8 @@ def test_the_resized_size_equals_timms_for_all_its_published_settings() -> None:
             assert preparation.resized_shape == (int(cfg.input_size[1] / cfg.crop_pct),) * 2, name
 
 
-@pytest.mark.parametrize(
-    ("size", "interpolation"),
-    [*(((96, 96), name) for name in ("bicubic", "bilinear", "random", None)), ((64, 96), "bicubic")],
-)
+@pytest.mark.parametrize("size", [(96, 96), (64, 96)])
+@pytest.mark.parametrize("interpolation", ["bicubic", "bilinear", "random", None])
 @pytest.mark.parametrize("mode", ["shortest", "longest", "squash", None])
 def test_inputs_equal_open_clips_for_every_resize_mode(
     mode: str | None, interpolation: str | None, size: tuple[int, int]
