@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 import streamlit as st
 
+from pages.controls import downloads
 from pages.frame import page, run_panel
 from pages.stores import record_arrays, runs, shared_cache
 from pages.train.lab import run_view
 from vitviz.analysis.run_comparison import parameters_by_part, time_to_accuracy
+from vitviz.csv_table import Columns
 from vitviz.models.abilities import abilities, as_vit
 from vitviz.text import percent
 
@@ -43,22 +44,20 @@ def draw(run: Run) -> None:
         st.dataframe(
             pd.DataFrame(facts.items(), columns=["Quantity", "Value"]), hide_index=True, width="stretch"
         )
-    _draw_csv_download(run, log)
+    names = ("step", "epoch", "seconds", *record_arrays.STEP_METRICS)
+    columns = dict(zip(names, log.training(), strict=True))
+    downloads.csv("Records as CSV", columns, f"{run.id.replace('/', '-')}.csv", "live_lab.records_csv")
 
 
 def _draw_parts(parts: dict[str, int]) -> None:
     total = max(1, sum(parts.values()))
-    table = {
+    table: Columns = {
         "Part": list(parts),
         "Parameters": list(parts.values()),
         "Share": [count / total for count in parts.values()],
     }
-    st.dataframe(
-        page.style_table(table, {"Share": percent}),
-        hide_index=True,
-        width="stretch",
-        column_config={"Parameters": st.column_config.NumberColumn(format="localized")},
-    )
+    formats = {"Parameters": st.column_config.NumberColumn(format="localized")}
+    page.table(table, {"Share": percent}, formats, "live_lab.parts")
 
 
 def _collect_facts(config: RunConfig, total: int, status: Status, log: runs.RunLog) -> dict[str, str]:
@@ -96,18 +95,3 @@ def get_parameter_shapes(model: ModelConfig) -> dict[str, tuple[int, ...]]:
 
 def count_parameters(model: ModelConfig) -> int:
     return sum(parameters_by_part(get_parameter_shapes(model)).values())
-
-
-def _draw_csv_download(run: Run, log: runs.RunLog) -> None:
-    table = log.training()
-    names = ("step", "epoch", "seconds", *record_arrays.STEP_METRICS)
-    csv_lines = [",".join(names)] + [",".join(f"{v:.6g}" for v in row) for row in np.asarray(table).T]
-    st.download_button(
-        "Records as CSV",
-        # Computed on click, because a file of an earlier poll would have been discarded by then.
-        lambda: "\n".join(csv_lines),
-        f"{run.id.replace('/', '-')}.csv",
-        "text/csv",
-        icon=":material/download:",
-        on_click="ignore",
-    )
