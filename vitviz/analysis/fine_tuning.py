@@ -42,11 +42,6 @@ class Group:
         """Mean of the test accuracies; NaN before there are any."""
         return float(np.mean(self.tests)) if self.tests else float("nan")
 
-    @property
-    def spread(self) -> float:
-        """Range of the test accuracies."""
-        return max(self.tests) - min(self.tests) if self.tests else float("nan")
-
 
 def mean_curve(curves: Sequence[FloatArray]) -> FloatArray:
     """Return (2, n): the mean of the curves at the epochs that all of them have reached; empty before there is one."""
