@@ -60,7 +60,7 @@ FIGURES: dict[str, Build] = {
     ),
     "slip": lambda mode: positions.slip_figure(np.eye(5), np.eye(5), (1, 2), mode),
     "moving along": lambda mode: robustness.shift_figure(
-        {name: [("stem", 0.5)] for name in "abcde"}, ["vit"] * 5, mode
+        [layers.LayerLine(name, ["stem"], [0.5], i) for i, name in enumerate("abcde")], ["vit"] * 5, mode
     ),
     "in the papers": lambda mode: data_size.pretraining_figure(
         {name: [1.0, 2.0] for name in "abcdef"}, [1.3, 300], mode
@@ -172,7 +172,7 @@ def test_values_that_are_no_numbers_leave_a_gap() -> None:
 def test_lines_across_carry_their_word() -> None:
     figure = Chart("light")
     figure.vline(3.0, {"width": 1}, {"text": "here"}, "bottom")
-    figure.hline(0.5, {"width": 1})
+    figure.hline(0.5)
     layout = figure.parts
     assert [(s["x0"], s["x1"], s["y0"], s["y1"]) for s in layout["shapes"]] == [
         (3, 3, 0, 1),

@@ -166,8 +166,9 @@ class Chart:
             place = {"xref": "x", "yref": "y domain", "x": x, "y": y, "xanchor": "left", "yanchor": anchor}
             self.note(**{**place, **note})
 
-    def hline(self, y: float, line: Parts, text: str = "") -> None:
-        """Add a line over the whole width, with a label below its right end."""
+    def hline(self, y: float, text: str = "", **line: Any) -> None:
+        """Add a line over the whole width, by default thin and dotted, with a label below its right end."""
+        line = {"color": theme.PALETTES[self.mode].muted, "width": 1, "dash": "dot"} | line
         self.shape(type="line", xref="x domain", yref="y", x0=0, x1=1, y0=y, y1=y, line=line)
         if text:
             font = {"color": line["color"], "size": 13}
@@ -232,3 +233,9 @@ def log_axis(values: Sequence[float], room: float = ROOM) -> dict[str, Any]:
     low, high = (log10(pick(values)) for pick in (min, max))
     room *= max(high - low, 0.3)
     return {"type": "log", "range": [low - room, high + room]}
+
+
+def sizes_axis(sizes: Sequence[float], title: str, unit: str = "") -> dict[str, Any]:
+    """Return a logarithmic axis with a tick for every size."""
+    names = [f"{size:,g}{unit}" for size in sizes]
+    return {**log_axis(sizes), "title": {"text": title}, "tickvals": list(sizes), "ticktext": names}

@@ -1,13 +1,12 @@
 """Draw costs over the number of tokens on two logarithmic axes, where a slope is a power."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vitviz.plots import theme
-from vitviz.plots.chart import Chart
+from vitviz.plots.chart import Chart, sizes_axis
 
 FloatArray64 = NDArray[np.float64]
 
@@ -42,7 +41,7 @@ def cost_figure(costs: Costs, x_title: str, mode: theme.Mode, height_px: int = 3
         )
     figure.layout(
         height=height_px,
-        xaxis=_tokens_axis(tokens, x_title),
+        xaxis=sizes_axis(tokens.tolist(), x_title),
         yaxis={
             "type": "log",
             "title": {"text": costs.title},
@@ -51,15 +50,3 @@ def cost_figure(costs: Costs, x_title: str, mode: theme.Mode, height_px: int = 3
         },
     )
     return figure
-
-
-def _tokens_axis(tokens: FloatArray64, title: str) -> dict[str, Any]:
-    low, high = (float(np.log10(end)) for end in (tokens[0], tokens[-1]))
-    room = 0.06 * (high - low)
-    return {
-        "type": "log",
-        "range": [low - room, high + room],
-        "title": {"text": title},
-        "tickvals": tokens.tolist(),
-        "ticktext": [f"{size:,g}" for size in tokens.tolist()],
-    }

@@ -1,12 +1,10 @@
 """Draw accuracy over the number of training images, and over training time."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from vitviz.analysis.data_size import Curve, Lines
-from vitviz.plots.chart import Chart
+from vitviz.plots.chart import Chart, sizes_axis
 from vitviz.plots.theme import FAMILIES, HEADS, PALETTES, VARIANTS, Mode, family_colors
 from vitviz.plots.theme import SYMBOLS as SHAPES
 from vitviz.text import percent
@@ -48,8 +46,7 @@ def size_figure(
         own: points of the user's runs, drawn as stars.
     """
     figure = Chart(mode)
-    line = {"color": PALETTES[mode].muted, "width": 1, "dash": "dot"}
-    figure.hline(100 * chance, line, f"chance {percent(chance, 0)}")
+    figure.hline(100 * chance, f"chance {percent(chance, 0)}")
     for curve in curves:
         ends = 100 * curve.low, 100 * curve.high
         hover = "%{x:,} images: %{y:.1f} %"
@@ -58,16 +55,9 @@ def size_figure(
         _star(figure, point, PALETTES[mode].ink)
     return figure.with_legend(
         HEIGHT_PX,
-        xaxis=sizes_axis(sizes, "training images") | {"range": full_axis(sizes)},
+        xaxis=sizes_axis(sizes, "training images"),
         yaxis={"title": {"text": f"{what}, %"}, "rangemode": "tozero"},
     )
-
-
-def full_axis(sizes: Sequence[float]) -> list[float]:
-    """Return the range of the whole axis, so that it does not change when curves are added."""
-    low, high = math.log10(sizes[0]), math.log10(sizes[-1])
-    room = 0.04 * (high - low) or 0.5
-    return [low - room, high + room]
 
 
 def _style(name: str) -> tuple[str, str]:
@@ -91,16 +81,6 @@ def _star(figure: Chart, point: Own, ink: str) -> None:
     )
 
 
-def sizes_axis(sizes: Sequence[float], title: str, unit: str = "") -> dict[str, Any]:
-    """Return a logarithmic axis with a tick for every size."""
-    return {
-        "type": "log",
-        "tickvals": list(sizes),
-        "ticktext": [f"{size:,}{unit}" for size in sizes],
-        "title": {"text": title},
-    }
-
-
 def time_figure(lines: Lines, chance: float, mode: Mode = "light") -> Chart:
     """Draw validation accuracy over core-seconds of training.
 
@@ -108,8 +88,7 @@ def time_figure(lines: Lines, chance: float, mode: Mode = "light") -> Chart:
         chance: accuracy of guessing, in [0, 1].
     """
     figure = Chart(mode)
-    line = {"color": PALETTES[mode].muted, "width": 1, "dash": "dot"}
-    figure.hline(100 * chance, line, f"chance {percent(chance, 0)}")
+    figure.hline(100 * chance, f"chance {percent(chance, 0)}")
     for name, (title, (seconds, accuracy, *ends)) in lines.items():
         low, high = (100 * end for end in ends)
         figure.curve(
@@ -146,7 +125,7 @@ def pretraining_figure(
 def gain_figure(gains: Sequence[Curve], what: str, mode: Mode = "light") -> Chart:
     """Draw a gain, in points, over the number of training images, with its intervals."""
     figure = Chart(mode)
-    figure.hline(0, {"color": PALETTES[mode].muted, "width": 1.5})
+    figure.hline(0, width=1.5, dash="solid")
     for index, gain in enumerate(gains):
         ends, sizes = (100 * gain.low, 100 * gain.high), gain.images.tolist()
         apart = [size * (1 + 0.03 * (index - (len(gains) - 1) / 2)) for size in sizes]  # keep the bars apart

@@ -12,8 +12,7 @@ from vitviz.analysis.data_size import Curve
 from vitviz.analysis.fine_tuning import Group, mean_curve, sort_parts
 from vitviz.plots import theme
 from vitviz.plots.blob import describe, pack
-from vitviz.plots.chart import Chart, Panel, log_axis
-from vitviz.plots.data_size import full_axis, sizes_axis
+from vitviz.plots.chart import Chart, Panel, log_axis, sizes_axis
 from vitviz.plots.hidden_curves import conceal
 from vitviz.plots.race import RaceCurves, ResultRow, draw_curves, draw_rows, find_interval, pack_results
 from vitviz.text import percent, round_share
@@ -163,8 +162,7 @@ def image_count_figure(
     The vertical axis is logarithmic in the error rate, so that halving the mistakes is the same step everywhere.
     """
     figure = Chart(mode)
-    line = {"color": theme.PALETTES[mode].muted, "width": 1, "dash": "dot"}
-    figure.hline(100 * (1 - chance), line, f"chance {percent(chance, 0)}")
+    figure.hline(100 * (1 - chance), f"chance {percent(chance, 0)}")
     for curve in curves:
         mean, high, low = (
             (100 * (1 - shares)).clip(FEWEST_WRONG) for shares in (curve.mean, curve.low, curve.high)
@@ -180,7 +178,7 @@ def image_count_figure(
         )
     return figure.with_legend(
         420,
-        xaxis=sizes_axis(sizes, "training images per class") | {"range": full_axis(sizes)},
+        xaxis=sizes_axis(sizes, "training images per class"),
         yaxis={
             "type": "log",
             "title": {"text": "test accuracy, %"},

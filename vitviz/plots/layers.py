@@ -195,16 +195,23 @@ class LayerLine:
 
 
 def over_depth_figure(
-    lines: Sequence[LayerLine], families: Sequence[str], axis: str, chance: float, mode: Mode, *, share: bool
+    lines: Sequence[LayerLine],
+    families: Sequence[str],
+    axis: str,
+    chance: float,
+    mode: Mode,
+    *,
+    share: bool,
+    reference: str = "chance",
 ) -> Chart:
     """Draw values over relative depth, so that models of different depths can be compared.
 
     Args:
-        chance: chance level, drawn as a dotted line.
+        chance: drawn as a dotted line with the label `reference`.
         share: True if the values are shares, written in percent.
     """
     figure = Chart(mode)
-    palette, colors = PALETTES[mode], family_colors(families)
+    colors = family_colors(families)
     times, written = (100, "%{y:.1f} %") if share else (1, "%{y:.2f}")
     for place, line in enumerate(lines):
         color, again = colors[line.model], any(line.model == other.model for other in lines[:place])
@@ -221,11 +228,9 @@ def over_depth_figure(
             text=list(line.layers) if not line.errors else _name_bars(line, errors, " %" if share else ""),
         )
         if line.head_value is not None:
-            figure.hline(
-                times * line.head_value,
-                {"color": color, "width": 1.5, "dash": ("dash", "dashdot")[line.model]},
-            )
-    figure.hline(times * chance, {"color": palette.muted, "width": 1, "dash": "dot"}, "chance")
+            dash = ("dash", "dashdot")[line.model]
+            figure.hline(times * line.head_value, color=color, width=1.5, dash=dash)
+    figure.hline(times * chance, reference)
     return figure.with_legend(
         HEIGHT_PX,
         xaxis={
@@ -264,7 +269,7 @@ def shares_figure(
         "%{y:.0f} % in %{x}",
         (100 * ends[0], 100 * ends[1]),
     )
-    figure.hline(50, {"color": PALETTES[mode].muted, "width": 1, "dash": "dot"}, "half")
+    figure.hline(50, "half")
     return figure.with_legend(
         HEIGHT_PX,
         xaxis={"title": {"text": "[CLS] of another image before"}},

@@ -152,7 +152,7 @@ def by_distance_figure(
                 line={"dash": dash},
                 showlegend=dash == LINE_STYLES[0],
             )
-    figure.hline(y=0, line={"color": palette.line, "width": 1})
+    figure.hline(0, color=palette.line, dash="solid")
     every = [line for pair in curves.values() for line in pair]
     lows = [float(np.nanmin(line)) for line in every]
     return figure.with_legend(

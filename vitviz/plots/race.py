@@ -131,8 +131,7 @@ def draw_curves(
 ) -> Chart:
     """Draw accuracy over epochs, with the models' names at the ends of their lines."""
     figure = Chart("light")
-    muted = _THEME.muted
-    figure.hline(100 * chance, {"color": muted, "width": 1, "dash": "dot"}, f"chance {percent(chance, 0)}")
+    figure.hline(100 * chance, f"chance {percent(chance, 0)}")
     for place, model in enumerate(models):
         line = {"color": model.color, "dash": DASHES[place % len(DASHES)]}
         if model.band.size:
@@ -153,7 +152,7 @@ def draw_curves(
     if any(model.mean.shape[1] for model in models):
         waiting = ""
     if waiting:
-        figure.note(text=waiting, x=epochs / 2, y=62.5, font={"color": muted})
+        figure.note(text=waiting, x=epochs / 2, y=62.5, font={"color": _THEME.muted})
     figure.layout(
         height=height_px,
         meta=": ".join(filter(None, ("Accuracy over epochs", waiting))),

@@ -27,6 +27,7 @@ from vitviz.csv_table import columns_of_rows
 from vitviz.models.abilities import abilities
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots.heat_grid import PanelRow, image_panel, map_panel, pack_heat_rows
+from vitviz.plots.layers import LayerLine
 from vitviz.plots.robustness import shift_figure
 from vitviz.probe.layers import list_layers, stream_layer_outputs
 from vitviz.probe.robustness import chances, inputs_of
@@ -217,14 +218,10 @@ def build_row(model: ShiftedMaps, shift_px: int, depth: str) -> PanelRow:
     return PanelRow(model.name, f"{model.titles[layer]}, channel {channel + 1}", panels)
 
 
-def build_lines(models: Sequence[ShiftedMaps], shift_px: int) -> dict[str, list[tuple[str, float]]]:
-    """Return (title, staying) of every model's layers, by name and in order of depth."""
-    return {
-        model.name: [
-            (title, model.measure_staying(layer, shift_px)) for layer, title in enumerate(model.titles)
-        ]
-        for model in models
-    }
+def build_lines(models: Sequence[ShiftedMaps], shift_px: int) -> list[LayerLine]:
+    """Return how far the map of every layer of each model stays."""
+    stays = [[m.measure_staying(layer, shift_px) for layer in range(len(m.titles))] for m in models]
+    return [LayerLine(m.name, m.titles, stays[place], place) for place, m in enumerate(models)]
 
 
 def describe_shift(models: Sequence[ShiftedMaps], shift_px: int) -> str:
