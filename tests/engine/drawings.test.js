@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { forward } from '../../vitviz/browser/engine/forward.js';
 import { openModel } from '../../vitviz/browser/engine/weights.js';
 import { prepareDigit } from '../../vitviz/browser/kit/digit_input.js';
-import { decode } from '../../vitviz/browser/kit/drawing_pad.js';
+import { decode, Pad } from '../../vitviz/browser/kit/drawing_pad.js';
 
 const CASES = process.env.VITVIZ_CASES;
 const { strokes, ...models } = JSON.parse(readFileSync(join(CASES, 'drawings.json'), 'utf-8'));
@@ -26,3 +26,14 @@ for (const [name, { preparation, shown, frames, classes }] of Object.entries(mod
       assert.equal(logits.indexOf(Math.max(...logits)), classes[i], `class of drawing ${i}`);
     });
   });
+
+test('a stroke that leaves the pad ends at its edge', () => {
+  const box = { left: 0, top: 0, width: 100, height: 100 };
+  const node = { classList: { add() {} }, setAttribute() {}, focus() {}, getBoundingClientRect: () => box };
+  const pad = new Pad({ paint() {}, changed() {} });
+  pad.attach(node);
+  node.onpointerdown({ clientX: 50, clientY: 50, isPrimary: true, preventDefault() {} });
+  node.onpointermove({ clientX: 100, clientY: 120 });
+  node.onpointerup();
+  assert.deepEqual(decode(pad.text).flat(2), [256, 256, 511, 511]);
+});

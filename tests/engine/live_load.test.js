@@ -1,4 +1,4 @@
-// The map that follows the pen starts one engine, and loads weights again whose download failed.
+// The map that follows the pen starts one engine, and loads weights again whose download failed; masks stay as clicked.
 
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
@@ -6,9 +6,13 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 
 // Modules of the map create a canvas as they load.
-globalThis.document = { createElement: () => ({ getContext: () => ({}) }), querySelector: () => null };
+const ignore = () => {};
+const parts = { classList: { toggle: ignore }, setAttribute: ignore, appendChild: ignore, getContext: () => ({}) };
+const element = () => ({ dataset: {}, ...parts });
+globalThis.document = { createElement: element, querySelector: () => null };
 globalThis.CSS = { escape: (text) => text };
 const { LiveMap } = await import('../../pages/start/map_live.js');
+const { MapMasks } = await import('../../pages/start/map_masks.js');
 
 const view = () => ({ root: { dataset: {}, getRootNode: () => ({}), closest: () => null } });
 const PARTS = ['picture', 'block', 'classes'].map((kind) => ({ kind }));
@@ -76,4 +80,23 @@ test('weights whose download failed are loaded with the next message', async () 
   await settled(() => live.ready);
   assert.ok(live.ready);
   assert.equal(fetched.length, 2);
+});
+
+test("a mask stays while the server's messages are of before the click", async () => {
+  const sent = [];
+  const model = { header: { grid: [2, 2] }, tokenAt: () => 0 };
+  const map = { root: element(), stage: element(), schedule: ignore, model };
+  const masks = new MapMasks({ view: map, parent: element(), trigger: (_, text) => sent.push(text), apply: ignore });
+  const take = (text) => {
+    const { header, arrays } = message('/media/a');
+    masks.take({ header: { ...header, grid: [2, 2], dims: { depth: 1, heads: 1 }, masks: text }, arrays });
+    return masks.text;
+  };
+  take('');
+  masks.on = true;
+  assert.ok(masks.pick([0, 0]));
+  assert.equal(take(''), '8');
+  await settled(() => sent.length);
+  assert.deepEqual(sent, ['8']);
+  assert.deepEqual([take(''), take('8'), take('')], ['8', '8', '']);
 });
