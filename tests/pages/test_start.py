@@ -14,7 +14,7 @@ import pytest
 
 from pages.controls import query_params
 from pages.frame import warm_up
-from pages.start import lens_links, map_messages, stored_map
+from pages.start import lens_links, map_messages, map_session, stored_map
 from pages.stores import catalogue, lessons, registry, shared_cache
 from pages.stores.session import UserSession
 from tests.messages import body, unpack
@@ -148,6 +148,7 @@ def test_masks_stand_in_the_link_while_they_fit_the_model(open_app: OpenApp) -> 
     assert views(open_app(**query(app)))["map"][0]["masks"] == "0000181800000000.0100"
     app = act(app, mask="")
     assert views(app)["map"][0]["masks"] == "" and "home.mask" not in query(app)
+    assert [map_session.fits_grid("0" * digits, 49) for digits in (12, 13)] == [False, True]
 
 
 @pytest.mark.parametrize(

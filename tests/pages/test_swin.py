@@ -58,6 +58,7 @@ def test_the_stepper_follows_grid_window_and_shift(open_app: OpenApp) -> None:
     found = payload(app, STEPPER)
     assert found[1]["ids"].tolist() == [[0, 0, 1, 2], [0, 0, 1, 2], [3, 3, 4, 5], [6, 6, 7, 8]]
     assert int((found[1]["allowed"] == 0).sum()) == 28
+    assert "moves 7 of 16 patches" in found[0]["captions"][2]
     choose(app, "swin.shift", 0)
     assert int((payload(app, STEPPER)[1]["allowed"] == 0).sum()) == 0
     findings = payload(app, STEPPER)[0]["captions"]

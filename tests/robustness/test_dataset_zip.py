@@ -48,12 +48,14 @@ def test_bad_files_are_listed_and_left_out():
         "cat\\..\\..\\up.png": (encode_image(81), "points outside"),
     }
     junk = {"__MACOSX/cat/._0.png": b"x", "cat/.DS_Store": b"x", "dog/Thumbs.db": b"x", "dog/._1.png": b"x"}
-    own = load_zip(zipped(pets() | {name: data for name, (data, _) in bad.items()} | junk))
+    first = {"cat/cut.png": b""}  # what follows it keeps its own label
+    own = load_zip(zipped(first | pets() | {name: data for name, (data, _) in bad.items()} | junk))
     reasons = {item.name: item.reason for item in own.skipped}
     assert set(reasons) == set(bad)
     for name, (_, reason) in bad.items():
         assert reason in reasons[name]
     assert len(own.dataset.train_labels) + len(own.dataset.test_labels) == 20
+    assert (own.dataset.train_images == load_zip(zipped(pets())).dataset.train_images).all()
 
 
 def test_encrypted_and_damaged_entries_are_left_out():

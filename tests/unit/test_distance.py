@@ -108,12 +108,13 @@ def test_offset_map_finds_a_shift() -> None:
     attn = np.zeros((12, 12))
     for q in range(12):
         row, col = divmod(q, 4)
-        attn[q, row * 4 + min(col + 1, 3)] = 1  # look one patch to the right, at the border at yourself
+        attn[q, min(row + 1, 2) * 4 + min(col + 1, 3)] = 1  # one down and right, or to the border
     offsets = d.offset_map(attn, (3, 4))
     assert offsets.shape == (5, 7)
-    assert offsets[2, 4] == 1  # one to the right: every query that has such a key
-    assert offsets[2, 3] == pytest.approx(3 / 12)  # itself: the three at the border
-    assert offsets.sum() == pytest.approx(1.25)
+    assert offsets[3, 4] == 1  # one down and one right: every query that has such a key
+    assert offsets[2, 4] == pytest.approx(3 / 9)  # one right: the last row, but for its corner
+    assert offsets[3, 3] == pytest.approx(2 / 8)  # one down: the last column
+    assert offsets.sum() == pytest.approx(1 + 3 / 9 + 2 / 8 + 1 / 12)
 
 
 def test_distribution_holds_all_mass_on_patches_and_its_mean(monkeypatch: pytest.MonkeyPatch) -> None:

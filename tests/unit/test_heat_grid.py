@@ -24,12 +24,12 @@ def test_rows_keep_their_panels_and_headings() -> None:
 
 
 def test_maps_share_an_image_and_the_first_ones_a_scale() -> None:
-    maps = np.array([[1.0, -2], [0, 4], [0, 0]])
+    maps = np.array([[1.0, -6], [0, 4], [0, 0]])
     sent = unpack(
         pack_maps(IMAGE, maps, "abc", (1, 2), sharing=2, notes=["x", "y", "z"], style=GridStyle(start=1))
     )
     header, _ = sent
-    assert [panel["high"] for panel in header["panels"]] == [4, 4, 1]
+    assert [panel["high"] for panel in header["panels"]] == [6, 6, 1]
     assert [panel["photo"] for panel in header["panels"]] == [0, 0, 0] and header["start"] == 1
     titles, notes, values = read_panels(sent)
     assert (titles, notes) == (["a", "b", "c"], ["x", "y", "z"])

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 import torch
 
-from pages.stores import shared_results
+from pages.stores import shared_results, uploads
+from pages.stores.session import StoredKind, UserSession
 from pages.stores.shared_results import ResultCache, count_bytes
 from pages.stores.uploads import Store, StoreFull, open_tab
 
@@ -150,3 +151,17 @@ def test_an_upload_is_replaced_at_once_beside_the_users_others() -> None:
     for key, value in (("a", 0), ("b", 0), ("b", 1)):
         store.lend(key, np.full(1, value), "user")
     assert [int(entry.content[0]) for entry in store.entries.values()] == [0, 1]
+
+
+@pytest.mark.parametrize("kind", ["uploads", "weights", "recorded"])
+def test_who_comes_back_keeps_an_upload_of_any_kind(
+    monkeypatch: pytest.MonkeyPatch, kind: StoredKind
+) -> None:
+    store: Store[np.ndarray] = Store()
+    monkeypatch.setattr(uploads, "STORES", [store])
+    user = UserSession("ann")
+    key = store.add(np.zeros(1), user.token)
+    user.update(kind, [key])
+    store.release(user.token)
+    uploads.mark_active(user)
+    assert store.entries[key].released is None

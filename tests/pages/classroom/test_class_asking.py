@@ -21,7 +21,7 @@ from tests.pages.classroom.helpers import LAB, code_of, learns, place, press, th
 from tests.pages.conftest import OpenApp, opened_again, query_value
 from vitviz.classes import question_store
 from vitviz.classes.class_question import ClassQuestion, HistogramBar
-from vitviz.lessons.lesson import Link
+from vitviz.lessons.lesson import Link, Question
 from vitviz.lessons.measures import MEASURES
 from vitviz.lessons.question_kinds import AnswerKind, Drag, Point
 from vitviz.lessons.typed_tables import build_dataclass
@@ -254,6 +254,17 @@ def test_every_measure_is_in_the_editor_with_a_valid_example() -> None:
     for name, measure in MEASURES.items():
         given = {field.name: question_form.get_example(name, field) for field in fields(measure)}
         assert build_dataclass(measure, given, name)
+
+
+def test_a_proof_stays_with_the_kind_of_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Question("How many?", MEASURES["patch_count"](32, 4), (("patches.patch_px", "4"),))
+    for name, proof in (("patch_count", asked.proof), ("text", ())):
+        examples = {field.name: question_form.get_example(name, field) for field in fields(MEASURES[name])}
+        entries = {f"form.{name}.{parameter}": value for parameter, value in examples.items()}
+        state = {"form.measure": name, "form.prompt": "Which?", **entries}
+        monkeypatch.setattr(question_form.st, "session_state", state)
+        edited = question_form.read_form("form", asked)
+        assert edited is not None and edited.proof == proof
 
 
 def test_a_proof_that_is_the_pages_default_stays_hidden(teacher: AppTest, open_app: OpenApp) -> None:

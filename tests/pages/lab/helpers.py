@@ -40,7 +40,7 @@ class FakeExecutor:
 
     def start(self, config: RunConfig, address: str = "", first: bool = False) -> Run:
         self.orders.append(("start", config))
-        run = Run.create(self.folder, config)
+        run = Run.create(self.folder, config.on_threads(2))
         write_status(run.directory / "status.json", asdict(Status("queued", heartbeat=9e9)))
         return run
 
