@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from pages.controls import widgets
-from pages.frame import page, training_runs
-from pages.frame.training_runs import page_key
+from pages.frame import page, run_start
+from pages.frame.run_start import page_key
 from pages.stores import runs, session, shared_cache
 from pages.views import figures
 from vitviz.analysis import race as results
@@ -245,11 +245,11 @@ def _send_command(run: Run, act: Callable[[Run], object], stops: bool) -> None:
     try:
         act(run)
     except (ExecutorError, ValueError) as error:  # the run may have been deleted
-        training_runs.set_notice(f"{error}.")
+        run_start.set_notice(f"{error}.")
     except OSError as error:
-        training_runs.set_notice(f"The command could not be written to the run's folder ({reason(error)}).")
+        run_start.set_notice(f"The command could not be written to the run's folder ({reason(error)}).")
     else:
-        training_runs.set_notice("")
+        run_start.set_notice("")
         st.session_state[STOPPING] = run.id if stops else None
 
 

@@ -23,6 +23,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime import Runtime
 
+from pages.selection import default_model
 from pages.selection.selection import Selection
 from pages.stores import catalogue, shared_cache
 from pages.streamlit_fixes import installation
@@ -150,7 +151,11 @@ def warm_first_map() -> None:
     The map is stored for one token; other tokens then need neither weights nor a forward pass.
     """
     choice = next(
-        (model for model in catalogue.list_checkpoints() if model.key == catalogue.get_default_model("home")),
+        (
+            model
+            for model in catalogue.list_checkpoints()
+            if model.key == default_model.get_default_model("home")
+        ),
         None,
     )
     if choice is not None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.controls import session_keys, widgets
-from pages.selection import model_dialog, selection
+from pages.selection import default_model, model_dialog, selection
 from pages.selection.substitutes import find_nearest_model
 from pages.stores import catalogue, published_weights, registry, shared_cache
 from pages.stores.model_choice import ModelChoice
@@ -72,7 +72,7 @@ def suggest_for_image(image: str, *, for_this_page: bool = False) -> None:
 def keep_model(image: str) -> None:
     """Keep a page's own default model for an image that it can read: the app's default would replace it."""
     model = selection.get_model_choice()
-    default = catalogue.get_default_model(st.session_state.get(session_keys.PAGE, ""))
+    default = default_model.get_default_model(st.session_state.get(session_keys.PAGE, ""))
     if (
         model.key
         != session_keys.get_control_values().get("model")  # a substitute, which the page alone shows

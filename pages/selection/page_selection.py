@@ -11,14 +11,14 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.controls import query_params, session_keys
-from pages.selection import image_picker
+from pages.selection import default_model, image_picker
 from pages.selection.substitutes import (
     describe_training,
     find_matching_image,
     find_nearest_model,
     is_comparable,
 )
-from pages.stores import catalogue, published_weights, recorded_runs, runs, session, shared_cache
+from pages.stores import published_weights, recorded_runs, runs, session, shared_cache
 from pages.stores.model_choice import ModelChoice
 from pages.stores.registry import PageEntry
 from vitviz.config import ModelConfig
@@ -60,7 +60,7 @@ def find_default_model(entry: PageEntry, choices: Mapping[str, ModelChoice]) -> 
     A link that names an image without a model opens the model that suits the image.
     """
     if st.session_state.get(session_keys.LESSON) is not None:
-        return catalogue.get_default_model()
+        return default_model.get_default_model()
     image = st.session_state.get(session_keys.INCOMING, {}).get(
         "image", session_keys.get_control_values().get("image")
     )
@@ -69,7 +69,7 @@ def find_default_model(entry: PageEntry, choices: Mapping[str, ModelChoice]) -> 
     keys += [f"checkpoint:{entry.default}"] if entry.default else []
     if isinstance(image, str) and image_picker.image_exists(image):
         keys = _list_suited(image, keys)
-    return next((key for key in keys if key in choices), catalogue.get_default_model(entry.slug))
+    return next((key for key in keys if key in choices), default_model.get_default_model(entry.slug))
 
 
 def _list_suited(image: str, keys: list[str]) -> list[str]:
@@ -123,7 +123,7 @@ def _find_lab_model(selected: ModelChoice, choices: Mapping[str, ModelChoice]) -
         member = models.get(query_params.peek_value("live_lab.member"), list(models.values())[-1])
         return f"run:{member.id}" if f"run:{member.id}" in choices else selected.key
     is_recorded = selected.key.startswith("checkpoint:") and len(selected.steps) > 2 and selected.curve
-    return selected.key if is_recorded else catalogue.get_default_model()
+    return selected.key if is_recorded else default_model.get_default_model()
 
 
 def get_view_key(entry: PageEntry) -> str:

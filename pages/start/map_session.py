@@ -9,7 +9,14 @@ import streamlit as st
 
 from pages.controls import query_params, session_keys, widgets
 from pages.frame import page
-from pages.selection import image_picker, model_suggestion, model_weights, selection, substitutes
+from pages.selection import (
+    default_model,
+    image_picker,
+    model_suggestion,
+    model_weights,
+    selection,
+    substitutes,
+)
 from pages.selection.selection import Selection
 from pages.start import lens_links, map_messages
 from pages.stores import catalogue, registry, shared_cache
@@ -249,7 +256,7 @@ def _select_drawing(strokes: str) -> None:
 
 def _show_drawing() -> None:
     if not selection.get_model_choice().preparation.digit:
-        selection.set_model(catalogue.get_default_model("home"))
+        selection.set_model(default_model.get_default_model("home"))
     _show_image(f"{DRAWING}{FIRST}")
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pages.selection import default_model
 from pages.start.map_messages import STORED, build_map, build_mark
 from pages.stores import catalogue, shared_cache
 from pages.stores.model_choice import ModelChoice
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def get_default_choice() -> ModelChoice:
-    key = catalogue.get_default_model("home")
+    key = default_model.get_default_model("home")
     return next(choice for choice in catalogue.list_checkpoints() if choice.key == key)
 
 

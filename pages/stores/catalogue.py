@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from pages.stores import own_weights, published_weights, recorded_runs, runs
 from pages.stores.model_choice import ModelChoice
-from vitviz.models.abilities import abilities
 from vitviz.models.model_cost import too_large
 from vitviz.models.pretrained_list import PRETRAINED
 from vitviz.text import percent
@@ -42,8 +41,8 @@ def list_models(user: UserSession) -> Mapping[str, ModelChoice]:
             *recorded_runs.list_choices(user),
             *runs.list_choices(user),
             *own_weights.list_choices(user),
-            *_list_published(),
-            *_list_presets(),
+            *list_published(),
+            *list_presets(),
         )
     }
 
@@ -65,7 +64,7 @@ def _list_checkpoints(folder: str, changed_ns: int, second: int) -> tuple[ModelC
     return tuple(choice for choice in choices if choice is not None)
 
 
-def _list_published() -> list[ModelChoice]:
+def list_published() -> list[ModelChoice]:
     return [choice for entry in published_weights.list_downloaded() for choice in _describe_published(entry)]
 
 
@@ -99,7 +98,7 @@ def _name_size(entry: Pretrained, side_px: int) -> str:
 
 
 @lru_cache(maxsize=1)
-def _list_presets() -> tuple[ModelChoice, ...]:
+def list_presets() -> tuple[ModelChoice, ...]:
     from vitviz.models.presets import PRESETS
 
     return tuple(
@@ -181,21 +180,6 @@ def is_random(choice: ModelChoice, step: int) -> bool:
 def is_private(choice: ModelChoice) -> bool:
     """Return True for a user's run, recorded run or own weights."""
     return choice.key.startswith(("run:", recorded_runs.KEY, own_weights.KEY))
-
-
-def get_default_model(page: str = "") -> str:
-    """Return the key of a digit ViT checkpoint, else of any checkpoint, else of a random preset.
-
-    The start page begins with the one of MNIST, which reads drawings.
-    """
-    vits = [c for c in list_checkpoints() if abilities(c.config).heads_over_all]
-    first = [
-        c
-        for name in (("mnist", "digits") if page == "home" else ("digits",))
-        for c in vits
-        if c.trained_on == name
-    ]
-    return (first or list_checkpoints() or _list_published() or _list_presets())[0].key
 
 
 def list_samples() -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from pages.frame import page, run_panel, training_runs
+from pages.frame import page, run_panel, run_start
 from pages.selection import selection
 from pages.stores import runs, session
 
@@ -26,15 +26,15 @@ def draw(config: RunConfig | ValueError, name: str, label: str, describe: Callab
         describe: returns the caption beside the button.
     """
     with page.row():
-        training_runs.draw_start_button(label, config, training_runs.start_and_show, name=f"{name}._start")
+        run_start.draw_start_button(label, config, run_start.start_and_show, name=f"{name}._start")
         if not isinstance(config, ValueError):
             page.caption(describe(config))
-    training_runs.draw_notice()
+    run_start.draw_notice()
     if isinstance(config, ValueError):
-        refusal = training_runs.explain_refusal(config)
+        refusal = run_start.explain_refusal(config)
         st.error(f"This cannot be trained: {refusal}.", icon=":material/block:")
     elif run := find_newest_run(config):
-        training_runs.follow([run], partial(run_panel.draw, run))
+        run_start.follow([run], partial(run_panel.draw, run))
         selection.link_to("live_lab", "Show these models in the live lab", **{"live_lab.run": run.id})
 
 

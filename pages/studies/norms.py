@@ -3,8 +3,8 @@
 import numpy as np
 
 from pages.frame import page
-from pages.selection import selection
-from pages.stores import catalogue, shared_cache
+from pages.selection import default_model, selection
+from pages.stores import shared_cache
 from pages.stores.model_choice import ModelChoice
 from pages.studies.study import CurvePoints, Values
 from vitviz.analysis.norms import GROUPS, NORMS, batch_influence, normalise
@@ -25,7 +25,7 @@ def get_model() -> ModelChoice:
     selected = selection.get_model_choice()
     if abilities(selected.config).blocks:
         return selected
-    return selection.list_models()[catalogue.get_default_model()]
+    return selection.list_models()[default_model.get_default_model()]
 
 
 def load_tokens(first: int = 0) -> np.ndarray:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pages.frame import training_runs
+from pages.frame import run_start
 from pages.stores import catalogue
 from pages.studies.study import Values
 from vitviz.analysis.one_change import Variant
@@ -65,4 +65,4 @@ def chart(values: Values, numbers: Numbers, mode: Mode) -> RaceChart:
 
 def draw_above(values: Values, numbers: Numbers) -> None:
     if values["dataset"] in available_datasets():
-        training_runs.draw_race_question(values["dataset"])
+        run_start.draw_race_question(values["dataset"])

@@ -320,9 +320,9 @@ def headless(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     )
     preset = replace(presets.PRESETS["vit_shapes"], name="headless", title="Headless", config=config)
     monkeypatch.setitem(presets.PRESETS, "headless", preset)
-    catalogue._list_presets.cache_clear()
+    catalogue.list_presets.cache_clear()
     yield "preset:headless"
-    catalogue._list_presets.cache_clear()
+    catalogue.list_presets.cache_clear()
 
 
 def test_a_model_without_a_head_is_explained_in_every_view(open_app, headless):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.frame import training_runs
+from pages.frame import run_start
 from pages.stores import user_datasets
 from pages.train.fine_tuning import tuning_race
 from tests.files import class_images, zipped
@@ -288,17 +288,15 @@ def test_a_race_that_was_resumed_is_polled_again(
     monkeypatch: pytest.MonkeyPatch, before: bool, state: str, again: bool
 ) -> None:
     """'Resume' ran the fragment alone, whose polling had ended: 'waiting for a free slot' stood there for good."""
-    kept, reruns, ends = {training_runs.WATCHED: before, training_runs.SLOWNESS: 1.0}, [], []
-    monkeypatch.setattr(training_runs.st, "session_state", kept)
-    monkeypatch.setattr(training_runs.st, "rerun", lambda: reruns.append(1))
-    monkeypatch.setattr(training_runs, "session", MagicMock())
-    monkeypatch.setattr(training_runs.runs, "mark_active", lambda user: None)
-    monkeypatch.setattr(training_runs.runs, "read_status", lambda run: Status(state))
-    monkeypatch.setattr(
-        training_runs.runs, "get_slowness", lambda: 1.0
-    )  # whoever else watches in this process
-    training_runs.draw_followed([object()], lambda: None, lambda: ends.append(1))
-    assert bool(reruns) == again and kept[training_runs.WATCHED] == Status(state).active
+    kept, reruns, ends = {run_start.WATCHED: before, run_start.SLOWNESS: 1.0}, [], []
+    monkeypatch.setattr(run_start.st, "session_state", kept)
+    monkeypatch.setattr(run_start.st, "rerun", lambda: reruns.append(1))
+    monkeypatch.setattr(run_start, "session", MagicMock())
+    monkeypatch.setattr(run_start.runs, "mark_active", lambda user: None)
+    monkeypatch.setattr(run_start.runs, "read_status", lambda run: Status(state))
+    monkeypatch.setattr(run_start.runs, "get_slowness", lambda: 1.0)  # whoever else watches in this process
+    run_start.draw_followed([object()], lambda: None, lambda: ends.append(1))
+    assert bool(reruns) == again and kept[run_start.WATCHED] == Status(state).active
     assert bool(ends) == (before and state == "done")
 
 

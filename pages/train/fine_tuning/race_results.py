@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from pages.controls import widgets
-from pages.frame import training_runs
+from pages.frame import run_start
 from pages.stores import runs, session, shared_cache
 from pages.train.fine_tuning.race_controls import TuningControls
 from vitviz.analysis.fine_tuning import Group
@@ -78,7 +78,7 @@ def find_member(run: Run, name: str, seed: int) -> Run:
 
 def choose_race() -> Run | None:
     """Draw the selection among the session's races and the permalink's; return None if there is none."""
-    training_runs.draw_notice()
+    run_start.draw_notice()
     races = {run.id: run for run in runs.list_runs(session.get_current()) if run.config().preset == PRESET}
     if not races:
         return None

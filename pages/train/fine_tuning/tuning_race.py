@@ -5,7 +5,7 @@ from functools import partial
 import streamlit as st
 
 from pages.controls import downloads, query_params
-from pages.frame import page, run_panel, training_runs
+from pages.frame import page, run_panel, run_start
 from pages.selection import selection
 from pages.stores import catalogue, own_weights, runs, session, shared_cache
 from pages.train.fine_tuning import kept_parameters, race_controls, race_results
@@ -37,11 +37,11 @@ _GUESS = "fine_tuning._guess"
 
 
 def draw() -> None:
-    training_runs.adopt_linked_run(TuningControls.key("run"))
+    run_start.adopt_linked_run(TuningControls.key("run"))
     chosen = race_controls.draw()
     run = race_results.choose_race()
     if run is not None:
-        training_runs.follow([run], partial(run_panel.draw, run, _draw_results))
+        run_start.follow([run], partial(run_panel.draw, run, _draw_results))
     if isinstance(chosen, str):
         st.error(chosen, icon=":material/block:")
     else:
@@ -106,7 +106,7 @@ def _draw_question(chosen: RaceSettings) -> None:
         label_visibility="collapsed",
     )
     why_not = "predict first" if guess is None else ""
-    training_runs.draw_start_button("Train both models", chosen, _start_race, guess, why_not=why_not)
+    run_start.draw_start_button("Train both models", chosen, _start_race, guess, why_not=why_not)
 
 
 def _offer_colour(chosen: RaceSettings) -> None:
@@ -127,13 +127,13 @@ def _start_race(chosen: RaceSettings, guess: str) -> None:
         source = BackboneSource(chosen.source.title, model.digest, model.config, model.preparation)
         config, weights = race(source, chosen.task, chosen.method), start_file(model)
     except (CheckpointError, OSError, ValueError) as error:
-        training_runs.set_notice(f"The run could not start: {error}.")
+        run_start.set_notice(f"The run could not start: {error}.")
     except KeyError:
-        training_runs.set_notice(
+        run_start.set_notice(
             "The run could not start: these weights were deleted or have expired on this server."
         )
     else:
-        training_runs.start_and_show(config, partial(_show_started, guess), start=weights)
+        run_start.start_and_show(config, partial(_show_started, guess), start=weights)
 
 
 def _show_started(guess: str, run: Run) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import streamlit as st
 
 from pages.controls import widgets
-from pages.frame import page, training_runs
+from pages.frame import page, run_start
 from pages.questions import prediction_gate
 from pages.selection import selection
 from pages.stores import runs, shared_cache
@@ -45,7 +45,7 @@ class ChangeControls(widgets.ControlValues, page="fine_tuning"):
 
 
 def draw() -> None:
-    training_runs.adopt_linked_run(TuningControls.key("run"))
+    run_start.adopt_linked_run(TuningControls.key("run"))
     run = race_results.choose_race()
     if run is None or not all(len(member.snapshots()) > 1 for member in run.members()):
         st.info("No trained models yet.", icon=":material/timer:")

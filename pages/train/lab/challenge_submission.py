@@ -7,7 +7,7 @@ import streamlit as st
 from pages.classroom import membership
 from pages.classroom.challenge_board import format_wait
 from pages.controls import widgets
-from pages.frame import training_runs
+from pages.frame import run_start
 from pages.stores import leaderboard, runs, session
 from pages.train.lab import runs_table
 from vitviz.classes import challenge as rules
@@ -30,7 +30,7 @@ def draw_train_button(config: RunConfig | ValueError, show: Callable[[str], None
     """
     if not _get_challenge_class():
         return False
-    training_runs.draw_start_button(
+    run_start.draw_start_button(
         "Train and hand in", _apply_limits(config), _train, show, name="_train_for_class"
     )
     return True
@@ -118,7 +118,7 @@ def _hand_in(run: Run) -> None:
             membership.get_class_store(), classroom.code, classroom.who, membership.get_nickname(), run.id
         )
     except ClassError as error:
-        training_runs.set_notice(f"The run was not handed in: {error}.")
+        run_start.set_notice(f"The run was not handed in: {error}.")
 
 
 def _train(config: RunConfig, show: Callable[[str], None]) -> None:
@@ -129,14 +129,14 @@ def _train(config: RunConfig, show: Callable[[str], None]) -> None:
     store = membership.get_class_store()
     try:
         if refusal := rules.explain_full(store, classroom.code, classroom.who):
-            training_runs.set_notice(f"The model is not trained: {refusal}.")
+            run_start.set_notice(f"The model is not trained: {refusal}.")
             return
         goes_first = classroom.leads and not any(
             entry.who == classroom.who for entry in rules.load_entries(store, classroom.code)
         )
-        run = training_runs.start_run(runs_table.make_name_unique(config), config.lease_s, first=goes_first)
+        run = run_start.start_run(runs_table.make_name_unique(config), config.lease_s, first=goes_first)
         rules.submit_run(store, classroom.code, classroom.who, membership.get_nickname(), run.id)
-    except (ClassError, training_runs.NotStarted) as error:
-        training_runs.set_notice(f"The model is not trained: {error}.")
+    except (ClassError, run_start.NotStarted) as error:
+        run_start.set_notice(f"The model is not trained: {error}.")
         return
     show(run.id)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from pages.controls import popover, query_params, widgets
-from pages.frame import training_runs
+from pages.frame import run_start
 from pages.stores import session, user_datasets
 from pages.train.lab import model_form, recipe_form, settings
 from pages.train.lab.lab_controls import LINEUP
@@ -62,7 +62,7 @@ def load_entries() -> tuple[LineupEntry, ...]:
     try:
         entries = _decode_stored()
     except ValueError as error:
-        training_runs.set_notice(f"The models of this link cannot be used: {name_fields(str(error))}.")
+        run_start.set_notice(f"The models of this link cannot be used: {name_fields(str(error))}.")
         entries = ()
     user_session = session.get_current()
     available = tuple(

@@ -8,8 +8,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.controls import popover, query_params, session_keys, widgets
-from pages.frame import page, run_panel, training_runs
-from pages.frame.training_runs import rerun_if_deleted
+from pages.frame import page, run_panel, run_start
+from pages.frame.run_start import rerun_if_deleted
 from pages.lessons import open_lesson
 from pages.selection import selection
 from pages.stores import catalogue, recorded_runs, runs, session
@@ -52,7 +52,7 @@ COLUMNS = [2, 1]  # pictures, and the curves with the drawing pad
 
 
 def start_run(config: RunConfig) -> None:
-    training_runs.start_and_show(runs_table.make_name_unique(config), _show_started)
+    run_start.start_and_show(runs_table.make_name_unique(config), _show_started)
 
 
 def _show_started(run: Run) -> None:
@@ -76,7 +76,7 @@ def _get_own_model() -> str | None:
 def show_run(run_id: str) -> None:
     lab_controls.save_note(lab_controls.MODEL_BEFORE, _get_own_model())
     query_params.request_value(lab_controls.StageControls.key("run"), run_id)
-    training_runs.set_notice("")
+    run_start.set_notice("")
     lab_controls.save_note(lab_controls.MOMENT, None)
 
 
@@ -103,20 +103,20 @@ def _draw_start_row(row: DeltaGenerator, visit_runs: list[Run]) -> Run | str | N
             if differences := settings.describe_differences(config, focus).strip():
                 page.caption(differences)
     if mode == race.EXPERIMENT:
-        training_runs.draw_race_question(race.get_dataset())
+        run_start.draw_race_question(race.get_dataset())
     with start_place:
         if not challenge_submission.draw_train_button(config, show_run):
             _draw_start_button(config)
     challenge_submission.draw(focus, lambda: _draw_start_button(config, is_primary=False))
     if isinstance(config, ValueError) and not isinstance(config, lineup_form.IncompleteLineup):
-        problem = training_runs.explain_refusal(config)
+        problem = run_start.explain_refusal(config)
         st.error(f"These settings cannot be trained: {problem}.", icon=":material/block:")
-    training_runs.draw_notice()
+    run_start.draw_notice()
     return shown
 
 
 def _draw_start_button(config: RunConfig | ValueError, is_primary: bool = True) -> None:
-    training_runs.draw_start_button(
+    run_start.draw_start_button(
         "Start training" if is_primary else "Train without handing in",
         config,
         start_run,
@@ -242,16 +242,14 @@ def main() -> None:
     adopt = recorded_runs.adopt_run if str(run_id).startswith(recorded_runs.KEY) else runs.adopt_run
     if run_id and not adopt(session.get_current(), run_id):
         query_params.take_value(run_key)  # without the run no control takes it
-        training_runs.set_notice(
-            "The run of this link is missing: it was deleted or has expired on this server."
-        )
+        run_start.set_notice("The run of this link is missing: it was deleted or has expired on this server.")
     edit_key = query_params.take_value("live_lab.edit")  # never written to the page's own address
     if edit_key and run_id and not runs.join_run(session.get_current(), run_id, edit_key):
-        training_runs.set_notice("This link is read-only now: editing was revoked.")
+        run_start.set_notice("This link is read-only now: editing was revoked.")
     runs.get_executor()
     visit_runs = runs.list_runs(session.get_current())
     if lost_count := session.take_lost_run_count(session.get_current()):
-        training_runs.set_notice(
+        run_start.set_notice(
             f"{plural(lost_count, 'run is', 'runs are')} missing: deleted or expired on this server."
         )
     shown_run = _draw_start_row(row, visit_runs)
@@ -268,11 +266,11 @@ def _draw_run(run: Run, visit_runs: list[Run]) -> None:
     """Draw the shown run; each part polls on its own while the run is active."""
     compared_ids = [] if race.is_experiment(run) else lab_controls.load_note(lab_controls.COMPARED, [])
     shown = [run, *filter(None, map(runs.find_run, compared_ids))]
-    active = training_runs.is_any_active(shown)
+    active = run_start.is_any_active(shown)
     stage = partial(_draw_stage, shown, run), STAGE_POLL_S, partial(_select_trained, run)
     focus = run
     if race.is_experiment(run):  # its race is the picture; the images of one of its models follow
-        training_runs.follow(shown, *stage)
+        run_start.follow(shown, *stage)
         focus = race.choose_member(run)
     growing = active or not flip_book.is_complete(focus)
     st.session_state[lab_controls.FRAMES_PENDING] = growing and not active
@@ -281,7 +279,7 @@ def _draw_run(run: Run, visit_runs: list[Run]) -> None:
         _poll(_draw_timeline, TIMELINE_POLL_S if growing else 0, focus)
     with side:
         if focus is run:
-            training_runs.follow(shown, *stage)
+            run_start.follow(shown, *stage)
         _link_to_distillation(focus)
         _draw_prediction_title(focus)
         _poll(_draw_prediction, PREDICTION_POLL_S if active else 0, focus)

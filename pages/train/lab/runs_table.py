@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from pages.controls import downloads, listing
-from pages.frame import page, run_panel, training_runs
+from pages.frame import page, run_panel, run_start
 from pages.selection import upload
 from pages.stores import recorded_runs, runs, session
 from pages.train.lab import lab_controls, race, recipe_form, running_page, settings
@@ -141,7 +141,7 @@ def _create_edit_link(run: Run) -> None:
         try:
             st.session_state[lab_controls.EDIT_KEY] = (run.id, permissions.share(run))
         except OSError as error:
-            training_runs.set_notice(f"The run could not be shared ({reason(error)}).")
+            run_start.set_notice(f"The run could not be shared ({reason(error)}).")
 
 
 def _revoke_edit_link(run: Run) -> None:
@@ -149,7 +149,7 @@ def _revoke_edit_link(run: Run) -> None:
         try:
             permissions.unshare(run)
         except OSError as error:
-            training_runs.set_notice(f"Editing could not be revoked ({reason(error)}).")
+            run_start.set_notice(f"Editing could not be revoked ({reason(error)}).")
         else:
             st.session_state.pop(lab_controls.EDIT_KEY, None)
 
@@ -160,14 +160,14 @@ def _rename_run(run: Run, key: str) -> None:
     try:
         run.rename(st.session_state[key])
     except OSError as error:
-        training_runs.set_notice(f"The name could not be saved ({reason(error)}).")
+        run_start.set_notice(f"The name could not be saved ({reason(error)}).")
 
 
 def _copy_settings(run: Run) -> None:
     try:
         config = run.config()
     except ValueError as error:  # another session has deleted the run
-        training_runs.set_notice(f"The settings could not be copied: {error}.")
+        run_start.set_notice(f"The settings could not be copied: {error}.")
         return
     if not race.fill_form(config):
         recipe_form.fill_form(config.model, config.train, config.preset)
@@ -180,10 +180,10 @@ def _delete_run(run: Run) -> None:
         if runs.may_change(session.get_current(), run):
             run.delete()
     except RunError as error:
-        training_runs.set_notice(f"{error}.")
+        run_start.set_notice(f"{error}.")
         return
     except OSError as error:
-        training_runs.set_notice(f"The run could not be deleted ({reason(error)}).")
+        run_start.set_notice(f"The run could not be deleted ({reason(error)}).")
         return
     runs.drop_run(session.get_current(), run.id)
 
@@ -223,9 +223,9 @@ def _draw_uploader(show_run: Callable[[str], None]) -> None:
         runs.admit_upload(session.get_current(), session.get_address())
         show_run(_store_upload(file.data))
     except (RunError, ValueError) as error:
-        training_runs.set_notice(f"The file could not be imported: {error}.")
+        run_start.set_notice(f"The file could not be imported: {error}.")
     except OSError as error:
-        training_runs.set_notice(f"The run could not be stored ({reason(error)}).")
+        run_start.set_notice(f"The run could not be stored ({reason(error)}).")
     st.rerun()
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pages.selection import selection, substitutes
+from pages.selection import default_model, selection, substitutes
 from pages.stores import catalogue, parameter_history, runs, shared_cache
 from pages.stores.model_choice import ModelChoice
 from pages.stores.record_arrays import Records
@@ -113,7 +113,7 @@ class Recording:
 
 def choose_recording() -> Recording | None:
     """Return the recording of the selected model if it is shipped, else of the default model."""
-    for key in (selection.get_current().model, catalogue.get_default_model()):
+    for key in (selection.get_current().model, default_model.get_default_model()):
         recording = find_recording(key)
         if recording is not None:
             return recording

@@ -13,7 +13,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.frame import run_panel
-from pages.frame.training_runs import rerun_if_deleted
+from pages.frame.run_start import rerun_if_deleted
 from pages.stores import runs
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs, errors, start_button
 from tests.robustness.no_writing import read_only

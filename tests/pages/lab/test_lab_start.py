@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.frame import training_runs
+from pages.frame import run_start
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, start_button
 from vitviz.config import ViTConfig
 from vitviz.training.presets import TRAINING_PRESETS
@@ -51,10 +51,10 @@ def test_start_hands_over_what_the_controls_say(open_app: OpenApp, executor: Fak
 
 def test_a_click_that_is_served_twice_starts_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Under load two runs were seen waiting after one click: two runs of the script may serve it at once."""
-    monkeypatch.setattr(training_runs.st, "session_state", {})
+    monkeypatch.setattr(run_start.st, "session_state", {})
     started: list[int] = []
     for click in (0, 0, 1):  # the last on the button as it is drawn again
-        training_runs.serve_click(click, lambda click=click: started.append(click))
+        run_start.serve_click(click, lambda click=click: started.append(click))
     assert started == [0, 1]
 
 
