@@ -3,13 +3,15 @@
 // arrays: table (steps, heads, (2Mh-1)(2Mw-1)) float32; index (Mh Mw, Mh Mw) int32
 
 import { timeline } from '../../../vitviz/browser/kit/player.js';
-import { greatest, headColor, rgb } from '../../../vitviz/browser/kit/colour_ramp.js';
+import { createContext } from '../../../vitviz/browser/kit/pixels.js';
+import { greatest, headColor } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { counted, signed } from '../../../vitviz/browser/kit/text.js';
 import { el } from '../../../vitviz/browser/kit/dom.js';
 import { nameGrid } from '../../../vitviz/browser/kit/grid.js';
 import HeatGrid from '../../views/heat_grid.js';
 
 const FRAME_MS = 300;
+const CELL_PX = 16; // of the matrix, before it is fitted to its place
 const [WINDOW, TABLE, MATRIX, HEADS] = [0, 1, 2, 3]; // panels; the others are the tables of all heads
 const LABELS = [
   'Window: hover selects the key, Enter sets the query',
@@ -114,17 +116,19 @@ export default class SwinBias extends HeatGrid {
   }
 
   // ---- drawing
-  /** Return a panel's cells; all pairs of the matrix that share the entry are drawn in ink. */
+  /** Return a panel's cells; all pairs of the matrix that share the entry are outlined. */
   paint(panel) {
     const cells = super.paint(panel);
     if (panel !== MATRIX) return cells;
-    const ctx = cells.getContext('2d');
     const { tokens } = this.window;
-    ctx.fillStyle = `rgb(${rgb(this.message.colors.ink)})`;
+    const ctx = createContext(tokens * CELL_PX, tokens * CELL_PX);
+    Object.assign(ctx, { imageSmoothingEnabled: false, strokeStyle: this.message.colors.ink, lineWidth: 2 });
+    ctx.drawImage(cells, 0, 0, ctx.canvas.width, ctx.canvas.height);
     this.entries().forEach((entry, pair) => {
-      if (entry === this.lit()) ctx.fillRect(pair % tokens, Math.floor(pair / tokens), 1, 1);
+      const [x, y] = [pair % tokens, Math.floor(pair / tokens)].map((at) => at * CELL_PX + 1);
+      if (entry === this.lit()) ctx.strokeRect(x, y, CELL_PX - 2, CELL_PX - 2);
     });
-    return cells;
+    return ctx.canvas;
   }
 
   draw() {
