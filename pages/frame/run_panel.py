@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ import streamlit as st
 from pages.controls import widgets
 from pages.frame import page, run_start
 from pages.frame.run_start import page_key
+from pages.frame.run_state import get_state_label
 from pages.stores import runs, session, shared_cache
 from pages.views import figures
 from vitviz.analysis import race as results
@@ -33,38 +34,6 @@ READ_ONLY = "Read-only: this run belongs to another session. 'Copy settings' in 
 STOPPING = "_stopping"  # id of the run that is finishing its last step
 REFUSAL = "_refused_change"  # (run id, why a change was refused), shown until the next change
 SHOWN_RATES = "_shown_rates"  # (run id, its rates when first shown, and at the last poll)
-
-
-@dataclass(frozen=True)
-class StateLabel:
-    """The display of a run's state: a word, a badge and, if needed, a sentence."""
-
-    word: str
-    colour: str = "gray"
-    icon: str = "help"
-    sentence: str = ""
-
-    @property
-    def badge(self) -> str:
-        return f":{self.colour}-badge[:material/{self.icon}: {self.word}]"
-
-
-STATES = {
-    "new": StateLabel("new", "gray", "hourglass_empty"),
-    "queued": StateLabel("waiting", "gray", "hourglass"),
-    "starting": StateLabel("starting", "blue", "sync", "The images are being prepared."),
-    "running": StateLabel("training", "green", "play_arrow"),
-    "paused": StateLabel("paused", "gray", "pause"),
-    "done": StateLabel("done", "green", "check"),
-    "stopped": StateLabel("stopped", "gray", "stop"),
-    "diverged": StateLabel("diverged", "red", "error"),
-    "failed": StateLabel("failed", "red", "error"),
-    "interrupted": StateLabel("interrupted", "red", "power_off"),
-}
-
-
-def get_state_label(status: Status) -> StateLabel:
-    return STATES.get(status.state, StateLabel("unknown"))
 
 
 # ---------------------------------------------------------------- a run of several models

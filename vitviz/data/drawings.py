@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitviz.config import Preparation
-from vitviz.data.photographed_digit import MNIST_PX, Uint8, find_ink_box
+from vitviz.data.digit_placement import MNIST_PX, Uint8, find_ink_box
 
 GRID = 512  # positions per axis
 INK = 46  # width of a stroke on the grid

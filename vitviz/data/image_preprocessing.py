@@ -7,7 +7,7 @@ import numpy as np
 from PIL import Image
 
 from vitviz.config import Interpolation, Preparation
-from vitviz.data.photographed_digit import Float32, Uint8, centre_digit
+from vitviz.data.digit_placement import Float32, Uint8, centre_digit
 
 CROP_PX = (
     1120  # the longest side of a crop that is drawn on: twice the stage, for screens of two pixels to one

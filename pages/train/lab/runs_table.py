@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from pages.controls import downloads, listing
-from pages.frame import page, run_panel, run_start
+from pages.frame import page, run_start, run_state
 from pages.selection import upload
 from pages.stores import recorded_runs, runs, session
 from pages.train.lab import lab_controls, race, recipe_form, running_page, settings
@@ -65,7 +65,7 @@ def _build_row(run: Run) -> dict[str, Any]:
     table, best = log.validation(), log.best()
     return {
         "Run": runs.get_title(run),
-        "State": run_panel.get_state_label(status).word,
+        "State": run_state.get_state_label(status).word,
         "step": status.step,
         "seconds": status.seconds,
         "validation": None if best is None else best[1],

@@ -1,4 +1,4 @@
-// A drawn digit as its model reads it: the counterpart of vitviz/data/drawings.py and photographed_digit.py, step by step.
+// A drawn digit as its model reads it: the counterpart of vitviz/data/drawings.py and digit_placement.py, step by step.
 
 import { resample } from './resample.js';
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from PIL import Image, ImageDraw
 
 from vitviz.data.datasets import load_dataset
-from vitviz.data.photographed_digit import centre_digit
+from vitviz.data.digit_placement import centre_digit
 
 
 def drawing(dark_on_light: bool = False) -> np.ndarray:

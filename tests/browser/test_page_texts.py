@@ -133,7 +133,7 @@ def compare(name: str, lines: list[str], is_updated: bool) -> None:
         shown = difflib.unified_diff(
             before.splitlines(), text.splitlines(), "stored", "shown", lineterm="", n=1
         )
-        command = "python -m pytest --update-text tests/browser/test_text.py"
+        command = "python -m pytest --update-text tests/browser/test_page_texts.py"
         pytest.fail(
             f"{path.relative_to(ROOT)} differs; review, then run {command}\n" + "\n".join(shown),
             pytrace=False,
