@@ -81,6 +81,7 @@ def write_dataset(dataset: Dataset, path: Path) -> None:
         )
         file.flush()
         os.fsync(file.fileno())
+        draft.chmod(0o644)  # whatever the umask: the server's other users share the folder
 
 
 def _checked(name: str, arrays: dict[str, NDArray[Any]]) -> Dataset:

@@ -1,16 +1,15 @@
 """Refuse image files with absurdly many parts before Pillow, which reads them one by one in Python.
 
-Each scanner follows one format as Pillow does: chunks, segments or directories are counted and skipped, and none is
-decoded. A scanner stops at its limit, so that 20 MB take a few hundredths of a second. WebP, AVIF and GIF have no
-scanner, and PNG none of its EXIF data: crafted ones cost a worker at most 0.3 s, a GIF 2 s. BMP has none because 16 kB
-of run-length pixels take as long as a worker may: a limit on larger files would spare nothing.
+Each scanner follows one format as Pillow does: chunks, segments, sub-blocks or directories are counted and skipped, and
+none is decoded. A scanner stops at its limit, so that 20 MB take a few hundredths of a second. WebP and AVIF have no
+scanner, and PNG none of its EXIF data: crafted ones cost a worker at most 0.3 s.
 """
 
 import re
 import struct
 from collections.abc import Iterator
 
-MAX_CHUNKS = 65_536  # of a PNG: 20 MB in the usual 8 kB each are 2,560
+MAX_PARTS = 65_536  # chunks or sub-blocks: 20 MB of a PNG in the usual 8 kB each are 2,560
 MAX_SEGMENTS = 4096  # of a JPEG before its pixels; a photo has about ten, a large colour profile adds 50
 MAX_PADDING_BYTES = 65_536  # between a JPEG's segments
 MAX_TABLE_BYTES = 16_384  # of a JPEG's quantization tables and frame headers: four tables take 516
@@ -20,6 +19,7 @@ USUAL_EXIF_BYTES = 2**16  # the standard's limit: cheap to read, and broken EXIF
 MAX_COMPRESSED_TEXTS = 32  # of a PNG, with its colour profile; each is unpacked to at most 1 MB
 MAX_TAGS = 65_535  # of one directory of a TIFF, which only a BigTIFF can exceed
 MAX_TAG_VALUES = 65_536  # strips or tiles, each read by itself: 256 rows of 256 tiles
+MAX_RLE_BYTES = 4 * 2**20  # of a run-length BMP, which Pillow decodes run by run in Python
 
 _NOT_FILL = re.compile(rb"[^\xff]")
 _BARE_MARKERS = frozenset([0x00, 0x01, 0xC8, *range(0xD0, 0xDA), *range(0xF0, 0xFE)])  # without a length
@@ -102,11 +102,47 @@ def _check_png(encoded: bytes) -> None:
         length, kind = struct.unpack_from(">I4s", encoded, at)
         chunks += 1
         texts += kind in (b"zTXt", b"iTXt", b"iCCP")
-        _limit(chunks, MAX_CHUNKS, "chunks")
+        _limit(chunks, MAX_PARTS, "chunks")
         _limit(texts, MAX_COMPRESSED_TEXTS, "compressed texts and profiles")
         if kind == b"IEND":
             return
         at += 12 + length
+
+
+def _check_gif(encoded: bytes) -> None:
+    """Check the parts up to the first frame, the only one that Pillow reads."""
+    flags = encoded[10] if len(encoded) > 10 else 0
+    at, blocks = 13 + (flags >> 7) * (6 << (flags & 7)), 0
+    while at < len(encoded) and encoded[at] not in b",;":
+        blocks += 1
+        _limit(blocks, MAX_PARTS, "blocks before its first frame")
+        if encoded[at] != 0x21:  # no extension
+            at += 1
+            continue
+        code, start = encoded[at + 1 : at + 2], at + 2
+        at, count = _skip_blocks(encoded, start)
+        blocks += count
+        # Pillow looks for one more chain of sub-blocks where what it reads first is already the end of one.
+        looped = count == 1 and encoded.startswith(b"NETSCAPE2.0", start + 1)
+        if code != b"\xfe" and (count == 0 or looped):
+            at, count = _skip_blocks(encoded, at)
+            blocks += count
+
+
+def _skip_blocks(encoded: bytes, at: int) -> tuple[int, int]:
+    """Return (the place after a chain of sub-blocks, how many it has)."""
+    count = 0
+    while at < len(encoded) and encoded[at]:
+        at += 1 + encoded[at]
+        count += 1
+        _limit(count, MAX_PARTS, "blocks before its first frame")
+    return at + 1, count
+
+
+def _check_bmp(encoded: bytes) -> None:
+    start, header_size = struct.unpack_from("<II", encoded, 10)
+    if header_size >= 40 and struct.unpack_from("<I", encoded, 30)[0] in (1, 2):
+        _limit(len(encoded) - start, MAX_RLE_BYTES, "bytes of run-length pixels")
 
 
 def is_avif(encoded: bytes) -> bool:
@@ -169,5 +205,7 @@ def _order(encoded: bytes) -> str:
 _SCANNERS = {
     "PNG": _check_png,
     "JPEG": _check_jpeg,
+    "GIF": _check_gif,
+    "BMP": _check_bmp,
     "TIFF": _check_tiff,
 }

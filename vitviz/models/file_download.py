@@ -18,7 +18,7 @@ from vitviz.models.pretrained_list import Pretrained, PretrainedError
 
 ByteProgress = Callable[[int, int | None], None]  # (bytes so far, total bytes if known)
 
-CHUNK_BYTES = 1 << 20
+CHUNK_BYTES = 1 << 18  # on a slow line, progress shows and a click stops it every few seconds
 MAX_BYTES = 2 << 30  # ViT-L/16 is 1.2 GB
 TIMEOUT_S = 20.0
 STALE_S = 600.0  # a partial file older than this belongs to no running download

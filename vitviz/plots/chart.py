@@ -237,5 +237,5 @@ def log_axis(values: Sequence[float], room: float = ROOM) -> dict[str, Any]:
 
 def sizes_axis(sizes: Sequence[float], title: str, unit: str = "") -> dict[str, Any]:
     """Return a logarithmic axis with a tick for every size."""
-    names = [f"{size:,g}{unit}" for size in sizes]
+    names = [f"{size:,.10g}{unit}" for size in sizes]
     return {**log_axis(sizes), "title": {"text": title}, "tickvals": list(sizes), "ticktext": names}

@@ -17,11 +17,8 @@ FloatArray = NDArray[np.float64]
 _BAND = "rgba(127, 127, 127, 0.25)"
 _QUESTION = {"text": "?", "x": 0.5, "y": 0.5, "xref": "paper", "yref": "paper", "font": {"size": 72}}
 CARD_PX = 230
-LEGEND_PX, ENTRY_PX, LETTER_PX = (
-    480.0,
-    48.0,
-    7.2,
-)  # of a card's legend on two lines, its entries and their letters
+LEGEND_PX = 480.0  # of a card's legend on two lines
+ENTRY_PX, LETTER_PX = 48.0, 7.2  # of its entries and their letters
 MOST_TALL_ROWS, MOST_LABELS = 5, 9  # of a card: with room for names on two lines, or on one
 
 

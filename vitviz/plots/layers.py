@@ -183,7 +183,7 @@ def sprite(patches: Uint8) -> tuple[str, Uint8]:
 
 @dataclass(frozen=True)
 class LayerLine:
-    """Values of one model over its layers, with the model's index (0 or 1), intervals and head accuracy."""
+    """Values of one model over its layers, with the model's index, intervals and head accuracy."""
 
     name: str
     layers: Sequence[str]
@@ -202,17 +202,18 @@ def over_depth_figure(
     mode: Mode,
     *,
     share: bool,
+    digits: int = 2,
     reference: str = "chance",
 ) -> Chart:
     """Draw values over relative depth, so that models of different depths can be compared.
 
     Args:
         chance: drawn as a dotted line with the label `reference`.
-        share: True if the values are shares, written in percent.
+        share: True if the values are shares, written in percent; others have `digits` decimals.
     """
     figure = Chart(mode)
     colors = family_colors(families)
-    times, written = (100, "%{y:.1f} %") if share else (1, "%{y:.2f}")
+    times, written = (100, "%{y:.1f} %") if share else (1, f"%{{y:.{digits}f}}")
     for place, line in enumerate(lines):
         color, again = colors[line.model], any(line.model == other.model for other in lines[:place])
         last = max(len(line.layers) - 1, 1)
@@ -228,7 +229,7 @@ def over_depth_figure(
             text=list(line.layers) if not line.errors else _name_bars(line, errors, " %" if share else ""),
         )
         if line.head_value is not None:
-            dash = ("dash", "dashdot")[line.model]
+            dash = ("dash", "dashdot")[line.model % 2]
             figure.hline(times * line.head_value, color=color, width=1.5, dash=dash)
     figure.hline(times * chance, reference)
     return figure.with_legend(

@@ -49,7 +49,7 @@ def robustness_figure(
 
 def shift_figure(lines: Sequence[LayerLine], families: Sequence[str], mode: Mode = "light") -> Chart:
     """Draw the equivariance error of each model over relative depth: 0 if a map moves with the image, 1 if it stays."""
-    figure = over_depth_figure(lines, families, "", 0.5, mode, share=False, reference="")
+    figure = over_depth_figure(lines, families, "", 0.5, mode, share=False, digits=3, reference="")
     figure.layout(
         yaxis={
             "range": [-0.02, 1.02],

@@ -89,6 +89,8 @@ def draw_rows(numbers: Numbers, options: ChartOptions, mode: Mode) -> Chart:
     printed for the rows, or one for all.
     """
     figure, palette, printed = Chart(mode), PALETTES[mode], options.get("printed", ())
+    if options.get("marked") not in (None, *numbers.titles):
+        raise ValueError(f"marked must be one of {', '.join(numbers.titles)}, received {options['marked']}")
     for row, (name, title) in enumerate(numbers.titles.items()):
         is_marked = name == options.get("marked")
         style = (palette.muted, "diamond") if is_marked else (palette.primary, "circle")

@@ -241,16 +241,17 @@ def _read_open_clip(settings: Settings, image_size: Size) -> dict[str, Any]:
         raise PretrainedError(f"its resize_mode {cut(repr(mode), 40)} is not one of {', '.join(modes)}")
     if fill != 0 and mode == "longest":
         raise PretrainedError(f"its fill_color {cut(repr(fill), 40)} is not supported: only 0 is")
-    interpolation = stated.get("interpolation") or "bicubic"
+    name = stated.get("interpolation") or "bicubic"
+    interpolation = _interpolation("bicubic" if name == "random" else name)
     height, width = as_shape(image_size)
-    if interpolation == "random" or (mode == "shortest" and height != width):
+    if mode == "shortest" and height != width:
         interpolation = "bicubic"  # open_clip 3.3.0 does not pass it on for inputs that are not square
     return {
         "image_size": image_size,
         "mean": stated.get("mean") or _CLIP_MEAN,
         "std": stated.get("std") or _CLIP_STD,
         "resize": modes[mode],
-        "interpolation": _interpolation(interpolation),
+        "interpolation": interpolation,
     }
 
 
