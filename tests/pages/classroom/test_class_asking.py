@@ -97,6 +97,18 @@ def test_the_panel_follows_the_page_while_a_learner_is_asked(teacher: AppTest, o
     assert stop < question
 
 
+def test_a_click_that_is_counted_twice_keeps_its_answer(
+    teacher: AppTest, open_app: OpenApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit = class_question._submit_answer
+    monkeypatch.setattr(class_question, "_submit_answer", lambda *args: (submit(*args), submit(*args)))
+    learner = learns(open_app, teacher)
+    press(at_stop(teacher, BRANCH), "Ask the class")
+    number = question_store.load_question(stored.get_classes(), code_of(teacher)).number  # type: ignore[union-attr]
+    there(learner.run()).button_group(key=f"class.guess.{number}").set_value("0").run()
+    assert "Your answer" in words(press(learner, "Submit answer"))
+
+
 def ask_drag_or_point(teacher: AppTest, kind: AnswerKind) -> int:
     """Ask the class a question of its own link, and return the question's number."""
     question = ClassQuestion(
