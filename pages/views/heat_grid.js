@@ -159,6 +159,7 @@ export default class HeatGrid {
     const numbers = part(frame.node, 'hg-numbers');
     const groups = part(band, 'hg-groups');
     const note = el(figure, 'div', { class: 'hg-note vv-muted' });
+    const pickStart = () => this.pick(index, this.start(index));
     if (this.isRead(index))
       gridNavigation(frame.node, {
         label: '',
@@ -166,6 +167,7 @@ export default class HeatGrid {
         hover: (cell, event) => this.point(index, cell, event),
         pick: (cell) => this.pick(index, cell),
         start: () => this.start(index),
+        keys: { Enter: pickStart, ' ': pickStart },
       });
     else frame.node.setAttribute('role', 'img');
     return { figure, title, line, cols, rows, frame, numbers, groups, note };
@@ -259,7 +261,8 @@ export default class HeatGrid {
     this.foot.hidden = !words.length;
     if (!words.length) return;
     const [table] = rampOf({ ...panels.at(-1), photo: null }, this.message.colors);
-    const options = { words, colors: this.message.colors, label: words.filter(Boolean).join(', ') };
+    const label = `Colour scale: ${words.filter(Boolean).join(', ')}`;
+    const options = { words, colors: this.message.colors, label };
     legend(this.scale, { table, width: Math.min(this.page.clientWidth, 300), ...options });
   }
 

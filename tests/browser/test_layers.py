@@ -28,6 +28,8 @@ def test_one_pointer_over_all_layers_and_a_link_that_restores_the_stage(open_pag
     view.locator(".hg-row + .hg-row .vv-frame").nth(1).click()
     expect(view).to_have_attribute("data-layer", "1")
     expect(page).to_have_url(re.compile(r"layers\.layer=1"))
+    view.locator(".hg-row + .hg-row .vv-frame").nth(2).press("Enter")  # no arrow key before it
+    expect(view).to_have_attribute("data-layer", "2")
     stage.focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
@@ -37,7 +39,7 @@ def test_one_pointer_over_all_layers_and_a_link_that_restores_the_stage(open_pag
         page.url.partition("/layers")[1].lstrip("/") + page.url.partition("/layers")[2], width=390
     )
     same = guest.locator("[data-component=token_similarity]")
-    expect(same).to_have_attribute("data-layer", "1")
+    expect(same).to_have_attribute("data-layer", "2")
     asked = view.get_attribute("data-asked")
     assert asked is not None
     expect(same).to_have_attribute("data-photo", re.compile(r"\d+x\d+"))

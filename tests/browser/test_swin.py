@@ -209,6 +209,11 @@ def test_two_tokens_index_into_the_bias_table(open_page: OpenPage) -> None:
     matrix.hover(position=over(matrix, 0.5 / 16, 15.5 / 16))
     expect(part(view, "offset")).to_have_text("q (4, 4) − k (1, 1) = (3, 3)")
     expect(part(view, "index")).to_have_text("(3 + 3)·7 + 3 + 3 = 48")
+    head = view.get_by_label("Table of head 2")
+    head.hover(position=over(head, 0.5, 0.5))  # its values are not those that are read
+    expect(part(view, "index")).to_have_text("(3 + 3)·7 + 3 + 3 = 48")
+    head.press("Enter")
+    expect(part(view, "value")).to_contain_text("table[48, head 2]")
 
 
 @pytest.mark.slow

@@ -77,7 +77,7 @@ def describe_gradients(allowed: token_reach.BoolArray, gradients: NDArray[np.flo
     agreeing, count = int((allowed == nonzero).all(axis=1).sum()), len(allowed)
     return (
         f"In {agreeing} of {plural(count, 'block')} the gradient is non-zero on exactly the patches that windows, masks"
-        f" and merging allow (coloured: {allowed[0].sum():,} of {allowed.shape[1]:,} patches in the first block shown,"
+        f" and merging allow ({allowed[0].sum():,} of {allowed.shape[1]:,} patches in the first block shown,"
         f" {allowed[-1].sum():,} in the last)."
         f" Gradients below {token_reach.NOTHING:.0e} times the largest count as zero."
     )

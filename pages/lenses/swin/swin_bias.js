@@ -7,16 +7,16 @@ import { createContext } from '../../../vitviz/browser/kit/pixels.js';
 import { greatest, headColor } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { counted, signed } from '../../../vitviz/browser/kit/text.js';
 import { el } from '../../../vitviz/browser/kit/dom.js';
-import { nameGrid } from '../../../vitviz/browser/kit/grid.js';
 import HeatGrid from '../../views/heat_grid.js';
 
 const FRAME_MS = 300;
-const CELL_PX = 16; // of the matrix, before it is fitted to its place
+const MATRIX_PX = 640; // about, before it is fitted to its place
+const LINE = 1 / 240; // of the matrix's width: an outline
 const [WINDOW, TABLE, MATRIX, HEADS] = [0, 1, 2, 3]; // panels; the others are the tables of all heads
 const LABELS = [
-  'Window: hover selects the key, Enter sets the query',
-  'Bias table, one entry per offset',
-  'Bias matrix, query by key',
+  'Window. Arrow keys move the key, Enter sets the query.',
+  'Bias table, one entry per offset. Arrow keys move, Enter selects a pair.',
+  'Bias matrix, query by key. Arrow keys move.',
 ];
 const LINES = ['offset', 'index', 'value', 'pairs', 'hint'];
 
@@ -92,12 +92,17 @@ export default class SwinBias extends HeatGrid {
 
   point(panel, cell, event) {
     const { tokens } = this.window;
-    if (panel === TABLE || panel >= HEADS) this.cell = cell;
+    const isKey = cell >= 0 && event?.type === 'keydown';
+    if (panel >= HEADS) {
+      if (isKey) this.announce(`Head ${panel - HEADS + 1}`);
+      return;
+    }
+    if (panel === TABLE) this.cell = cell;
     else if (cell < 0) return;
     else if (panel === WINDOW) this.select(this.query, cell);
     else this.select(Math.floor(cell / tokens), cell % tokens);
     this.draw();
-    if (cell >= 0 && event?.type === 'keydown') this.announce(this.sentence);
+    if (isKey) this.announce(this.sentence);
   }
 
   pick(panel, cell) {
@@ -121,12 +126,14 @@ export default class SwinBias extends HeatGrid {
     const cells = super.paint(panel);
     if (panel !== MATRIX) return cells;
     const { tokens } = this.window;
-    const ctx = createContext(tokens * CELL_PX, tokens * CELL_PX);
-    Object.assign(ctx, { imageSmoothingEnabled: false, strokeStyle: this.message.colors.ink, lineWidth: 2 });
+    const px = Math.max(3, Math.floor(MATRIX_PX / tokens));
+    const [ctx, lit] = [createContext(tokens * px, tokens * px), this.lit()];
+    const lineWidth = Math.min(px / 2, ctx.canvas.width * LINE);
+    Object.assign(ctx, { imageSmoothingEnabled: false, strokeStyle: this.message.colors.ink, lineWidth });
     ctx.drawImage(cells, 0, 0, ctx.canvas.width, ctx.canvas.height);
     this.entries().forEach((entry, pair) => {
-      const [x, y] = [pair % tokens, Math.floor(pair / tokens)].map((at) => at * CELL_PX + 1);
-      if (entry === this.lit()) ctx.strokeRect(x, y, CELL_PX - 2, CELL_PX - 2);
+      const [x, y] = [pair % tokens, Math.floor(pair / tokens)].map((at) => at * px + lineWidth / 2);
+      if (entry === lit) ctx.strokeRect(x, y, px - lineWidth, px - lineWidth);
     });
     return ctx.canvas;
   }
@@ -188,7 +195,7 @@ export default class SwinBias extends HeatGrid {
     this.panels[MATRIX].figure.after(this.read);
     this.panels.forEach(({ frame, title }, panel) => {
       const head = panel - HEADS;
-      nameGrid(frame.node, LABELS[panel] ?? `Table of head ${head + 1}, Enter selects the head`);
+      frame.node.setAttribute('aria-label', LABELS[panel] ?? `Table of head ${head + 1}. Enter selects the head.`);
       if (head >= 0) title.style.setProperty('--sw-head', headColor(head, heads));
     });
     this.draw();
