@@ -19,7 +19,10 @@ def by_colour_alone(figure: dict[str, Any]) -> list[str]:
     panels: dict[tuple[str, str], list[Trace]] = {}
     for trace in figure["data"]:
         is_band = trace.get("line", {}).get("width") == 0  # around a line
-        if trace["type"] in ("scatter", "bar") and not is_band:
+        is_pool = (
+            trace.get("hoverinfo") == "skip" and trace.get("mode") == "markers"
+        )  # of a guess: of all rows alike
+        if trace["type"] in ("scatter", "bar") and not (is_band or is_pool):
             panels.setdefault((trace.get("xaxis", "x"), trace.get("yaxis", "y")), []).append(trace)
     for traces in panels.values():
         for i, one in enumerate(traces):

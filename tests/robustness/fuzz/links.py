@@ -25,9 +25,9 @@ from tests.robustness.fuzz.watch import Entry
 
 ROOT = Path(__file__).parents[3]
 # A page may open two of the largest models: 335 MB and up to 3.5 s of processor time each, and for their activations
-# 200 MB and 3.2 s each.
+# 200 MB and 3.2 s each; with the libraries that the first page loads, 1,357 MB on an AMD EPYC.
 LONGEST_S = 15.0
-MOST_BYTES = 1300 * 2**20
+MOST_BYTES = 1500 * 2**20
 _LARGEST = (  # pairs of models
     b"home?model=preset%3Aswin_base&home.beside=preset%3Adeit_base_distilled_16",
     b"layers?model=preset%3Avit_base_16&layers.other=preset%3Aswin_base",
