@@ -7,6 +7,7 @@ import streamlit as st
 from pages.questions.prediction_gate import Prediction
 from pages.selection import selection
 from pages.stores import lessons, session, shared_cache
+from pages.studies import questions
 from pages.studies.renderer import build
 from pages.studies.study import Study
 from pages.views.figures import draw_chart
@@ -49,8 +50,9 @@ def _draw_card(study: Study) -> None:
     label = f"{study.question} :gray[{study.minutes}\N{NO-BREAK SPACE}min]"
     query = {"studies.study": study.name}
     if answer is not None and prediction is not None:
-        values = study.choose(draw=False)  # the study may still have others selected: another question
-        query |= {choice.key: values[choice.name] for choice in study.choices if choice.when is None}
+        if not study.hook("sketch"):
+            values = study.choose(draw=False)  # the study may still have others selected: another question
+            query |= {choice.key: values[choice.name] for choice in study.choices if choice.when is None}
         query[prediction.key] = prediction.kind.encode(answer.guess)
     selection.link_to("studies", label, icon=":material/arrow_forward:", **query)
     if card := load_card(study.name, answer is None, study):
@@ -58,16 +60,16 @@ def _draw_card(study: Study) -> None:
     if answer is not None:
         icon = "help" if not answer.right else "check" if answer.guess in answer.right else "close"
         st.markdown(f":material/{icon}: {answer.measured}")
-    elif prediction is not None and isinstance(prediction.kind, Choose):
+    elif prediction is not None and isinstance(prediction.kind, Choose) and not study.hook("sketch"):
         if prediction.kind.count_answers() <= MOST_OPTIONS:
             prediction.draw_on_card(f"studies.card.{study.name}")
 
 
 @shared_cache.shared(max_entries=64)
 def _load_question(name: str, _study: Study) -> Prediction | None:
-    """Return the question that a study asks first; None if it asks none, or if its picture needs the selected model."""
-    if _study.hook("sketch"):
-        return None
+    """Return the question that a study asks first; None if it asks none."""
+    if _study.hook("sketch"):  # its numbers need the selected model, its question does not
+        return questions.build(_study, _study.find_view({}), {}, None, {})
     try:
         return build(_study, _study.choose(draw=False)).prediction
     except ResultError:

@@ -97,7 +97,7 @@ class StudyView:
         fields: the fields of a row that hold 'series', 'x' and 'y'.
         chart: 'kind', a name of `study_charts.KINDS`, and its options.
         ask: the question before the picture, see `questions`.
-        caption: the finding, with placeholders, see `captions`.
+        caption: the finding, with placeholders, see `placeholders`.
         notes: further sentences under 'How this was measured'.
         conditions: of the measurement, with placeholders of the file's settings.
         findings: subject of the published findings; by default the study's name.

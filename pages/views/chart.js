@@ -85,7 +85,7 @@ function spread(ctx, chart, scaled) {
     const room = scale && scale.colorbar?.orientation !== 'h' ? BAR_ROOM_PX : 0;
     const [x0, x1] = (x.layout.domain ?? [0, 1]).map((share) => start + share * (right - start));
     const has = (trace) => axesOf(trace).join() === `${xName},${yName}`;
-    const heights = xName === 'x' ? left : { ticks: [], room: 0 };
+    const heights = xName === 'x' ? left : { ticks: [], titles: [], room: 0 };
     return { xName, scale, x, y, x0, x1: x1 - room, has, left: heights, below: x.below(ctx, x1 - room - x0) };
   });
 }

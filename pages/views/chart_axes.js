@@ -6,6 +6,7 @@ import { MINUS, NBSP } from '../../vitviz/browser/kit/text.js';
 
 const LINE_PX = 15; // of a tick's label
 const TITLE_PX = 20;
+const BESIDE_PX = 30; // by which a title may be longer than its axis
 const GAP_PX = 8; // between two labels
 const MOST_LABEL = 0.42; // of the width, for the labels left of a chart
 const RAISED = '⁻⁰¹²³⁴⁵⁶⁷⁸⁹';
@@ -126,11 +127,13 @@ export class Axis {
     return this.layout.visible === false ? '' : (this.layout.title?.text ?? '');
   }
 
-  /** Return the labels' lines and the width that they take left of a chart. */
+  /** Return the lines of the labels and the title left of a chart of about `px` height, and their width. */
   left(ctx, width, px) {
     const ticks = this.ticks(px).map(([v, text]) => [v, wrap(ctx, text, MOST_LABEL * width)]);
     const widths = ticks.flatMap(([, lines]) => lines.map((line) => ctx.measureText(line).width));
-    return { ticks, room: (widths.length ? Math.max(...widths) + 10 : 4) + (this.title ? TITLE_PX : 0) };
+    const titles = this.title ? wrap(ctx, this.title, px + BESIDE_PX) : [];
+    const title = titles.length && TITLE_PX + LINE_PX * (titles.length - 1);
+    return { ticks, titles, room: (widths.length ? Math.max(...widths) + 10 : 4) + title };
   }
 
   /** Return the labels' lines below or above a chart of `px` width, without those that would overlap, and their height. */
@@ -166,12 +169,9 @@ export function drawAxes({ plot, x, y, left, below }) {
       plot.text(line, x0 - 8, at, { align: 'right' });
     });
   }
-  write(ctx, colors, y.title, x0 - left.room + 9, (y0 + y1) / 2, {
-    style: '13px',
-    align: 'center',
-    turn: -Math.PI / 2,
-    room: y1 - y0,
-  });
+  const turned = { style: '13px', align: 'center', turn: -Math.PI / 2 };
+  const middle = Math.max((y0 + y1) / 2, ...left.titles.map((line) => ctx.measureText(line).width / 2));
+  left.titles.forEach((line, i) => write(ctx, colors, line, x0 - left.room + 9 + LINE_PX * i, middle, turned));
   const isAbove = x.layout.side === 'top';
   const first = isAbove ? y0 - below.room + LINE_PX * (below.titles.length + 0.5) : y1 + 12;
   for (const [value, lines] of below.ticks) {

@@ -62,12 +62,12 @@ export function rowsOf(trace, { points, boxes, cells, box }) {
   ];
 }
 
-/** Return the row of places along x at which the pointer and the arrows read all lines of a panel at once. */
+/** Return the row of places along x at which the pointer and the arrows read at once all lines of a panel that reach there. */
 export function unifiedRow({ plot, x: { layout } }, traces) {
   const places = [...new Set(traces.flatMap((trace) => trace.x))].sort((a, b) => a - b);
   const valueAt = (trace, at) => {
     const i = trace.x.findLastIndex((x) => x <= at + 1e-6);
-    return i < 0 ? [] : [`${trace.name} ${textOf(trace, pointOf(trace, i))}`];
+    return i < 0 || trace.x.at(-1) < at - 1e-6 ? [] : [`${trace.name} ${textOf(trace, pointOf(trace, i))}`];
   };
   return {
     count: places.length,

@@ -162,6 +162,13 @@ def test_the_call_in_the_code_drawer_gives_the_map_of_the_page(open_app):
     np.testing.assert_allclose(eval(call, names).ravel(), shown, atol=1e-4)
 
 
+def test_the_layer_survives_a_deeper_model(open_app):
+    app = open_app(PAGE, model="preset:vit_digits", attention__layer="3")
+    app.sidebar.selectbox(key="model").set_value("preset:vit_tiny_16").run()
+    assert message(app, "attention.explorer")[0]["layer"] == 3
+    assert next(s for s in app.slider if s.label == "Layer").value == 3
+
+
 @pytest.mark.parametrize("model", ["preset:vit_digits", "preset:swin_digits"])
 def test_a_change_of_layer_sends_no_strip_and_a_change_of_head_does(open_app, model):
     def sent(app):

@@ -305,6 +305,11 @@ def test_random_weights_are_reported(open_app: OpenApp, shipped: Path) -> None:
     assert any("weights are random" in warning.value for warning in app.main.warning)
 
 
+def test_a_race_that_is_gone_is_reported(open_app: OpenApp, shipped: Path) -> None:
+    app = open_app(PAGE, fine_tuning__run="261122-000000-0123456789abcdef")
+    assert any("link" in warning.value for warning in app.main.warning)
+
+
 def _finished(shipped: Path, folder: Path) -> Run:
     model = open_model(shipped)
     source = BackboneSource(model.title, model.digest, model.config, model.preparation)

@@ -16,11 +16,12 @@ from pages.studies.renderer import build, build_columns
 from pages.studies.study import StudyControl, list_studies
 from tests.messages import message, place_arrays
 from tests.pages.conftest import OpenApp
+from vitviz.analysis.study_numbers import ALL, Numbers
 from vitviz.experiments.result_file import RESULTS
 from vitviz.papers import cite, find_findings, list_links
 from vitviz.plots.chart import Chart
 from vitviz.plots.hidden_curves import conceal, find_range, is_horizontal, shrink
-from vitviz.plots.study_charts import RaceChart
+from vitviz.plots.study_charts import RaceChart, draw_rows
 from vitviz.text import split_sentence
 
 PAGE = "pages/studies/page.py"
@@ -128,6 +129,19 @@ def test_concealed_curves_are_one_band_from_the_lowest_to_the_highest() -> None:
     assert "50" not in json.dumps(legend[:2])
 
 
+def test_a_concealed_chart_tells_no_control_s_mean() -> None:
+    rows = {"twin": {ALL: {0: 0.5, 1: 0.75}}, "student": {ALL: {0: 0.25, 1: 1.0}}}
+    numbers = Numbers(dict(zip(rows, rows, strict=True)), rows, dict.fromkeys(rows, ()), images=9)
+    figure = draw_rows(numbers, {"marked": "twin", "is_base": True}, "light")
+    assert [62.5, 62.5] in [
+        trace["x"] for trace in figure.traces if trace.get("line", {}).get("dash") == "dot"
+    ]
+    concealed = conceal(figure)
+    (dots,) = concealed.traces
+    twin, student = ([x for x, y in zip(dots["x"], dots["y"], strict=True) if y == row] for row in (0, 1))
+    assert twin == student and "shapes" not in concealed.parts
+
+
 def test_every_concealed_row_shows_the_values_of_all_rows() -> None:
     figure = Chart("light")
     figure.add("scatter", name="a", x=[90.0, 91.0], y=[0, 0.2], mode="markers", orientation="h")
@@ -194,6 +208,27 @@ def test_a_guess_on_a_card_is_judged_there_and_its_study_opens_with_it(open_app:
     assert "data.guess=vit" in link.query_string and "data.dataset=cifar10" in link.query_string
 
 
+@pytest.mark.parametrize(
+    ("name", "key", "guess"),
+    [("norms", "experiments.norm_guess", "layer"), ("one_token", "hybrids.weight", "1")],
+)
+def test_a_sketched_card_asks_nothing_and_shows_the_answer_of_its_study(
+    open_app: OpenApp, name: str, key: str, guess: str
+) -> None:
+    app = open_study(open_app, name)
+    app.main.button_group(key=f"{key}.row").set_value(guess).run()
+    app.query_params.clear()
+    app.run()
+    assert not app.exception and f"studies.card.{name}" not in {
+        group.key for group in app.main.get("button_group")
+    }
+    assert len([note for note in app.main.markdown if "Your prediction" in note.value]) == 1
+    (link,) = [
+        link.proto for link in app.main.get("page_link") if f"studies.study={name}" in link.proto.query_string
+    ]
+    assert f"{key}={guess}" in link.query_string
+
+
 @pytest.mark.parametrize("name", ["hyperparameter", "robustness"])
 def test_a_guess_on_a_card_answers_its_study_alone(open_app: OpenApp, name: str) -> None:
     """Two hyperparameters' studies have one key; robustness asks a question of its own module."""
@@ -222,6 +257,15 @@ def test_an_open_card_names_as_many_series_as_fit_and_none_at_a_line() -> None:
     assert not shown.parts["showlegend"] and {trace["mode"] for trace in shown.traces} == {
         "lines+markers+text"
     }
+
+
+def test_an_open_card_of_many_rows_names_as_many_as_fit() -> None:
+    figure = Chart("light")
+    rows = [f"row {place}" for place in range(15)]
+    figure.add("scatter", x=[0.0] * 15, y=[*range(15)], mode="markers", orientation="h")
+    figure.layout(yaxis={"tickvals": [*range(15)], "ticktext": rows})
+    names = shrink(figure, "Tables", True).parts["yaxis"]["ticktext"]
+    assert [name for name in names if name] == rows[::2] and len(names) == 15
 
 
 def test_no_legend_of_a_concealed_chart_acts() -> None:

@@ -4,7 +4,7 @@ The card of a study is the same picture in small.
 """
 
 from itertools import accumulate, chain
-from math import log10
+from math import ceil, log10
 from typing import Any
 
 import numpy as np
@@ -135,10 +135,12 @@ def shrink(figure: Chart, title: str, is_open: bool) -> Chart:
         notes = hidden.parts["annotations"]
         card.parts["annotations"] = [note | question if note["text"] == "?" else note for note in notes]
     rows = figure.parts.get("yaxis", {}).get("ticktext", ()) if is_horizontal(figure.traces) else ()
-    if len(rows) > MOST_LABELS:
+    if len(rows) > MOST_LABELS and not is_open:
         card.layout(yaxis={"showticklabels": False})
     elif len(rows) > MOST_TALL_ROWS:
-        card.layout(yaxis={"ticktext": [cut(row, 27) for row in rows]})
+        every = ceil(len(rows) / MOST_LABELS)
+        names = [cut(row, 27) if place % every == 0 else "" for place, row in enumerate(rows)]
+        card.layout(yaxis={"ticktext": names})
     return card
 
 

@@ -96,8 +96,16 @@ def draw_rows(numbers: Numbers, options: ChartOptions, mode: Mode) -> Chart:
         style = (palette.muted, "diamond") if is_marked else (palette.primary, "circle")
         _add_dots(figure, numbers, (name, ALL), (row, 0.3), style, f"{title}: %{{x:.2f}} %")
         if is_marked and options.get("is_base"):
-            line = {"color": palette.muted, "width": 1.5, "dash": "dot"}
-            figure.vline(100 * numbers.get_mean(name, ALL), line)
+            figure.add(  # a trace, which `conceal` hides, not a shape, which it keeps
+                "scatter",
+                x=[100 * numbers.get_mean(name, ALL)] * 2,
+                y=[0, len(numbers.titles) - 1],
+                orientation="h",
+                mode="lines",
+                line={"color": palette.muted, "width": 1.5, "dash": "dot"},
+                hoverinfo="skip",
+                showlegend=False,
+            )
         if isinstance(printed, Mapping):
             figure.add(
                 "scatter",
