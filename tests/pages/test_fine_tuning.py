@@ -225,6 +225,12 @@ def test_a_finished_race_says_its_numbers_and_its_link_restores_it(
     (link,) = (one.proto for one in app.main.get("page_link") if "live lab" in one.proto.label)
     assert run.id in link.query_string, "whose mistakes and pictures through training are there"
 
+    app.session_state["fine_tuning.drawer.numbers"] = True
+    table = app.run().main.dataframe[0].value
+    assert list(table["seed"]) == [0, 1, 0, 1]
+    assert list(table["test accuracy"]) == pytest.approx(tuned + scratch)
+    assert str(run.config().train.start_digest) in words(app)
+
     changed = opened_again(app, app.session_state["_visit"], fine_tuning__view="changed")
     assert "final LayerNorm" not in words(changed) and "shares" in words(changed), "a prediction comes first"
     assert query_value(changed, "fine_tuning.run") == run.id and not changed.main.info
