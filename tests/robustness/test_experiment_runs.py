@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.robustness.run_files import GREY, MODEL, TRAIN, full_disk, rezipped
-from tests.unit.training_helpers import told_at
+from tests.unit.training_helpers import command_at
 from vitviz.checkpoints import open_model
 from vitviz.training import model_trainer, run_directory
 from vitviz.training.executor import LocalExecutor
@@ -97,7 +97,7 @@ def test_an_experiment_on_a_full_disk_goes_on_with_all_members_at_one_step(
     tmp_path: Path, compared: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = Run.create(tmp_path, replace(compared.config(), created=0.0))
-    told_at(run, 2, "stop").perform()
+    command_at(run, 2, "stop").perform()
     written = []
 
     def only_the_first(*given: Any) -> None:

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.robustness.run_files import GREY, TRAIN, full_disk, new_run
-from tests.unit.training_helpers import told_at
+from tests.unit.training_helpers import command_at
 from vitviz.config import ViTConfig
 from vitviz.data.datasets import load_dataset
 from vitviz.training import atomic_files, model_trainer, run_lock, run_trainer, session_models
@@ -33,7 +33,7 @@ def test_a_full_disk_stops_the_run_and_leaves_the_files_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: ModuleType, what: str
 ) -> None:
     run = new_run(tmp_path)
-    told_at(run, 2, "stop").perform()
+    command_at(run, 2, "stop").perform()
     before = {path: path.read_bytes() for path in run.directory.rglob("*.safetensors")}
     with monkeypatch.context() as patched:
         patched.setattr(where, what, full_disk)
@@ -92,7 +92,7 @@ def test_reading_lines_survives_everything(
 
 def test_a_torn_record_is_cut_when_the_run_goes_on(tmp_path: Path) -> None:
     run = new_run(tmp_path)
-    told_at(run, 2, "stop").perform()
+    command_at(run, 2, "stop").perform()
     with (run.directory / "records.jsonl").open("ab") as file:
         file.write(b'{"kind": "step", "step": 3, "lo')
     Session(run, "cpu").perform()

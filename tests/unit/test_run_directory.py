@@ -19,7 +19,7 @@ from tests.unit.training_helpers import (
     of_kind,
     same_steps,
     same_weights,
-    told_at,
+    command_at,
 )
 from vitviz.checkpoints import load_checkpoint, open_model
 from vitviz.training import run_lock
@@ -67,7 +67,7 @@ def test_records_are_read_on_from_where_one_was(tmp_path: Path) -> None:
 def test_stop_and_resume_equals_one_run(tmp_path: Path) -> None:
     whole, halted = digits_run(tmp_path), digits_run(tmp_path)
     Session(whole, "cpu").perform()
-    stopped = told_at(halted, 5, "stop").perform()
+    stopped = command_at(halted, 5, "stop").perform()
     assert (stopped.state, stopped.step) == ("stopped", 5) and "Resume" in stopped.message
     assert Session(halted, "cpu").perform().state == "done"
     assert same_steps(whole, halted) and same_weights(whole, halted)
@@ -75,7 +75,7 @@ def test_stop_and_resume_equals_one_run(tmp_path: Path) -> None:
 
 def test_pause_step_and_resume(tmp_path: Path) -> None:
     run, beat = digits_run(tmp_path), threading.Event()
-    session = told_at(run, 3, "pause")
+    session = command_at(run, 3, "pause")
     thread = threading.Thread(target=session.perform)
     thread.start()
     wait_for(run, "paused", beat)
@@ -91,7 +91,7 @@ def test_pause_step_and_resume(tmp_path: Path) -> None:
 
 def test_a_new_learning_rate_applies_mid_run_and_survives_a_resume(tmp_path: Path) -> None:
     run = digits_run(tmp_path, schedule="constant")
-    session = told_at(run, 2, "set", learning_rate=1e-4, weight_decay=0.3)
+    session = command_at(run, 2, "set", learning_rate=1e-4, weight_decay=0.3)
     session.perform()
     rates = [record["learning_rate"] for record in of_kind(run, "step")]
     assert rates[:2] == [3e-3, 3e-3] and set(rates[2:]) == {1e-4}

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.training_helpers import GREY, TINY, duplicate, of_kind, same_steps, same_weights, told_at
+from tests.unit.training_helpers import GREY, TINY, duplicate, of_kind, same_steps, same_weights, command_at
 from vitviz.checkpoints import open_model
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.training.executor import LocalExecutor
@@ -66,7 +66,7 @@ def test_resumed_equals_uninterrupted_for_every_member(
 ) -> None:
     whole, halted = make(tmp_path), make(tmp_path)
     Session(whole, "cpu").perform()
-    stopped = told_at(halted, 4, "stop").perform()
+    stopped = command_at(halted, 4, "stop").perform()
     assert (stopped.state, stopped.step) == ("stopped", halts[-1])
     assert [member.status().step for member in halted.members()] == halts
     assert Session(halted, "cpu").perform().state == "done"
@@ -80,9 +80,9 @@ def test_a_kill_between_two_members_costs_neither_its_place(tmp_path: Path) -> N
     """One member has written more than was saved, and its last line is torn: both go on from the save."""
     whole, killed = experiment(tmp_path), experiment(tmp_path)
     Session(whole, "cpu").perform()
-    told_at(killed, 4, "stop").perform()
+    command_at(killed, 4, "stop").perform()
     saved = (killed.directory / "resume.safetensors").read_bytes()
-    told_at(killed, 7, "stop").perform()
+    command_at(killed, 7, "stop").perform()
     (killed.directory / "resume.safetensors").write_bytes(saved)
     with (killed.members()[0].directory / "records.jsonl").open("ab") as file:
         file.write(b'{"kind": "step", "step": 8, "lo')
@@ -94,7 +94,7 @@ def test_a_kill_between_two_members_costs_neither_its_place(tmp_path: Path) -> N
 
 def test_pause_step_and_resume_move_all_members_together(tmp_path: Path) -> None:
     run, beat = experiment(tmp_path), threading.Event()
-    thread = threading.Thread(target=told_at(run, 3, "pause").perform, daemon=True)
+    thread = threading.Thread(target=command_at(run, 3, "pause").perform, daemon=True)
     thread.start()
     while run.status().state != "paused":
         beat.wait(0.01)

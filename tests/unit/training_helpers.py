@@ -46,7 +46,7 @@ def digits_run(root: Path, **changes: object) -> Run:
     return Run.create(root, RunConfig(TINY, GREY, train, name="tiny"))
 
 
-def told_at(run: Run, step: int, command: str, **values: float) -> Session:
+def command_at(run: Run, step: int, command: str, **values: float) -> Session:
     """A session that receives a command while its first model makes a step."""
     reported = []
 

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Recording:
+class RecordedPart:
     """What a part of the page sent in a run, and what that depended on."""
 
     state: object
@@ -55,7 +55,7 @@ def draw_unless_unchanged(
             return draw()
     cursor = get_container_cursor(root._root_container)
     assert cursor is not None
-    recording: Recording | None = st.session_state.get(key)
+    recording: RecordedPart | None = st.session_state.get(key)
     if recording is not None and recording.state == state and _holds(context, recording, cursor.index):
         send_again(context, recording.messages)
         for names, added in zip(_list_registers(context), recording.registered, strict=True):
@@ -71,7 +71,7 @@ def draw_unless_unchanged(
     registered = [names.snapshot() - old for names, old in zip(_list_registers(context), before, strict=True)]
     if read_state() == state and all(m.metadata.delta_path[:1] == [root._root_container] for m in messages):
         values = _read_values(context, registered[0])
-        st.session_state[key] = Recording(
+        st.session_state[key] = RecordedPart(
             state, messages, registered, values, (start, cursor.index), results[0]
         )
     return results[0]
@@ -83,7 +83,7 @@ def _list_registers(context: ScriptRunContext) -> "list[ThreadSafeSet[str]]":
     return [shared.widget_ids_this_run, shared.widget_user_keys_this_run, shared.new_fragment_ids]
 
 
-def _holds(context: ScriptRunContext, recording: Recording, index: int) -> bool:
+def _holds(context: ScriptRunContext, recording: RecordedPart, index: int) -> bool:
     """Return True if the recorded widgets and fragments still exist, in the same place and with the same values."""
     is_stored = all(context.fragment_storage.contains(name) for name in recording.registered[2])
     return (
