@@ -14,12 +14,12 @@ import pytest
 
 from tests.unit.training_helpers import (
     TINY,
+    command_at,
     digits_run,
     duplicate,
     of_kind,
     same_steps,
     same_weights,
-    command_at,
 )
 from vitviz.checkpoints import load_checkpoint, open_model
 from vitviz.training import run_lock

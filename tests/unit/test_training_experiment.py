@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.training_helpers import GREY, TINY, duplicate, of_kind, same_steps, same_weights, command_at
+from tests.unit.training_helpers import GREY, TINY, command_at, duplicate, of_kind, same_steps, same_weights
 from vitviz.checkpoints import open_model
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.training.executor import LocalExecutor
