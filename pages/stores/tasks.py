@@ -9,8 +9,6 @@ from collections.abc import Callable, Generator, Hashable, Sequence
 from typing import Any, Generic, TypeVar
 from weakref import WeakValueDictionary
 
-from threadpoolctl import threadpool_limits
-
 from pages.stores import background_jobs, shared_cache
 
 R = TypeVar("R")
@@ -45,9 +43,11 @@ class BackgroundTask(Generic[R]):
         """Compute the next part; return True if another one follows."""
         if self._work is None:
             return False
+        from vitviz.probe.capture import limit_pools  # loads torch
+
         try:
             # With several threads a small model takes many times as long while other processes use the cores.
-            with threadpool_limits(1):
+            with limit_pools(1):
                 self.share = next(self._work)
             return True
         except StopIteration as stop:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from vitviz.analysis.image_means import ImageMeans
 from vitviz.checkpoint_header import read_header
@@ -98,6 +97,7 @@ def experiment(checkpoints: Path = CHECKPOINTS, count: int = IMAGES) -> Experime
 def measure_cell(checkpoints: Path, count: int, cell: Cell, folder: Path) -> dict[str, Any]:
     """Return the weights' identity and the means with their covariance."""
     from vitviz.checkpoints import open_model
+    from vitviz.probe.capture import limit_pools
 
     path = checkpoints / f"{cell['model']}.safetensors"
     model = open_model(path, read_header(path).steps[-1])
@@ -105,7 +105,7 @@ def measure_cell(checkpoints: Path, count: int, cell: Cell, folder: Path) -> dic
     source = PHOTOS if photos else choose_source(model.trained_on, model.preparation.in_chans)
     work = measure(model, cell["measure"], source, count)
     try:
-        with threadpool_limits(1):
+        with limit_pools(1):
             while True:
                 next(work)
     except StopIteration as stop:

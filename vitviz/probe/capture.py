@@ -19,7 +19,7 @@ from vitviz.models.token_layout import TokenLayout
 
 FloatArray = NDArray[np.float32]
 SMALL_VALUES = 4 * 3 * 64 * 64  # of all images; below this one thread is fastest
-_openmp = ThreadpoolController().select(user_api="openmp")
+_pools = ThreadpoolController()  # once: finding the pools takes as long as a small model's forward pass
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,14 +60,19 @@ def _batches(model: nn.Module, images: FloatArray, batch_size: int) -> Iterable[
         yield make_input(model, images[start : start + batch_size])
 
 
+def limit_pools(threads: int | None, user_api: str | None = None) -> AbstractContextManager[object]:
+    """Let NumPy and PyTorch, or one kind of pool ("blas", "openmp"), use so many threads; None: as many as now."""
+    limit: AbstractContextManager[object] = _pools.limit(limits=threads, user_api=user_api)
+    return limit
+
+
 def one_thread() -> AbstractContextManager[object]:
     """Let PyTorch compute with one thread in this thread.
 
     `torch.set_num_threads` would also limit threads that start meanwhile, and MKL ignores OpenMP's limits after it.
     """
     torch.get_num_threads()  # a thread's first call sets OpenMP's number
-    limit: AbstractContextManager[object] = _openmp.limit(limits=1)
-    return limit
+    return limit_pools(1, "openmp")
 
 
 def limit_threads(images: FloatArray) -> AbstractContextManager[object]:

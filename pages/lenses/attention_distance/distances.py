@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from pages.selection import selection
 from pages.stores import background_jobs, catalogue, parameter_history, shared_cache
@@ -144,7 +143,7 @@ def measure_distances(
     entropy = measure.name == "entropy"
     # Two threads that wait for each other slow a small model down many times while other users keep the cores busy.
     threads = 1 if max(model.preparation.image_shape) <= SMALL_PX else None
-    with threadpool_limits(threads, user_api="openmp"):
+    with capture.limit_pools(threads, user_api="openmp"):
         return capture.attention_distances(
             model.model, prepare_images(model, images), measure.renormalise, entropy, with_mean=with_mean
         )

@@ -6,7 +6,6 @@ from functools import partial
 
 import numpy as np
 import streamlit as st
-from threadpoolctl import threadpool_limits
 
 from pages.controls import downloads, widgets
 from pages.frame import page
@@ -20,6 +19,7 @@ from vitviz.analysis.token_colours import ColourDirections, FloatArray
 from vitviz.csv_table import columns_of_rows
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots import layers as plots
+from vitviz.probe.capture import limit_pools
 from vitviz.text import join_words, percent, signed
 
 _view = register(__file__, "colours", "../../views/heat_grid", "panels")
@@ -111,7 +111,7 @@ def colour_layers(pair: Sequence[Subject], subset: ImageSubset | None) -> list[C
 
 @shared_cache.per_image(shared=24, upload=6)
 def _fit_image(model: Subject) -> list[ColourDirections]:
-    with threadpool_limits(1):
+    with limit_pools(1):
         return token_colours.fit_layers(
             [layer.places for layer in layer_controls.read_layers(model)],
             model.prepared.shown[None].mean(axis=-1),

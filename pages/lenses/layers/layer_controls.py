@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import streamlit as st
-from threadpoolctl import threadpool_limits
 
 from pages.controls import widgets
 from pages.questions import prediction_gate
@@ -16,6 +15,7 @@ from vitviz.config import ModelConfig
 from vitviz.lessons.question_kinds import Choose, MeasuredAnswer
 from vitviz.models.abilities import abilities
 from vitviz.plots.layers import Rows
+from vitviz.probe.capture import limit_pools
 from vitviz.probe.layers import LayerOutput, RecordedLayer, read_layer_outputs
 
 SMALL_PX = 64
@@ -27,7 +27,7 @@ def read_layers(compared: subject.Subject) -> list[LayerOutput]:
     """Return every layer's output for the selected image."""
     height, width = compared.prepared.input.shape[-2:]
     # On busy cores, the waiting threads of a small model take forty times as long.
-    with threadpool_limits(1 if max(compared.model.preparation.image_shape) <= SMALL_PX else None):
+    with limit_pools(1 if max(compared.model.preparation.image_shape) <= SMALL_PX else None):
         captured = compared.capture(tuple(layer.record for layer in compared.layers))
     return read_layer_outputs(compared.model, captured.arrays, (height, width))
 

@@ -7,7 +7,6 @@ from functools import cached_property, partial
 import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from pages.controls import downloads, widgets
 from pages.frame import page
@@ -21,6 +20,7 @@ from vitviz.analysis.token_colours import resample_grid, shrink_grid
 from vitviz.csv_table import columns_of_rows
 from vitviz.lessons.question_kinds import MeasuredAnswer
 from vitviz.plots import layers as plots
+from vitviz.probe.capture import limit_pools
 from vitviz.probe.layers import LayerOutput
 from vitviz.text import signed
 
@@ -91,7 +91,7 @@ def draw(current: Subject) -> None:
 def compute_cosines(model: Subject, centred: bool) -> LayerCosines:
     """Return the cosines of every layer on the selected image, from the cache."""
     grids, cosines = [], []
-    with threadpool_limits(1):
+    with limit_pools(1):
         for layer in layer_controls.read_layers(model):
             grid, queries, places = _split_tokens(layer)
             grids.append(grid)

@@ -7,7 +7,6 @@ from functools import partial
 import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
-from threadpoolctl import threadpool_limits
 
 from pages.controls import downloads, widgets
 from pages.frame import image_sets, page
@@ -147,7 +146,7 @@ def _patch(
         if time.monotonic() - began > QUICK_S and share < 1:
             _progress.progress(share, f"Running the model on patched activations: {100 * share:.0f} % done.")
 
-    with threadpool_limits(1 if max(model.preparation.image_shape) <= image_pair.SMALL_PX else None):
+    with capture.limit_pools(1 if max(model.preparation.image_shape) <= image_pair.SMALL_PX else None):
         if layer < 0:
             patched = activation_patching.patch_heads(model, donor, receiver, report)
         else:

@@ -7,7 +7,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from pages.selection.subject import Subject
 from pages.stores import shared_cache
@@ -21,7 +20,7 @@ from vitviz.data.image_preprocessing import Prepared, prepare, seen_crop
 from vitviz.models.abilities import abilities, as_vit
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots.photo import Photo, encode_photo
-from vitviz.probe.capture import capture
+from vitviz.probe.capture import capture, limit_pools
 from vitviz.probe.layers import RecordedLayer, list_layers, read_layer_outputs
 
 SMALL_PX = 64  # up to this image size one thread is fastest
@@ -234,7 +233,7 @@ def _run(model: LoadedModel, source: PairSource) -> Activations:
     size = (pixels.shape[-2], pixels.shape[-1])
     able, layers = abilities(model.config), list_layers(model.config)
     last = f"blocks.{as_vit(model.config).depth - 1}.attn" if able.heads_over_all else ""
-    with threadpool_limits(1 if max(size) <= SMALL_PX else None):
+    with limit_pools(1 if max(size) <= SMALL_PX else None):
         run = capture(model.model, pixels[None], record=(*(layer.record for layer in layers), last))
     outputs = read_layer_outputs(model, run.arrays, size)
     attention = None

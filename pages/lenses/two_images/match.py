@@ -4,7 +4,6 @@ from functools import partial
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
-from threadpoolctl import threadpool_limits
 
 from pages.controls import downloads, widgets
 from pages.frame import image_sets, page
@@ -16,6 +15,7 @@ from pages.views.register import register
 from vitviz.analysis import token_similarity
 from vitviz.pin import Pin
 from vitviz.plots import image_pair as plots
+from vitviz.probe.capture import limit_pools
 
 _view = register(__file__, "match", "match", "../../views/heat_grid")
 VIEW = "two_images.match"
@@ -86,7 +86,7 @@ def _read_controls(pair: ImagePair) -> tuple[bool, int, bool, Foreground]:
 def match_layer(pair: ImagePair, layer: int, centred: bool, foreground: Foreground) -> MatchedPair:
     """Return the cosines between both images' patches, and the mutual nearest neighbours on the foreground."""
     first, second = pair.images
-    with threadpool_limits(1 if pair.is_small else None):
+    with limit_pools(1 if pair.is_small else None):
         cosines = token_similarity.cosines_between(
             first.flat(layer), second.flat(layer), without_mean=centred
         )

@@ -5,7 +5,6 @@ from functools import partial
 import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
-from threadpoolctl import threadpool_limits
 
 from pages.controls import downloads, widgets
 from pages.frame import page
@@ -16,6 +15,7 @@ from vitviz.analysis import attention, token_colours
 from vitviz.papers import cite
 from vitviz.plots.heat_grid import Fact, GridStyle, HeatPanel, pack_heat_grid
 from vitviz.plots.theme import HEADS, PALETTES
+from vitviz.probe.capture import limit_pools
 
 VIEW = "two_images.uses"
 MOST_SEGMENTS = len(HEADS)
@@ -50,7 +50,7 @@ def segment_pair(pair: ImagePair, layer: int, count: int, share: float) -> Segme
     first, second = pair.images
     by_attention = first.activations.attention is not None
     count = min(count, len(first.flat(layer)))
-    with threadpool_limits(1 if pair.is_small else None):
+    with limit_pools(1 if pair.is_small else None):
         centres = token_colours.cluster_tokens(first.flat(layer), count)
         labels = [
             token_colours.assign_tokens(image.flat(layer), centres).reshape(image.grid(layer))

@@ -6,7 +6,6 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
-from threadpoolctl import threadpool_limits
 
 from pages.controls import downloads, widgets
 from pages.frame import page
@@ -19,6 +18,7 @@ from vitviz.data.datasets import default_pictures, find_note
 from vitviz.data.image_preprocessing import prepare_batch
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots.heat_grid import Fact, GridStyle, HeatPanel, pack_heat_grid
+from vitviz.probe.capture import limit_pools
 from vitviz.probe.layers import stream_layer_outputs
 from vitviz.text import plain
 
@@ -74,7 +74,7 @@ def fit_pair(pair: ImagePair, layer: int, fit: str, foreground: pair_controls.Fo
         fitted_on = ("both images" if fit == "both" else "this image") + (
             " (foreground only)" if foreground.method != "off" else ""
         )
-        with threadpool_limits(1 if pair.is_small else None):
+        with limit_pools(1 if pair.is_small else None):
             components = token_colours.fit_components(tokens if len(tokens) > 1 else pair.first.flat(layer))
     first = pair.first
     brightness = first.prepared.shown.mean(axis=-1)[None, ..., None]
@@ -87,7 +87,7 @@ def fit_pair(pair: ImagePair, layer: int, fit: str, foreground: pair_controls.Fo
 @shared_cache.shared(max_entries=24, spinner="Fitting the components …")
 def _fit_dataset(model: LoadedModel, name: str, count: int, layer: int) -> token_colours.ColourDirections:
     images = prepare_batch(shared_cache.load_dataset(name).test_images[:count], model.preparation)
-    with threadpool_limits(1 if max(model.preparation.image_shape) <= 64 else None):
+    with limit_pools(1 if max(model.preparation.image_shape) <= 64 else None):
         tokens: list[token_similarity.FloatArray] = [
             outputs[layer].places.reshape(-1, outputs[layer].places.shape[-1])
             for outputs in stream_layer_outputs(model, images, 8)

@@ -89,11 +89,10 @@ class FlipBook:
 
     def advance(self) -> bool:
         """Compute frames for a moment, then assemble the book; return True if frames are missing."""
-        import torch  # noqa: F401  threadpool_limits must know torch's thread pool
-        from threadpoolctl import threadpool_limits
+        from vitviz.probe.capture import limit_pools  # loads torch
 
         # Training keeps every core busy: with two threads, waiting for each other, a frame took ten times as long.
-        with threadpool_limits(1, user_api="openmp"):
+        with limit_pools(1, user_api="openmp"):
             return self._advance()
 
     def _advance(self) -> bool:
