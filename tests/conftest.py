@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import tempfile
@@ -19,6 +20,8 @@ os.environ["VITVIZ_AHEAD"] = "0"  # a test's server would open every page beside
 # What is compiled is kept, as a server keeps it, whatever the environment says: each worker would compile all tests
 # anew, 8 s of processor time, and each of their processes the project.
 os.environ["PYTHONDONTWRITEBYTECODE"] = ""
+
+from collections.abc import Generator
 
 import hypothesis
 import pytest
@@ -69,6 +72,16 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return workers if workers > 1 else 0
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """Leave what is collected, libraries and tests, out of every later collection of garbage."""
+    gc.disable()
+    result = yield
+    gc.freeze()
+    gc.enable()
+    return result
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out tests marked slow or alone, unless --slow or --update-text is given or tests are named by id or -k."""
     option = config.option
@@ -77,6 +90,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.flaky(reruns=1))
     if option.slow or option.update_text or option.keyword or any("::" in name for name in config.args):
         return
-    left_out = [item for item in items if any(map(item.get_closest_marker, ("slow", "alone")))]
+    left_out = {item for item in items if any(map(item.get_closest_marker, ("slow", "alone")))}
     items[:] = [item for item in items if item not in left_out]
-    config.hook.pytest_deselected(items=left_out)
+    config.hook.pytest_deselected(items=[*left_out])

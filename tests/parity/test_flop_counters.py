@@ -11,11 +11,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from parity_peers import timm
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
-from transformers import ViTConfig as TransformersConfig
-from transformers import ViTForImageClassification
 
 from vitviz.config import ViTConfig
 from vitviz.models import model_cost
@@ -28,17 +25,26 @@ class TransformersViT(nn.Module):
     """Transformers' ViT-B/16, called with one tensor as the counters call a model."""
 
     def __init__(self) -> None:
+        from transformers import ViTConfig, ViTForImageClassification
+
         super().__init__()
-        self.model = ViTForImageClassification(TransformersConfig(num_labels=1000))
+        self.model = ViTForImageClassification(ViTConfig(num_labels=1000))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         logits: torch.Tensor = self.model(pixel_values=x).logits
         return logits
 
 
+def create_timm_vit() -> nn.Module:
+    from parity_peers import timm
+
+    model: nn.Module = timm.create_model("vit_base_patch16_224")
+    return model
+
+
 MODELS: dict[str, Callable[[], nn.Module]] = {
     "torchvision": lambda: import_torchvision().models.vit_b_16(),
-    "timm": lambda: timm.create_model("vit_base_patch16_224"),
+    "timm": create_timm_vit,
     "transformers": TransformersViT,
 }
 

@@ -20,6 +20,7 @@ import vitviz
 from vitviz.checkpoints import open_model
 from vitviz.experiments.gradients import deep
 from vitviz.models.abilities import abilities
+from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.zoo import create_model
 from vitviz.probe import logits, robustness, stopwatch
 from vitviz.probe.capture import capture
@@ -30,15 +31,11 @@ from vitviz.probe.gradients import measure_gradient_norms
 from vitviz.probe.layers import read_layer_outputs
 
 CHECKPOINTS = Path(__file__).parents[2] / "checkpoints"
-MODELS = tuple(
-    open_model(CHECKPOINTS / f"{name}.safetensors")
-    for name in ("digits_vit", "cifar10_deit_soft", "digits_swin", "digits_cnn")
-)
 
 
-def compute_pages(index: int) -> dict[str, object]:
+def compute_pages(model: LoadedModel, index: int) -> dict[str, object]:
     """Return what the pages show of one model and of two studies' networks."""
-    model, random = MODELS[index], np.random.default_rng(index)
+    random = np.random.default_rng(index)
     able, size, channels = abilities(model.config), model.preparation.image_size, model.preparation.in_chans
     image = random.normal(size=(channels, size, size)).astype(np.float32)
     records = capture(model.model, image[None])
@@ -74,13 +71,16 @@ def list_arrays(shown: object) -> Iterator[bytes]:
 
 
 def test_four_threads_compute_the_same_bits_as_one() -> None:
-    weights = [tensor.clone() for model in MODELS for tensor in model.model.state_dict().values()]
-    alone = [list(list_arrays(compute_pages(index))) for index in range(len(MODELS))]
+    names = ("digits_vit", "cifar10_deit_soft", "digits_swin", "digits_cnn")
+    models = [open_model(CHECKPOINTS / f"{name}.safetensors") for name in names]
+    weights = [tensor.clone() for model in models for tensor in model.model.state_dict().values()]
+    alone = [list(list_arrays(compute_pages(model, index))) for index, model in enumerate(models)]
     assert min(map(len, alone)) > 20
     with ThreadPoolExecutor(4) as threads:
-        for index, shown in zip([0, 1, 2, 3] * 2, threads.map(compute_pages, [0, 1, 2, 3] * 2), strict=True):
+        found = threads.map(compute_pages, models * 2, [0, 1, 2, 3] * 2)
+        for index, shown in zip([0, 1, 2, 3] * 2, found, strict=True):
             assert list(list_arrays(shown)) == alone[index]
-    after = [tensor for model in MODELS for tensor in model.model.state_dict().values()]
+    after = [tensor for model in models for tensor in model.model.state_dict().values()]
     assert all(map(torch.equal, weights, after))
 
 
