@@ -7,11 +7,14 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 import streamlit as st
 from streamlit.components.v2 import manifest_scanner
-from streamlit.testing.v1 import AppTest
+from streamlit.runtime import Runtime
+from streamlit.runtime.scriptrunner.script_cache import ScriptCache
+from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 from streamlit.testing.v1.element_tree import Caption
 from streamlit.util import calc_hash
 
@@ -62,10 +65,23 @@ def no_shipped_checkpoints(
 
 
 @pytest.fixture(autouse=True, scope="session")
-def no_search_for_components() -> Iterator[None]:
-    """For every run of an AppTest Streamlit reads all installed packages' metadata: three quarters of its time."""
+def cheap_runs() -> Iterator[None]:
+    """For every run of an AppTest Streamlit reads all installed packages' metadata: three quarters of its time.
+
+    It also compiles every script, mocks the whole runtime, and asks every millisecond whether the run has ended.
+    """
+    scripts, server = ScriptCache(), MagicMock(spec=Runtime)
+
+    def wait(runner: local_script_runner.LocalScriptRunner, timeout: float = 3) -> None:
+        assert runner._script_thread is not None
+        runner._script_thread.join(timeout)
+        assert runner.script_stopped(), f"the run has not ended in {timeout} s"
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manifest_scanner, "scan_component_manifests", lambda: [])
+        patch.setattr(local_script_runner, "ScriptCache", lambda: scripts)
+        patch.setattr(local_script_runner, "require_widgets_deltas", wait)
+        patch.setattr(app_test, "MagicMock", lambda spec: server)
         yield
 
 
