@@ -63,50 +63,22 @@ def _confusion(name: str, table: Any) -> list[list[int]]:
     raise FieldError(f"{name} must be a square table of counts, received {shorten_value(table)}")
 
 
-_SHARE, _PLACE = number(0, 1), number(0, _LARGE)
-_REQUIRED: dict[str, dict[str, FieldCheck]] = {
-    "step": {
-        "step": integer,
-        "epoch": _PLACE,
-        "seen": integer,
-        "loss": number(),
-        "accuracy": _SHARE,
-        "learning_rate": number(0, 10),
-        "weight_decay": number(0, 10),
-        "gradient_norm": number(0),
-        "images_per_second": number(0),
-        "seconds": _PLACE,
-    },
-    "evaluation": {
-        "split": text("validation", "test"),
-        "step": integer,
-        "epoch": _PLACE,
-        "accuracy": _SHARE,
-        "loss": number(),
-        "images": integer,
-        "seconds": _PLACE,
-    },
-    "snapshot": {"step": integer, "epoch": _PLACE, "seconds": _PLACE},
-    "shuffled": {
-        "split": text("validation", "test"),
-        "step": integer,
-        "epoch": _PLACE,
-        "accuracy": _SHARE,
-        "shuffled": _SHARE,
-        "images": integer,
-        "confusion": _confusion,
-    },
-    "event": {"step": integer, "event": text()},
-}
-_OPTIONAL: dict[str, dict[str, FieldCheck]] = {
-    "evaluation": {"confusion": _confusion},
-    "event": {
-        "time": number(0),
-        "learning_rate": number(0, 10),
-        "weight_decay": number(0, 10),
-        "refused": text(),
-        "message": text(),
-    },
+CHECKS: dict[str, FieldCheck] = dict.fromkeys(("step", "seen", "images"), integer)
+CHECKS |= dict.fromkeys(("epoch", "seconds", "gradient_norm", "images_per_second", "time"), number(0))
+CHECKS |= dict.fromkeys(("accuracy", "shuffled"), number(0, 1))
+CHECKS |= dict.fromkeys(("learning_rate", "weight_decay"), number(0, 10))
+CHECKS |= dict.fromkeys(("event", "refused", "message"), text())
+CHECKS |= {"loss": number(), "split": text("validation", "test"), "confusion": _confusion}
+# Of each kind of record the fields that it must have, and those that it may have.
+_FIELDS = {
+    "step": (
+        "step epoch seen loss accuracy learning_rate weight_decay gradient_norm images_per_second seconds",
+        "",
+    ),
+    "evaluation": ("split step epoch accuracy loss images seconds", "confusion"),
+    "snapshot": ("step epoch seconds", ""),
+    "shuffled": ("split step epoch accuracy shuffled images confusion", ""),
+    "event": ("step event", "time learning_rate weight_decay refused message"),
 }
 
 
@@ -118,10 +90,10 @@ def checked_record(values: Any) -> dict[str, Any]:
     """
     if not isinstance(values, dict):
         raise FieldError(f"a record is an object, received {shorten_value(values)}")
-    kind = text(*_REQUIRED)("kind", values.get("kind"))
-    known = {"kind": kind} | {name: check(name, values.get(name)) for name, check in _REQUIRED[kind].items()}
-    more = {name: check for name, check in _OPTIONAL.get(kind, {}).items() if values.get(name) is not None}
-    return known | {name: check(name, values[name]) for name, check in more.items()}
+    kind = text(*_FIELDS)("kind", values.get("kind"))
+    required, optional = (names.split() for names in _FIELDS[kind])
+    names = required + [name for name in optional if values.get(name) is not None]
+    return {"kind": kind} | {name: CHECKS[name](name, values.get(name)) for name in names}
 
 
 def shorten_value(field: Any) -> str:

@@ -26,7 +26,7 @@ from vitviz.checkpoints import load_checkpoint
 from vitviz.data.bounded_zip import BoundedZip, EntryError, ZipError, ZipLimits
 from vitviz.text import cut, plural
 from vitviz.training.atomic_files import write_status
-from vitviz.training.record_fields import FieldError, checked_record, integer, number
+from vitviz.training.record_fields import CHECKS, FieldError, checked_record, number
 from vitviz.training.run_config import MEMBER_NAME, RunConfig, config_from_values
 from vitviz.training.run_directory import START, Run, RunError, Status
 from vitviz.training.start_weights import check_start
@@ -43,13 +43,8 @@ _READ = r"status\.json|records\.jsonl|snapshots/[0-9]{8}\.safetensors"  # files 
 _FILE = re.compile(
     rf"config\.json|resume\.safetensors|start\.safetensors|{_READ}|members/{MEMBER_NAME}/({_READ})"
 )
-_STATUS = {
-    "step": integer,
-    "progress": number(0, 1),
-    "epoch": number(0),
-    "seconds": number(0),
-    "learning_rate": number(0, 10),
-    "weight_decay": number(0, 10),
+_STATUS = {name: CHECKS[name] for name in ("step", "epoch", "seconds", "learning_rate", "weight_decay")} | {
+    "progress": number(0, 1)
 }
 _OF_THE_WHOLE = {"config.json", "status.json", "resume.safetensors", START}
 _NOT_A_RUN = "the file is not a run exported by vitviz"
