@@ -50,30 +50,39 @@ function reached({ reach, plan }, line) {
   return from + size * reach.share;
 }
 
-function drawArrow(ctx, { from, to, band, x, y, w, along }, { offsets, colors, lit }) {
-  const strong = lit && lit.has(from) && lit.has(to);
+const CORNER = 8; // px of the radius where an arrow turns
+
+/** Draw an arrow from [x, y] whose legs end at these places, along `axis` and across it in turn. */
+function connect(ctx, start, legs, axis, color, width = 1.25) {
+  const points = [start];
+  legs.forEach((place, i) => {
+    const [x, y] = points[i];
+    points.push((axis === 'x') === (i % 2 === 0) ? [place, y] : [x, place]);
+  });
+  const [before, [x, y]] = points.slice(-2);
+  const angle = Math.atan2(y - before[1], x - before[0]);
   ctx.save();
-  ctx.translate(x, y + offsets[band]);
-  if (along === 'y') ctx.rotate(Math.PI / 2);
-  const [start, end] = [7, w - 7];
-  ctx.strokeStyle = strong ? colors.primary : colors.muted;
-  ctx.fillStyle = ctx.strokeStyle;
-  ctx.lineWidth = strong ? 2 : 1.25;
+  Object.assign(ctx, { strokeStyle: color, fillStyle: color, lineWidth: width });
   ctx.beginPath();
-  ctx.moveTo(start, 0);
-  ctx.lineTo(end - 4, 0);
+  ctx.moveTo(...start);
+  points.slice(1, -1).forEach((corner, i) => ctx.arcTo(...corner, ...points[i + 2], CORNER));
+  ctx.lineTo(x - 4 * Math.cos(angle), y - 4 * Math.sin(angle));
   ctx.stroke();
-  head(ctx, end, 0);
+  ctx.translate(x, y);
+  ctx.rotate(angle);
+  ctx.beginPath();
+  ctx.moveTo(0, 0);
+  ctx.lineTo(-6, -3.5);
+  ctx.lineTo(-6, 3.5);
+  ctx.fill();
   ctx.restore();
 }
 
-function head(ctx, x, y) {
-  ctx.beginPath();
-  ctx.moveTo(x, y);
-  ctx.lineTo(x - 6, y - 3.5);
-  ctx.lineTo(x - 6, y + 3.5);
-  ctx.closePath();
-  ctx.fill();
+function drawArrow(ctx, { from, to, band, x, y, w, along }, { offsets, colors, lit }) {
+  const strong = lit?.has(from) && lit.has(to);
+  const top = y + offsets[band];
+  const [start, end] = along === 'x' ? [[x + 7, top], x + w - 7] : [[x, top + 7], top + w - 7];
+  connect(ctx, start, [end], along, strong ? colors.primary : colors.muted, strong ? 2 : 1.25);
 }
 
 /** Draw the first channels of the followed token below E and below the positions. */
@@ -115,77 +124,32 @@ const named = (tile, width) => (tile.w * 0.86 - width > 84 ? 'attention ' : '');
 const long = (value) => (value >= 99.95 ? value.toFixed(0) : value.toFixed(1));
 
 /** Draw the arrows from the sequence to the first block, from line to line, and from the LayerNorm to the head. */
-function drawReturns(ctx, { model, plan, offsets, colors }) {
-  const last = plan.boxes[model.intro.at(-1).id];
-  const lines = plan.core.lines;
-  ctx.strokeStyle = colors.muted;
-  ctx.fillStyle = colors.muted;
-  ctx.lineWidth = 1.25;
-  const down = { x: last.tile.x + last.tile.w / 2, y: offsets.intro + last.y + last.h - 4 };
-  returning(ctx, { from: down, turn: offsets.core - RETURN, to: offsets.core + lines[0].stream });
-  lines.slice(1).forEach((line, i) => {
-    const end = plan.boxes[lines[i].ids.at(-1)].tile;
-    const from = { x: end.x + end.w + 2, y: offsets.core + lines[i].stream };
-    returning(ctx, { from, turn: offsets.core + line.top - 8, to: offsets.core + line.stream, side: true });
+function drawReturns(ctx, { model, plan, offsets, colors: { muted } }) {
+  const { core: top } = offsets;
+  const [first, ...others] = plan.core.lines;
+  const [left, start] = [INSET - 14, INSET - 2];
+  const { tile, y, h } = plan.boxes[model.intro.at(-1).id];
+  const down = [tile.x + tile.w / 2, offsets.intro + y + h - 4];
+  connect(ctx, down, [top - RETURN, left, top + first.stream, start], 'y', muted);
+  others.forEach((line, i) => {
+    const { ids, stream } = plan.core.lines[i];
+    const x = plan.boxes[ids.at(-1)].tile.x + plan.boxes[ids.at(-1)].tile.w + 2;
+    const legs = [x + CORNER, top + line.top - 8, left, top + line.stream, start];
+    connect(ctx, [x, top + stream], legs, 'x', muted);
   });
-  const { norm, head: reads, pool } = plan.boxes;
-  const next = pool ?? reads;
-  if (norm && next) toHead(ctx, norm.tile, next.tile, offsets.core);
+  const { norm, head, pool } = plan.boxes;
+  const next = (pool ?? head)?.tile;
+  if (!norm || !next) return;
+  const [from, end] = [norm.tile.x + norm.tile.w, next.x - 4];
+  connect(ctx, [from, top + norm.tile.y + norm.tile.h / 2], [(from + end) / 2, top + next.y + 6, end], 'x', muted);
 }
 
+/** Draw the arrow from the last feature maps to the pooling of a model without a stream. */
 function drawOnward(ctx, { model, plan, offsets, colors }) {
-  const last = plan.boxes[model.intro.at(-1).id];
-  const next = plan.boxes[model.outro[0].id];
-  ctx.strokeStyle = colors.muted;
-  ctx.fillStyle = colors.muted;
-  ctx.lineWidth = 1.25;
-  const x = last.tile.x + last.tile.w / 2;
-  const turn = offsets.outro - RETURN;
-  const to = next.tile.x + 16;
-  ctx.beginPath();
-  ctx.moveTo(x, offsets.intro + last.tile.y + last.tile.h + 6);
-  ctx.arcTo(x, turn, x - 8, turn, 8);
-  ctx.arcTo(to, turn, to, turn + 8, 8);
-  ctx.lineTo(to, offsets.outro - 6);
-  ctx.stroke();
-  ctx.beginPath();
-  for (const [dx, dy] of [
-    [0, 0],
-    [-3.5, -6],
-    [3.5, -6],
-  ])
-    ctx.lineTo(to + dx, offsets.outro - 2 + dy);
-  ctx.fill();
-}
-
-function toHead(ctx, gate, strip, top) {
-  const [x0, y0] = [gate.x + gate.w, top + gate.y + gate.h / 2];
-  const [x1, y1] = [strip.x - 4, top + strip.y + 6];
-  const mid = (x0 + x1) / 2;
-  ctx.beginPath();
-  ctx.moveTo(x0, y0);
-  ctx.arcTo(mid, y0, mid, y0 - 8, 8);
-  ctx.arcTo(mid, y1, mid + 8, y1, 8);
-  ctx.lineTo(x1 - 4, y1);
-  ctx.stroke();
-  head(ctx, x1, y1);
-}
-
-/** Draw a line that leaves at the bottom or side, runs back to the left and enters the stream. */
-function returning(ctx, { from: { x, y }, turn, to, side = false }) {
-  const r = 8;
-  const left = INSET - 14;
-  ctx.beginPath();
-  ctx.moveTo(x, y);
-  if (side) {
-    ctx.arcTo(x + r, y, x + r, y + r, r);
-    ctx.arcTo(x + r, turn, x, turn, r);
-  } else ctx.arcTo(x, turn, x - r, turn, r);
-  ctx.arcTo(left, turn, left, turn + r, r);
-  ctx.arcTo(left, to, left + r, to, r);
-  ctx.lineTo(INSET - 6, to);
-  ctx.stroke();
-  head(ctx, INSET - 2, to);
+  const { tile } = plan.boxes[model.intro.at(-1).id];
+  const start = [tile.x + tile.w / 2, offsets.intro + tile.y + tile.h + 6];
+  const legs = [offsets.outro - RETURN, plan.boxes[model.outro[0].id].tile.x + 16, offsets.outro - 2];
+  connect(ctx, start, legs, 'y', colors.muted);
 }
 
 // ------------------------------------------------------------ the logit lens, block by block
