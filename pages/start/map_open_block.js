@@ -170,10 +170,8 @@ function headsStep({ rows, head, keys, scale, biased }, tokens, name, bias) {
     title: 'Attention of every head',
     formula: `A = softmax(${products}${bias})${biased ? ' in the window' : ''}`,
     numbers: `head ${head + 1} attends most to ${name(best[head])}, weight ${largest(rows[head]).toFixed(2)}`,
-    labels: rows.map((_, h) => `head ${h + 1}`),
     shape: [rows.length, tokens, biased ? keys.length : tokens],
     selected: head,
-    strongest: best,
     values: stack(rows),
   };
 }
@@ -199,15 +197,11 @@ function mlpSteps({ stream, hidden, preNorm, norms }, part) {
 
 const QUARTERS = ['top left', 'bottom left', 'top right', 'bottom right'];
 
-const quadStep = (quad, shape) => ({
-  kind: 'quad',
-  title: 'Four neighbouring tokens',
-  formula: '[z₁; z₂; z₃; z₄]',
-  numbers: `lengths ${quad.map((values) => norm(values).toFixed(2)).join(', ')}`,
-  labels: QUARTERS,
-  shape,
-  values: stack(quad),
-});
+function quadStep(quad, shape) {
+  const lengths = `lengths ${quad.map((values) => norm(values).toFixed(2)).join(', ')}`;
+  const step = buildVectors('Four neighbouring tokens', '[z₁; z₂; z₃; z₄]', quad, shape, QUARTERS, lengths);
+  return { ...step, kind: 'quad' };
+}
 
 /** Open Swin's patch merging for one token: four concatenated neighbours, LayerNorm and one matrix. */
 export async function openMerging({ part, parts, config, cell, get }) {
@@ -226,13 +220,10 @@ export async function openMerging({ part, parts, config, cell, get }) {
   const quad = places.map((place) => (inside(place) ? known.shift() : new Float32Array(four[0].data.length)));
   const flat = Float32Array.from(quad.flatMap((values) => [...values]));
   const after = layerNorm(flat, weight, bias, config.norm_eps);
-  const [count] = part.shape_out;
+  const shape = [part.shape_out[0], flat.length];
   const steps = [
-    {
-      ...quadStep(quad, [count, flat.length]),
-      cells: places.map((place) => (inside(place) ? place[0] * cols + place[1] : -1)),
-    },
-    buildLayerNorm('LayerNorm', `LN over ${flat.length} channels`, flat, after, [count, flat.length]),
+    quadStep(quad, shape),
+    buildLayerNorm('LayerNorm', `LN over ${flat.length} channels`, flat, after, shape),
     buildVectors(
       `Linear map to ${merged.data.length} channels`,
       'W LN([z₁; z₂; z₃; z₄])',

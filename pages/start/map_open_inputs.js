@@ -75,7 +75,7 @@ function pixelStep(x) {
   const [lo, hi] = [Math.min(...x.data), Math.max(...x.data)];
   const numbers = `${x.data.length} values between ${signed(lo)} and ${signed(hi)}`;
   const title = 'Pixel values of the patch';
-  return { kind: 'pixels', title, formula: 'x ∈ ℝ^(P²C)', numbers, labels: [], shape: x.shape, lo, hi, values: x };
+  return { kind: 'pixels', title, formula: 'x ∈ ℝ^(P²C)', numbers, shape: x.shape, lo, hi, values: x };
 }
 
 const readPrefix = async (names, get) => {
@@ -123,7 +123,7 @@ export async function openPositions({ part, header, token: pinned, cell, get }) 
     kind: 'maps',
     title: 'Cosine similarity with the other positions',
     formula: 'cos(e_pos, e_pos′)',
-    ...{ numbers, labels: [], shape: part.grid, names: ['cosine'], lo: -1, hi: 1 },
+    ...{ numbers, shape: part.grid, names: ['cosine'], lo: -1, hi: 1 },
     values: { shape: [1, ...part.grid], data: cosines },
   };
   const columns = { token: before, [part.called]: position, sum: plus(before, position) };

@@ -53,7 +53,6 @@ export function buildProduct({ title, formula = 'x · e + b', x, weights, bias, 
   return {
     ...{ kind: 'product', title, formula, shape: x.shape, channel, bias, sum: total, result: total + bias },
     numbers: bias ? formatSum(total, bias) : `Σ = ${signed(total, 3)}`,
-    labels: ['x', 'weights', 'x ⊙ weights'],
     values: stack([x.data, weights, products], [3, ...x.shape]),
   };
 }
@@ -65,7 +64,7 @@ export function buildSum(title, formula, [a, b], labels, shape) {
   const cosine = lengths[0] * lengths[1] ? dot(a, b) / (lengths[0] * lengths[1]) : 0;
   const [first, second, whole] = lengths.map((length) => length.toFixed(2));
   const numbers = `lengths ${first} and ${second}, cosine ${signed(cosine)}; length of the sum ${whole}`;
-  return { kind: 'sum', title, formula, numbers, labels, shape, lengths, cosine, values: stack([a, b, total]) };
+  return { kind: 'sum', title, formula, numbers, labels, shape, lengths, values: stack([a, b, total]) };
 }
 
 /** Build one vector or several. */
@@ -89,7 +88,7 @@ export function buildBars(title, formula, shares, name, bias = null) {
   const index = strongestFirst(shares).slice(0, BARS);
   const values = Float32Array.from(index, (i) => shares[i]);
   const total = sum(shares);
-  const built = { kind: 'bars', title, formula, labels: [], shape: [shares.length], index, names: index.map(name) };
+  const built = { kind: 'bars', title, formula, shape: [shares.length], names: index.map(name) };
   const largest = `largest: ${built.names[0]} with ${signed(values[0], 3)}`;
   const step = { ...built, numbers: largest, values: { shape: [values.length], data: values } };
   if (bias === null) return step;
@@ -114,7 +113,6 @@ export function buildSoftmaxRow({ title, formula, dots, scores, weights, keys, n
   return {
     ...{ kind: 'softmax', title, formula, rows, total, of, keys: [...keys], shape: [keys.length] },
     numbers: `${best.name}: ${best.exp.toFixed(3)} / ${total.toFixed(3)} = ${best.weight.toFixed(3)}`,
-    labels: ['product', 'score', 'weight'],
     values: stack([dots, scores, weights]),
   };
 }
@@ -125,7 +123,7 @@ export function buildMaps(title, formula, numbers, values, names, signedScale) {
   const most = (start, of) => data.reduce((top, value) => Math.max(top, of(value)), start);
   const hi = most(0, signedScale ? Math.abs : (value) => value);
   const lo = signedScale ? -hi : -most(-hi, (value) => -value);
-  return { kind: 'maps', title, formula, numbers, labels: [], shape, names, lo, hi, values };
+  return { kind: 'maps', title, formula, numbers, shape, names, lo, hi, values };
 }
 
 /** Build a table from columns by name; `rows` names its rows. */

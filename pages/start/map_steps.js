@@ -68,6 +68,14 @@ function drawSum(parent, step, array) {
   });
 }
 
+/** Add a canvas with a caption to a row; return its context. */
+function plane(row, width, height, label, caption = label) {
+  const figure = el(row, 'figure');
+  const { ctx } = board(figure, width, height, label);
+  if (caption) el(figure, 'figcaption', {}, caption);
+  return ctx;
+}
+
 /** Draw the values of one patch, in colour if it has three channels. */
 function pixels({ data, shape }, lo, hi) {
   const [channels, rows, cols] = shape;
@@ -82,15 +90,12 @@ const CHANNELS = ['red', 'green', 'blue'];
 function drawPixels(parent, step, array) {
   const [channels, rows, cols] = array.shape;
   const row = el(parent, 'div', { class: 'mp-planes' });
-  const whole = el(row, 'figure');
-  blit(board(whole, PLANE, PLANE, step.title).ctx, pixels(array, step.lo, step.hi), 0, 0, PLANE, PLANE);
-  el(whole, 'figcaption', {}, 'the patch');
+  const whole = plane(row, PLANE, PLANE, step.title, 'the patch');
+  blit(whole, pixels(array, step.lo, step.hi), 0, 0, PLANE, PLANE);
   for (let c = 0; c < channels && channels > 1; c++) {
-    const one = el(row, 'figure');
-    const values = array.data.subarray(c * rows * cols, (c + 1) * rows * cols);
-    const ctx = board(one, PLANE, PLANE, CHANNELS[c] ?? `channel ${c + 1}`).ctx;
-    blit(ctx, heat(values, rows, cols, SEQUENTIAL_LUT, step.lo, step.hi), 0, 0, PLANE, PLANE);
-    el(one, 'figcaption', {}, CHANNELS[c] ?? `channel ${c + 1}`);
+    const ctx = plane(row, PLANE, PLANE, CHANNELS[c] ?? `channel ${c + 1}`);
+    const image = heat(array.data, rows, cols, SEQUENTIAL_LUT, step.lo, step.hi, c * rows * cols);
+    blit(ctx, image, 0, 0, PLANE, PLANE);
   }
 }
 
@@ -101,13 +106,11 @@ function drawProduct(parent, step, array) {
   const wide = channels > 1 ? 32 : PLANE;
   const tall = (wide * rows) / cols;
   ['x', '⊙ weights', '= product'].forEach((label, i) => {
-    const one = el(row, 'figure');
     const values = rowOf(array, i);
     const top = greatest(values);
-    const { ctx } = board(one, channels * (wide + 2) - 2, tall, `${label}, up to ±${signed(top)}`);
+    const ctx = plane(row, channels * (wide + 2) - 2, tall, `${label}, up to ±${signed(top)}`, label);
     for (let c = 0; c < channels; c++)
       blit(ctx, heat(values, rows, cols, DIVERGING_LUT, -top, top, c * rows * cols), c * (wide + 2), 0, wide, tall);
-    el(one, 'figcaption', {}, label);
   });
   const out = el(parent, 'div', { class: 'mp-result' });
   el(out, 'span', { class: 'vv-muted' }, `sum ${signed(step.sum, 3)} + bias ${signed(step.bias, 3)} = `);
@@ -144,12 +147,6 @@ function over(ctx, values, rows, cols, side, { grey, colors }) {
   const top = values.reduce((most, value) => Math.max(most, value), 0);
   if (values.length >= rows * cols)
     blit(ctx, heat(values, rows, cols, accentLut(colors.query), 0, top), 0, 0, side, tall);
-}
-
-function drawKeys(parent, step, array, context) {
-  const [first, rows, cols] = gridOf(context, array.shape[1]);
-  const { ctx } = board(parent, 96, (96 * rows) / cols, step.title);
-  over(ctx, array.data.subarray(Math.max(0, first)), rows, cols, 96, context);
 }
 
 /** Draw a softmax row: dot product, score, exponential and weight of the strongest entries. */
@@ -191,27 +188,25 @@ function drawBars(parent, step, { data }) {
     el(row, 'span', { class: 'mp-value' }, signed(value, 3));
   };
   step.names.forEach((name, i) => line(name, data[i]));
-  if (step.rest !== undefined && step.rest !== null) line('all others', step.rest, 'mp-rest');
-  if (step.bias !== undefined && step.bias !== null) line('bias', step.bias, 'mp-rest');
-  if (step.result !== undefined && step.result !== null) {
-    const row = el(box, 'div', { class: 'mp-bar-row mp-total' });
-    el(row, 'span', {}, 'sum');
-    el(row, 'span');
-    el(row, 'b', { class: 'mp-value' }, signed(step.result, 3));
-  }
+  if (step.result === undefined) return; // the values alone
+  line('all others', step.rest, 'mp-rest');
+  line('bias', step.bias, 'mp-rest');
+  const row = el(box, 'div', { class: 'mp-bar-row mp-total' });
+  el(row, 'span', {}, 'sum');
+  el(row, 'span');
+  el(row, 'b', { class: 'mp-value' }, signed(step.result, 3));
 }
 
 function drawMaps(parent, step, array) {
   const [count, rows, cols] = array.shape;
   const row = el(parent, 'div', { class: 'mp-planes' });
   const side = count > 1 ? 60 : 112;
-  for (let i = 0; i < count; i++) {
-    const one = el(row, 'figure');
-    const { ctx } = board(one, side, (side * rows) / cols, step.names[i] ?? step.title);
-    const table = step.lo < 0 ? DIVERGING_LUT : SEQUENTIAL_LUT;
-    blit(ctx, heat(array.data, rows, cols, table, step.lo, step.hi, i * rows * cols), 0, 0, side, (side * rows) / cols);
-    if (step.names[i]) el(one, 'figcaption', {}, step.names[i]);
-  }
+  const tall = (side * rows) / cols;
+  const table = step.lo < 0 ? DIVERGING_LUT : SEQUENTIAL_LUT;
+  step.names.forEach((name, i) => {
+    const ctx = plane(row, side, tall, name);
+    blit(ctx, heat(array.data, rows, cols, table, step.lo, step.hi, i * rows * cols), 0, 0, side, tall);
+  });
 }
 
 const DRAW = {
@@ -221,7 +216,6 @@ const DRAW = {
   sum: drawSum,
   heads: drawHeads,
   softmax: drawSoftmax,
-  keys: drawKeys,
   bars: drawBars,
   maps: drawMaps,
   quad: drawVector,
