@@ -8,8 +8,8 @@ from vitviz.config import ModelConfig
 from vitviz.models.abilities import abilities, as_vit
 from vitviz.plots.map_contents import MapModel
 from vitviz.plots.map_words import ModelTraits
-from vitviz.plots.model_map import Links
 
+Links = dict[str, dict[str, str]]  # part id -> {slug, label, href}
 SWIN = ("swin", "Windows and patch merging")
 FILTERS = ("filters", "Its learned filters")
 # (slug, link label) of a part's lens, by the first word of the part's id.

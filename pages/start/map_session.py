@@ -4,6 +4,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from math import prod
+from typing import Any
 
 import streamlit as st
 
@@ -26,10 +28,8 @@ from pages.views.register import register
 from vitviz.config import Preparation, to_dict
 from vitviz.data.datasets import default_pictures, first_number
 from vitviz.data.drawings import FIRST, Frame, find_frame, is_drawing
-from vitviz.models.token_layout import TokenLayout
 from vitviz.pin import Pin
-from vitviz.plots.blob import open_blob, pack
-from vitviz.plots.model_map import Links, MapSession, add_session
+from vitviz.plots.blob import open_blob, pack, seal
 from vitviz.text import plain
 
 _map = register(__file__, "map", "map", "map_panel")
@@ -65,20 +65,21 @@ class MapFrame:
     def is_first(self) -> bool:
         return self.key == "home.map"
 
-    def draw(self) -> bytes:
-        """Draw the map and its open part, follow a clicked link, and return the map's message."""
+    def draw(self) -> dict[str, Any]:
+        """Draw the map and its open part, follow a clicked link, and return the header of the map's message."""
         target = self._apply_events()
-        message = map_messages.load_map(self.choice, self.current)
-        parts = open_blob(message)[0]["parts"]
+        header, buffers = open_blob(map_messages.load_map(self.choice, self.current))
+        ids = [part["id"] for part in header["parts"]]
         config = self.choice.config
-        links = lens_links.build_links([part["id"] for part in parts], config, self.overrides)
+        links = lens_links.build_links(ids, config, self.overrides)
         if target in links:
             slug, query = lens_links.build_query(target, config, self.overrides)
             st.switch_page(registry.BY_SLUG[slug].path, query_params=query)
-        _map(add_session(message, self._build_session(message, links)), key=self.key, triggers=EVENTS)
+        self._add_session(header, links)
+        _map(seal(header, buffers), key=self.key, triggers=EVENTS)
         # After the map, so that the map stays visible while the records are computed.
-        _part(self._build_part_message([part["id"] for part in parts]), key=f"{self.key}.part")
-        return message
+        _part(self._build_part_message(ids), key=f"{self.key}.part")
+        return header
 
     def _apply_events(self) -> str:
         """Apply the user's events: set the pin, open or close a part; return the part whose lens was clicked.
@@ -123,35 +124,35 @@ class MapFrame:
             repr((self.choice.key, current.step, current.image, current.offset)).encode(), digest_size=8
         ).hexdigest()
 
-    def _build_session(self, message: bytes, links: Links) -> MapSession:
-        header, _ = open_blob(message)
-        layout = TokenLayout(
-            tuple(header["prefix"]), (header["grid"][0], header["grid"][1]), header["patch_px"]
-        )
-        pin, image = self.current.pin, self.current.image
-        label = f"{selection.get_image_title(image)}, preprocessed for {self.choice.title}"
-        truth, drawing = find_label(image, self.choice), None
+    def _add_session(self, header: dict[str, Any], links: lens_links.Links) -> None:
+        """Add to the header of a map what belongs to one session."""
+        for part in header["parts"]:
+            part["link"] = links.get(part["id"])
+        image, choice = self.current.image, self.choice
+        if classes := header["classes"]:
+            truth = find_label(image, choice)
+            classes["truth"] = classes["index"].index(truth) if truth in classes["index"] else -1
+        drawing = None
         if image.startswith(DRAWING):
-            frame = _find_frame(image, self.choice.preparation)
-            drawing = {"strokes": image.removeprefix(DRAWING), "frame": frame}
-        weights = model_weights.publish(self.choice, self.current.step)
-        # A class follows its teacher: its map does not move by itself.
-        moves = self.is_first and st.session_state.get(session_keys.CLASS) is None
-        return MapSession(
-            pin.token(layout),
-            str(pin),
-            label,
-            truth,
-            links,
-            self.key,
-            drawing=drawing,
-            weights=weights,
-            moves=moves,
-            pinned=selection.is_pinned(),
-            subject=self._subject,
-            config=to_dict(self.choice.config),
-            masks=resolve_mask(layout.num_patches if weights else 0) if self.is_first else "",
-        )
+            drawing = {
+                "strokes": image.removeprefix(DRAWING),
+                "frame": _find_frame(image, choice.preparation),
+            }
+        weights = model_weights.publish(choice, self.current.step)
+        patches = prod(header["grid"]) if weights else 0
+        header |= {
+            "map": self.key,
+            "label": f"{selection.get_image_title(image)}, preprocessed for {choice.title}",
+            "pin": str(self.current.pin),
+            "pinned": selection.is_pinned(),  # by the user
+            "drawing": drawing,
+            "weights": weights,  # address of the model for the browser's engine
+            # A class follows its teacher: its map does not move by itself.
+            "moves": self.is_first and st.session_state.get(session_keys.CLASS) is None,
+            "subject": self._subject,
+            "config": to_dict(choice.config),  # from which parts are opened
+            "masks": resolve_mask(patches) if self.is_first else "",
+        }
 
 
 @shared_cache.shared(max_entries=256)
@@ -201,7 +202,7 @@ def draw_second_map() -> None:
     second_selection = Selection(second.key, second.last_step, image, current.pin, current.crop)
     if note:
         st.markdown(f":gray[{note}]")
-    message = MapFrame(
+    header = MapFrame(
         SECOND_VIEW,
         SECOND_PART,
         "home.beside_asked",
@@ -210,7 +211,7 @@ def draw_second_map() -> None:
         {"model": second.key, "step": str(second.last_step), "image": image},
     ).draw()
     note = substitutes.describe_classes(second, image)
-    page.caption(plain(str(open_blob(message)[0]["caption"])), note)
+    page.caption(plain(str(header["caption"])), note)
 
 
 def _choose_second_model() -> ModelChoice | None:

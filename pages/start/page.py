@@ -69,8 +69,7 @@ def draw() -> None:
     """Draw the map, its open part and its caption; a drawing or an opened part reruns only this fragment."""
     map_session.apply_pad_events(VIEW)
     choice, current = selection.get_model_choice(), selection.get_current()
-    message = MapFrame(VIEW, "home.part", "home.asked", choice, current).draw()
-    header, _ = open_blob(message)
+    header = MapFrame(VIEW, "home.part", "home.asked", choice, current).draw()
     page.caption(
         "Draw a digit: nothing is predicted for an empty pad."
         if current.image == map_session.DRAWING

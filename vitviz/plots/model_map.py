@@ -1,12 +1,10 @@
 """Pack a recorded forward pass into the map's message."""
 
-from dataclasses import dataclass, field
-
 import numpy as np
 from numpy.typing import NDArray
 
 from vitviz.analysis.forward_pass import ClassScores, Journey, Part
-from vitviz.plots.blob import describe, open_blob, pack, seal
+from vitviz.plots.blob import describe, pack
 from vitviz.plots.map_contents import Arrays, Facts, MapModel, encode_classes, encode_content
 from vitviz.plots.map_equations import build_equations
 from vitviz.plots.map_words import (
@@ -21,37 +19,10 @@ from vitviz.plots.photo import encode_photo
 EXACT_PX = 64  # images up to this side are sent losslessly
 PHOTO_QUALITY = 85
 
-Links = dict[str, dict[str, str]]  # part id -> {slug, label, href}
 KINDS = {
     "stem": "maps",
     "stage": "maps",
 }  # drawing of a part by the first word of its id, if they differ
-
-
-@dataclass(frozen=True)
-class MapSession:
-    """Fields of the map's message that belong to one session.
-
-    token and pin: the pinned token, as an index of the first sequence and as a permalink holds it. label: the image's
-    title. truth: its class index, or -1. links: part id -> {slug, label, href}. name: the map's name on the page.
-    drawing: strokes and frame of a drawn image. weights: address of the model for the browser's engine. moves: True if
-    the map may move by itself. pinned: True if the user has pinned the token. masks: masked patches and zeroed heads
-    in hexadecimal digits. subject: a mark of model, step and image. config: the model's, from which parts are opened.
-    """
-
-    token: int
-    pin: str
-    label: str
-    truth: int
-    links: Links
-    name: str = "home.map"
-    drawing: Facts | None = None
-    weights: str = ""
-    moves: bool = False
-    pinned: bool = False
-    masks: str = ""
-    subject: str = ""
-    config: Facts = field(default_factory=dict)
 
 
 def pack_map(model: MapModel, shown: NDArray[np.uint8], journey: Journey) -> bytes:
@@ -91,19 +62,6 @@ def pack_map(model: MapModel, shown: NDArray[np.uint8], journey: Journey) -> byt
 def is_openable(part: Part) -> bool:
     """Return True if a part can be opened to its computation."""
     return part.id not in ("picture", "patches")
-
-
-def add_session(message: bytes, session: MapSession) -> bytes:
-    """Return the message with the fields of one session."""
-    header, buffers = open_blob(message)
-    for part in header["parts"]:
-        part["link"] = session.links.get(part["id"])
-    if header["classes"]:
-        index = header["classes"]["index"]
-        header["classes"]["truth"] = index.index(session.truth) if session.truth in index else -1
-    fields: Facts = {"token": session.token, "pin": session.pin, "label": session.label, "map": session.name}
-    fields |= describe(session, "drawing", "weights", "moves", "pinned", "masks", "subject", "config")
-    return seal(header | fields, buffers)
 
 
 def _describe_part(part: Part, model: MapModel) -> Facts:
