@@ -30,9 +30,7 @@ _LENSES = {
 }
 
 
-def build_map_model(
-    config: ModelConfig, title: str, trained: bool, step: int, classes: tuple[str, ...], readout: str
-) -> MapModel:
+def build_map_model(config: ModelConfig, classes: tuple[str, ...], readout: str) -> MapModel:
     """Return the map's description of a model; `readout` comes from its recorded forward pass."""
     able = abilities(config)
     traits = ModelTraits(readout, windows=bool(able.windows), convolutions=bool(able.receptive_field))
@@ -47,7 +45,7 @@ def build_map_model(
             unread_cls=vit.unread_cls,
             class_output=vit.class_output,
         )
-    return MapModel(title, trained, step, config.kind, traits, classes)
+    return MapModel(config.kind, traits, classes)
 
 
 def find_lens(part: str, config: ModelConfig) -> tuple[str, str, dict[str, object]]:

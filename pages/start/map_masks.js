@@ -70,10 +70,10 @@ export class MapMasks {
 
   /** Take the sizes of a message's model and, unless newer ones are on their way, the masks of its address. */
   take({ header, arrays }) {
-    const { grid, dims, masks = '' } = header;
+    const { grid, depth, heads: perLayer, masks = '' } = header;
     const why = this.whyNot({ header, arrays });
     this.node.hidden = header.map !== 'home.map' || (this.view.alone && !header.weights);
-    const lengths = why ? [0, 0] : [grid[0] * grid[1], dims.depth * dims.heads];
+    const lengths = why ? [0, 0] : [grid[0] * grid[1], depth * perLayer];
     if (this.patches.length !== lengths[0] || this.heads.length !== lengths[1])
       [this.patches, this.heads] = lengths.map((length) => Array(length).fill(false));
     if (this.sent === masks) this.sent = null;
@@ -120,7 +120,7 @@ export class MapMasks {
 
   /** Add the button that zeroes out a head of a layer, both 0-based. */
   headButton(parent, layer, head) {
-    const at = layer * this.view.model.header.dims.heads + head;
+    const at = layer * this.view.model.header.heads + head;
     const name = `Zero out head ${head + 1}`;
     const node = button(parent, name, null, { class: 'mp-zero', 'aria-pressed': String(Boolean(this.heads[at])) });
     node.onclick = () => {

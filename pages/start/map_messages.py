@@ -58,10 +58,7 @@ def load_records(
 
 def build_map(model: LoadedModel, journey: Journey, shown: NDArray[np.uint8], token: int = 0) -> bytes:
     """Pack the map's message of a recorded forward pass, without the fields of a session."""
-    trained = model.trained_on is not None
-    description = lens_links.build_map_model(
-        model.config, model.title, trained, model.step, model.classes, journey.readout
-    )
+    description = lens_links.build_map_model(model.config, model.classes, journey.readout)
     return pack_map(replace(description, token=token), shown, journey)
 
 

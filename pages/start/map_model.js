@@ -57,23 +57,19 @@ export class MapModel {
     return this.blocks[0] ?? this.parts.findLast((part) => part.grid) ?? { prefix: [], grid: this.header.grid };
   }
 
-  /** Return a block's readout row as weights (n,). */
-  row(block, head = 0) {
-    const { data, shape } = this.array(block, 'row');
-    const max = this.array(block, 'row_max').data[head];
-    const values = new Float32Array(shape[1]);
-    for (let i = 0; i < values.length; i++) values[i] = weightOf(data[head * shape[1] + i], max);
-    return values;
+  /** Return a block's readout row as weights (n,), the mean of its heads. */
+  row(block) {
+    const [max] = this.array(block, 'row_max').data;
+    return Float32Array.from(this.array(block, 'row').data, (code) => weightOf(code, max));
   }
 
-  /** Return a token's strongest keys in a block: [{key, weight, head}], strongest first. */
+  /** Return a token's strongest keys in a block: [{key, weight}], strongest first. */
   keys(block, token) {
     const { data, shape } = this.array(block, 'keys');
     const weights = this.array(block, 'weights').data;
-    const heads = this.array(block, 'head_of').data;
     return Array.from({ length: shape[1] }, (_, i) => {
       const at = token * shape[1] + i;
-      return { key: data[at], weight: weights[at] / 65535, head: heads[at] };
+      return { key: data[at], weight: weights[at] / 65535 };
     });
   }
 
@@ -124,7 +120,7 @@ export class MapModel {
   /** Return a token before its position embedding: x E of a patch, or the learned vector of a prefix token. */
   content(pin) {
     const prefix = this.byId.get('prefix');
-    const named = prefix?.names.indexOf(pin) ?? -1;
+    const named = prefix?.prefix.indexOf(pin) ?? -1;
     if (named >= 0) return this.vector(prefix, named);
     const embed = this.byId.get('embed');
     return embed ? this.vector(embed, this.tokenAt({ ...embed, prefix: [] }, pin)) : null;

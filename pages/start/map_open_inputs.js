@@ -210,7 +210,7 @@ export async function openStem({ part, config, query, pin, get }) {
   const title = `Filter ${channel + 1} at this position`;
   const steps = [buildProduct({ title, formula: 'Σ x ⊙ w', x, weights: filter, bias: 0, channel })];
   if (batch.length) steps.push(batchNormStep(total, read.slice(maps.length), channel, outputs[channel]));
-  steps.push(...maps.map((level, i) => levelStep(part.levels[i].title, level)));
+  steps.push(...maps.map((level, i) => levelStep(part.levels[i], level)));
   const columns = { x: x.data, w: filter, 'x w': times(x.data, filter) };
   const table = buildTable(`Filter ${channel + 1}`, `filter_${channel}_from_0.csv`, columns);
   return finish(first, place, steps, table, channel);
@@ -255,7 +255,7 @@ export async function openLevel({ part, parts, config, query, pin, get }) {
   const steps = [
     buildBars(title, 'Σ over feature maps of Σ x ⊙ w', shares, (i) => `map ${i + 1}`, 0),
     levelStep('Input feature maps', before),
-    ...maps.map((level, i) => levelStep(`Output of ${part.levels[i].title.toLowerCase()}`, level)),
+    ...maps.map((level, i) => levelStep(`Output of ${part.levels[i].toLowerCase()}`, level)),
   ];
   return finish(output, place, steps, buildTable(title, `map_${channel}_from_0.csv`, { share: shares }), channel);
 }

@@ -38,32 +38,20 @@ function meanOf({ shape: [heads, tokens], data }) {
   return mean;
 }
 
-/** Return the readout token's attention: the mean of the heads, then each head, as codes with their largest weight. */
-function readoutRows({ shape: [heads, tokens], data }, mean, prefix, rowOf, named) {
-  const row = (matrix, from) => {
-    if (rowOf !== 'mean') return matrix.subarray(from + named * tokens, from + (named + 1) * tokens);
-    const sum = new Float32Array(tokens);
-    for (let q = prefix; q < tokens; q++)
-      for (let k = 0; k < tokens; k++) sum[k] += matrix[from + q * tokens + k] / (tokens - prefix);
-    return sum;
-  };
-  const rows = [row(mean, 0), ...Array.from({ length: heads }, (_, h) => row(data, h * tokens * tokens))];
-  const codes = new Uint16Array(rows.length * tokens);
-  const most = Float32Array.from(rows, greatest);
-  rows.forEach((values, h) =>
-    values.forEach((value, k) => (codes[h * tokens + k] = Math.sqrt(value / (most[h] || 1)) * 65535 + 0.5)),
-  );
+/** Return the attention of [CLS], the first token, as codes with their largest weight. */
+function readoutRow(mean, tokens) {
+  const row = mean.subarray(0, tokens);
+  const most = greatest(row);
   return {
-    row: { shape: [rows.length, tokens], data: codes },
-    row_max: { shape: [rows.length], data: most },
+    row: { shape: [1, tokens], data: Uint16Array.from(row, (value) => Math.sqrt(value / (most || 1)) * 65535 + 0.5) },
+    row_max: { shape: [1], data: Float32Array.of(most) },
   };
 }
 
-/** Return every token's strongest keys in the mean of the heads, their weights and the head of most weight. */
-function strongestKeys({ shape: [heads, tokens], data }, mean) {
+/** Return every token's strongest keys and their weights. */
+function strongestKeys(mean, tokens) {
   const count = Math.min(STRONGEST, tokens);
-  const found = { keys: new Uint16Array(tokens * count), weights: new Uint16Array(tokens * count) };
-  const headOf = new Uint8Array(tokens * count);
+  const [keys, weights] = [new Uint16Array(tokens * count), new Uint16Array(tokens * count)];
   for (let query = 0; query < tokens; query++) {
     const row = mean.subarray(query * tokens, (query + 1) * tokens);
     const best = [];
@@ -73,20 +61,14 @@ function strongestKeys({ shape: [heads, tokens], data }, mean) {
       best.splice(at < 0 ? best.length : at, 0, key);
       best.length = Math.min(best.length, count);
     });
-    best.forEach((key, i) => {
-      const weight = (head) => data[(head * tokens + query) * tokens + key];
-      let top = 0;
-      for (let head = 1; head < heads; head++) if (weight(head) > weight(top)) top = head;
-      const at = query * count + i;
-      [found.keys[at], found.weights[at], headOf[at]] = [key, Math.round(row[key] * 65535), top];
-    });
+    keys.set(best, query * count);
+    weights.set(
+      best.map((key) => Math.round(row[key] * 65535)),
+      query * count,
+    );
   }
   const shape = [tokens, count];
-  return {
-    keys: { shape, data: found.keys },
-    weights: { shape, data: found.weights },
-    head_of: { shape, data: headOf },
-  };
+  return { keys: { shape, data: keys }, weights: { shape, data: weights } };
 }
 
 /** Return a block's arrays and the scale of its stream; without one if the server sent none. */
@@ -95,13 +77,6 @@ function blockArrays(part, old, tensors) {
   const attn = tensors[`${name}.attn`];
   const [, tokens] = attn.shape;
   const mean = meanOf(attn);
-  const rows = readoutRows(
-    attn,
-    mean,
-    part.prefix.length,
-    part.row_of,
-    part.row_of === 'first_patch' ? part.prefix.length : 0,
-  );
   const entering = tensors[part.layer > 1 ? `blocks.${part.layer - 2}` : 'embedded'];
   const vectors = [
     entering,
@@ -115,7 +90,11 @@ function blockArrays(part, old, tensors) {
     { length: tokens * sizes.length },
     (_, i) => sizes[i % sizes.length][Math.floor(i / sizes.length)],
   );
-  const arrays = { ...rows, ...strongestKeys(attn, mean), lengths: { shape: [tokens, sizes.length], data: lengths } };
+  const arrays = {
+    ...readoutRow(mean, tokens),
+    ...strongestKeys(mean, tokens),
+    lengths: { shape: [tokens, sizes.length], data: lengths },
+  };
   if (!old.stream) return { arrays };
   const [, , channels] = old.stream.shape;
   const data = firstChannels([tensors[`${name}.mid`], tensors[name]], channels);
@@ -141,14 +120,13 @@ function partArrays(part, old, tensors, depth) {
 }
 
 /** Return true if the map's arrays can be computed from a record of the engine. */
-export function canFollow({ header, arrays }) {
-  const { parts, classes, dims, readout } = header;
+export function canFollow({ header: { parts, classes, depth, readout }, arrays }) {
   const known = parts.every(({ kind }) =>
     ['picture', 'patches', 'embed', 'prefix', 'positions', 'block', 'norm', 'head', 'classes'].includes(kind),
   );
-  const all =
-    classes && arrays.logits && !arrays.logits_dist && classes.names.length === arrays['head.weights'].shape[1];
-  return known && readout === 'cls' && Boolean(all) && dims.depth > 0;
+  if (!known || readout !== 'cls' || !depth || !classes) return false;
+  const [heads, count] = arrays['head.weights'].shape;
+  return heads === 1 && classes.names.length === count;
 }
 
 /** Return the classes' words, as vitviz/plots/map_words.py writes them. */
@@ -160,7 +138,7 @@ function classWords(probabilities, names) {
 
 /** Return a map's message for another image: `tensors` is the engine's record. */
 export function liveMessage({ header, arrays, ...rest }, tensors) {
-  const { depth } = header.dims;
+  const { depth } = header;
   const changed = { ...arrays };
   const { data: scores } = tensors.lens;
   const names = header.classes.names;

@@ -101,8 +101,7 @@ function drawEmbed(ctx, w, h, { model, part }) {
 }
 
 function drawLevel(ctx, w, h, { model, part }) {
-  const last = part.levels.length - 1;
-  drawMaps(ctx, model.array(part, String(last)), [0, 0, w, h], [0, 255], SEQUENTIAL_LUT);
+  drawMaps(ctx, model.array(part, 'maps'), [0, 0, w, h], [0, 255], SEQUENTIAL_LUT);
 }
 
 /** Draw signed values as a strip on the scale ±`top`. */

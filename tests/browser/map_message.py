@@ -46,7 +46,7 @@ def part(id_: str, kind: str, title: str, shape: list[int], **more: Any) -> dict
     """A part of the header, with what all parts have."""
     placed = {"grid": GRID, "prefix": PREFIX, "cell_px": 4}
     link = {"slug": "block", "label": "Every step", "href": "block?pin=0.5"}
-    returned = {"title": title, "words": f"{title} in words.", "caption": "in short", "symbol": "z"}
+    returned = {"title": title, "words": f"{title} in words.", "caption": "in short"}
     return {
         "id": id_,
         "kind": kind,
@@ -80,7 +80,7 @@ def parts() -> list[dict[str, Any]]:
         part("picture", "picture", "Image", [3, 16, 16], grid=None, prefix=[]),
         part("patches", "patches", "Patches", [16, 48], prefix=[]),
         part("embed", "embed", "Embedding E", [16, CHANNELS], prefix=[], scale=1.0),
-        part("prefix", "prefix", "Prepend [CLS]", sequence, names=PREFIX, scale=1.0),
+        part("prefix", "prefix", "Prepend [CLS]", sequence, scale=1.0),
         part("positions", "positions", "Positions", sequence, on_prefix=True, scale=1.0, **PLACED),
         *blocks,
         part("norm", "norm", "Final LayerNorm", sequence, token=0),
@@ -107,7 +107,8 @@ def header(**more: Any) -> dict[str, Any]:
             "grid": GRID,
             "readout": "cls",
             "patch_px": 4,
-            "dims": {"heads": 2, "depth": LAYERS},
+            "heads": 2,
+            "depth": LAYERS,
             "parts": parts(),
         },
         "equations": [{"n": "1", "source": "a paper", "tokens": terms}],
@@ -143,11 +144,10 @@ def arrays() -> dict[str, np.ndarray[Any, Any]]:
     }
     for n in range(1, LAYERS + 1):
         made |= {
-            f"block.{n}.row": draw.integers(0, 255, (2, TOKENS), dtype=np.uint8) * np.uint16(257),
-            f"block.{n}.row_max": np.ones(2, np.float32),
+            f"block.{n}.row": draw.integers(0, 255, (1, TOKENS), dtype=np.uint8) * np.uint16(257),
+            f"block.{n}.row_max": np.ones(1, np.float32),
             f"block.{n}.keys": np.tile(np.arange(5, dtype=np.uint8), (TOKENS, 1)),
             f"block.{n}.weights": np.tile(np.array([32768, 9000, 5000, 100, 0], np.uint16), (TOKENS, 1)),
-            f"block.{n}.head_of": np.zeros((TOKENS, 5), np.uint8),
             f"block.{n}.lengths": np.tile(
                 np.array([3 * n, 2, 1.5, 3 * n + 1, 3 * n + 3], np.float32), (TOKENS, 1)
             ).astype(np.float32),

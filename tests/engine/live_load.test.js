@@ -15,10 +15,10 @@ const { LiveMap } = await import('../../pages/start/map_live.js');
 const { MapMasks } = await import('../../pages/start/map_masks.js');
 
 const view = () => ({ root: { dataset: {}, getRootNode: () => ({}), closest: () => null } });
-const PARTS = ['picture', 'block', 'classes'].map((kind) => ({ kind }));
+const PARTS = ['picture', 'block', 'classes'].map((kind) => ({ kind, shape_out: [1] }));
 const model = { config: { layer_scale: null, positions: 'learned' } };
 const message = (weights) => ({
-  header: { weights, drawing: {}, parts: PARTS, classes: { names: ['a'] }, dims: { depth: 1 }, readout: 'cls' },
+  header: { weights, drawing: {}, parts: PARTS, classes: { names: ['a'] }, depth: 1, heads: 1, readout: 'cls' },
   arrays: { logits: {}, 'head.weights': { shape: [1, 1] } },
 });
 
@@ -89,7 +89,7 @@ test("a mask stays while the server's messages are of before the click", async (
   const masks = new MapMasks({ view: map, parent: element(), trigger: (_, text) => sent.push(text), apply: ignore });
   const take = (text) => {
     const { header, arrays } = message('/media/a');
-    masks.take({ header: { ...header, grid: [2, 2], dims: { depth: 1, heads: 1 }, masks: text }, arrays });
+    masks.take({ header: { ...header, grid: [2, 2], masks: text }, arrays });
     return masks.text;
   };
   take('');

@@ -34,8 +34,7 @@ test("another drawing's map, computed from the first one's message", () => {
   close(live.arrays.lens.data, expected.arrays.lens.data, 0.002, 'lens');
   for (const block of live.blocks) {
     const other = expected.byId.get(block.id);
-    for (const head of [0, 1, 4])
-      close(live.row(block, head), expected.row(other, head), 0.002, `${block.id}, head ${head}`);
+    close(live.row(block), expected.row(other), 0.002, block.id);
     for (let token = 0; token < 50; token++) {
       const [keys, wanted] = [live.keys(block, token), expected.keys(other, token)];
       close(

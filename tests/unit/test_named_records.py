@@ -91,10 +91,8 @@ def test_a_block_recomputes_its_softmax_and_its_sums(subject: Subject) -> None:
     model, values, way, parts = subject
     if "block.1" not in parts:
         pytest.skip("a CNN has no attention")
-    heads = range(way.part("block.2").content.heads)
-    for opened in open_queries(
-        model, values, [{"part": "block.2", "pin": PIN, "head": head} for head in heads]
-    ):
+    queries = [{"part": "block.2", "pin": PIN, "head": head} for head in range(way.heads)]
+    for opened in open_queries(model, values, queries):
         block, token = way.part("block.2").content, opened["token"]
         (row,) = only(opened, "softmax")
         product, score, weight = read_values(row).astype(np.float64)
@@ -104,9 +102,8 @@ def test_a_block_recomputes_its_softmax_and_its_sums(subject: Subject) -> None:
         own = read_values(only(opened, "heads")[0])[opened["head"]]
         np.testing.assert_allclose(own[row["keys"]], weight, rtol=1e-5, atol=1e-7)
         if block.window is None:
-            np.testing.assert_allclose(
-                score, product / (way.dims["D"] // block.heads) ** 0.5, rtol=1e-3, atol=1e-4
-            )
+            width = block.entering.shape[1] // way.heads
+            np.testing.assert_allclose(score, product / width**0.5, rtol=1e-3, atol=1e-4)
         first, second = map(read_values, only(opened, "sum"))
         np.testing.assert_allclose(first[0], block.entering[token], rtol=1e-4, atol=1e-4)
         np.testing.assert_allclose(first[2], block.stream[0][token], rtol=1e-3, atol=1e-3)

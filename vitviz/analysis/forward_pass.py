@@ -1,6 +1,6 @@
 """Hold the activations of one forward pass, part by part, and compute the statistics that the map shows."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -78,40 +78,32 @@ class AddedPositions:
 
 @dataclass(frozen=True, eq=False)
 class StrongestKeys:
-    """Each token's strongest keys in the mean over the heads, strongest first; `heads` holds the head of most weight.
-
-    keys and heads (n, k) integers, weights (n, k).
-    """
+    """Each token's strongest keys (n, k) in the mean over the heads, strongest first, and their weights (n, k)."""
 
     keys: IntArray
     weights: FloatArray
-    heads: IntArray
 
 
 @dataclass(frozen=True, eq=False)
 class BlockPass:
-    """Attention rows and residual updates of one block.
+    """Attention and residual updates of one block.
 
-    rows: (1 + heads, n), attention of the readout token, row 0 the mean of the heads; `row_of` names the token.
-    second: (1 + heads, n) of [DIST], or None.
+    row: (n,), attention of the readout token, the mean of the heads; `row_of` names the token.
     stream: (2, n, D), the residual stream after attention and after the MLP.
     added: (2, n, D), the outputs of attention and MLP.
     entering: (n, D), the input of the block.
-    window: (n,), the window of each token, None for global attention; `window_grid` its sides in tokens.
+    window: the sides of a window in tokens, None for global attention.
     """
 
     layer: int
     stage: int
-    heads: int
     row_of: str
-    rows: FloatArray
-    second: FloatArray | None
+    row: FloatArray
     strongest: StrongestKeys
     entering: FloatArray
     added: FloatArray
     stream: FloatArray
-    window: IntArray | None = None
-    window_grid: Grid | None = None
+    window: Grid | None = None
     shifted: bool = False
 
     @cached_property
@@ -148,25 +140,19 @@ class PooledVector:
 
 @dataclass(frozen=True, eq=False)
 class ClassifierHeads:
-    """Inputs of the classifier head by name, (1, D), or (2, D) for a DeiT, and its parameters.
-
-    weights: (1 or 2, classes, D); biases: (1 or 2, classes).
-    """
+    """Inputs of the classifier head by name, (1, D), or (2, D) for a DeiT, and its weights (1 or 2, classes, D)."""
 
     names: tuple[str, ...]
     vectors: FloatArray
     weights: FloatArray
-    biases: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
 class ClassScores:
-    """Logits and probabilities (classes,), a DeiT's logits per head, and the logit lens (layers, classes)."""
+    """Logits and probabilities (classes,), and the logit lens (layers, classes)."""
 
     logits: FloatArray
     probabilities: FloatArray
-    by_cls: FloatArray | None = None
-    by_dist: FloatArray | None = None
     lens: FloatArray | None = None
 
 
@@ -196,7 +182,6 @@ class Part:
     id: str
     shape_in: tuple[int, ...]
     shape_out: tuple[int, ...]
-    shape_words: str
     tokens: Tokens | None
     content: Content
 
@@ -205,14 +190,15 @@ class Part:
 class Journey:
     """All parts of one forward pass, in order.
 
-    readout: 'cls', 'mean', 'first_patch' or 'max'. sequence: the first token layout. dims: the model's sizes by name.
-    why_bare: the reason if only image and classes can be shown, else ''.
+    readout: 'cls', 'mean', 'first_patch' or 'max'. sequence: the first token layout. heads: of each layer, in a Swin of
+    the first; 0 without attention. depth: layers. why_bare: the reason if only image and classes can be shown, else ''.
     """
 
     parts: tuple[Part, ...]
     readout: str
     sequence: Tokens
-    dims: dict[str, int | None] = field(default_factory=dict)
+    heads: int = 0
+    depth: int = 0
     why_bare: str = ""
 
     def part(self, name: str) -> Part | None:
@@ -230,41 +216,29 @@ def select_strongest_keys(attn: FloatArray, keys_of: IntArray | None = None) -> 
     if keys_of is not None:
         mean = np.where(keys_of >= 0, mean, -1.0)
     order = np.argsort(-mean, axis=-1, kind="stable")[:, :STRONGEST]
-    weights = np.take_along_axis(mean, order, axis=-1)
-    heads = np.take_along_axis(attn, np.broadcast_to(order, (len(attn), *order.shape)), axis=-1).argmax(
-        axis=0
-    )
     keys = order if keys_of is None else np.take_along_axis(keys_of, order, axis=-1)
-    return StrongestKeys(keys, weights, heads)
+    return StrongestKeys(keys, np.take_along_axis(mean, order, axis=-1))
 
 
-def prepend_mean(rows: FloatArray) -> FloatArray:
-    """Prepend the mean over the heads: (heads, n) -> (1 + heads, n)."""
-    return np.concatenate([rows.mean(axis=0, keepdims=True), rows])
-
-
-def select_readout_rows(
-    attn: FloatArray, prefix: tuple[str, ...], readout: str, name: str = "cls"
-) -> tuple[str, FloatArray]:
-    """Select the attention row of the token that the classifier head reads, in every head.
+def select_readout_row(attn: FloatArray, prefix: tuple[str, ...], readout: str) -> tuple[str, FloatArray]:
+    """Select the attention row of the token that the classifier head reads.
 
     Args:
         attn: (heads, n, n).
-        name: prefix token to select if the readout is 'cls'.
 
     Returns:
-        'cls', 'dist', 'mean' or 'first_patch', and (1 + heads, n), the mean of the heads first.
+        'cls', 'mean' or 'first_patch', and (n,), the mean of the heads.
     """
-    first = len(prefix)
+    mean = attn.mean(axis=0)
     if readout in ("cls", "cls_mean"):
-        return name, prepend_mean(attn[:, prefix.index(name)])
+        return "cls", mean[prefix.index("cls")]
     if readout == "first_patch":
-        return readout, prepend_mean(attn[:, first])
-    return "mean", prepend_mean(attn[:, first:].mean(axis=1))
+        return readout, mean[len(prefix)]
+    return "mean", mean[len(prefix) :].mean(axis=0)
 
 
 def average_received_weights(attn: FloatArray, window_index: IntArray) -> FloatArray:
-    """Return the mean weight (1 + heads, n) that each token receives from its window's queries; row 0: mean of heads.
+    """Return the mean weight (n,) that each token receives from its window's queries, over the heads.
 
     Args:
         attn: (windows, heads, query slot, key slot) of one image.
@@ -272,13 +246,10 @@ def average_received_weights(attn: FloatArray, window_index: IntArray) -> FloatA
     """
     inside = window_index >= 0
     queries = inside.sum(axis=1)
-    received = (attn * inside[:, None, :, None]).sum(axis=2) / queries[
-        :, None, None
-    ]  # (windows, heads, key slot)
-    rows = np.zeros((attn.shape[1], int(window_index.max()) + 1), dtype=np.float32)
-    window, slot = np.nonzero(inside)
-    rows[:, window_index[window, slot]] = received[window, :, slot].T
-    return prepend_mean(rows)
+    received = (attn.mean(axis=1) * inside[:, :, None]).sum(axis=1) / queries[:, None]  # (windows, key slot)
+    row = np.zeros(int(window_index.max()) + 1, dtype=np.float32)
+    row[window_index[inside]] = received[inside]
+    return row
 
 
 def select_varied_channels(maps: FloatArray, count: int) -> IntArray:

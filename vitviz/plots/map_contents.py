@@ -35,7 +35,6 @@ MANY = 100  # with more vectors than this, fewer channels are sent
 STREAM = 32  # channels of the residual stream that are sent for all tokens of a block
 MOST_STREAM = 80_000  # bytes of the stream; a larger model sends none
 MOST_PAIRS = 100**2  # cosines of a position table; a larger one sends only the pinned token's row
-MOST_ROWS = 6_000  # weights of all heads' rows over all blocks; a larger model sends only the mean
 SHOWN_CLASSES = 10
 
 Arrays = dict[str, NDArray[Any]]
@@ -49,9 +48,6 @@ class MapModel:
     token: its row of the position table is sent if the whole table is too large.
     """
 
-    title: str
-    trained: bool
-    step: int
     family: str
     words: ModelTraits
     classes: tuple[str, ...]
@@ -66,23 +62,14 @@ def quantise_vectors(vectors: FloatArray, channels: int | None = None) -> tuple[
     return {"scale": scale}, np.rint(shown * (127 / scale)).astype(np.int8)
 
 
-def quantise_maps(maps: FloatArray, signed: bool) -> tuple[list[float], list[float], NDArray[np.uint8]]:
-    """Quantise maps (k, h, w) to bytes with a range per map: value = lo + byte / 255 · (hi − lo).
-
-    Args:
-        signed: True for a range that is symmetric around zero (lo = −hi).
-    """
+def quantise_maps(maps: FloatArray, signed: bool) -> NDArray[np.uint8]:
+    """Quantise maps (k, h, w) to bytes, each over its own range, which is symmetric around zero if `signed`."""
     flat = np.asarray(maps, np.float64).reshape(len(maps), -1)
     hi = np.abs(flat).max(axis=1) if signed else flat.max(axis=1)
     lo = -hi if signed else flat.min(axis=1)
     span = np.where(hi > lo, hi - lo, 1.0)
-    codes = np.rint((flat - lo[:, None]) * (255 / span[:, None])).astype(np.uint8)
-    return lo.tolist(), hi.tolist(), codes.reshape(maps.shape)
-
-
-def narrow_indices(values: NDArray[np.integer[Any]], most: int) -> NDArray[Any]:
-    """Return indices below `most` in the smallest unsigned type that holds them."""
-    return values.astype(np.uint8 if most <= 256 else np.uint16)
+    codes: NDArray[np.uint8] = np.rint((flat - lo[:, None]) * (255 / span[:, None])).astype(np.uint8)
+    return codes.reshape(maps.shape)
 
 
 @singledispatch
@@ -96,46 +83,33 @@ def _(content: EmbeddedPatches, part: Part, journey: Journey, model: MapModel) -
     assert part.tokens is not None
     maps = content.vectors.T.reshape(-1, *part.tokens.grid)
     channels = select_varied_channels(maps, MAPS)
-    lo, hi, codes = quantise_maps(maps[channels], signed=True)
     facts, vectors = quantise_vectors(content.vectors)
     arrays: Arrays = {
         "length": np.linalg.norm(content.vectors, axis=-1).astype(np.float32),
-        "maps": codes,
         "vectors": vectors,
     }
-    if content.filters is not None:
+    if content.filters is None:
+        arrays["maps"] = quantise_maps(maps[channels], signed=True)
+    else:
         rows = content.filters[channels]
-        tiles = quantise_maps(rows.reshape(len(rows), -1, 1), signed=True)[2].reshape(rows.shape)
+        tiles = quantise_maps(rows.reshape(len(rows), -1, 1), signed=True).reshape(rows.shape)
         arrays["filters"] = np.ascontiguousarray(np.moveaxis(tiles, 1, -1))
-    return {"channels": channels.tolist(), "lo": lo, "hi": hi, **facts}, arrays
+    return facts, arrays
 
 
 @encode_content.register
 def _(content: FeatureMaps, part: Part, journey: Journey, model: MapModel) -> tuple[Facts, Arrays]:
-    levels, arrays = [], {}
-    for index, level in enumerate(content.levels):
-        channels = select_varied_channels(level.maps, MAPS)
-        lo, hi, arrays[str(index)] = quantise_maps(level.maps[channels], signed=False)
-        levels.append(
-            {
-                "title": level.title,
-                "channels": channels.tolist(),
-                "lo": lo,
-                "hi": hi,
-                "shape": list(level.maps.shape),
-            }
-        )
     last = content.levels[-1].maps
-    arrays["length"] = np.linalg.norm(last, axis=0).reshape(-1).astype(np.float32)
-    return {"levels": levels, "grid": list(last.shape[1:])}, arrays
+    codes = quantise_maps(last[select_varied_channels(last, MAPS)], signed=False)
+    return {"levels": [level.title for level in content.levels], "grid": list(last.shape[1:])}, {
+        "maps": codes
+    }
 
 
 @encode_content.register
 def _(content: PrefixTokens, part: Part, journey: Journey, model: MapModel) -> tuple[Facts, Arrays]:
-    assert part.tokens is not None
     facts, vectors = quantise_vectors(content.vectors)
-    sizes = np.linalg.norm(content.vectors, axis=-1)
-    return {"names": list(part.tokens.prefix), "lengths": sizes.tolist(), **facts}, {"vectors": vectors}
+    return facts, {"vectors": vectors}
 
 
 @encode_content.register
@@ -147,12 +121,10 @@ def _(content: AddedPositions, part: Part, journey: Journey, model: MapModel) ->
     cosine = cosine_similarity(table)
     facts, vectors = quantise_vectors(table)
     return {
-        **describe(content, "on_prefix", "learned"),
-        "rows": len(table),
+        "on_prefix": content.on_prefix,
         "called": "second map" if content.of_pixels else "position",
         "what": name_added_vector(content),
         "why": explain_positions(content, model.words),
-        "only": -1 if all_rows else row,
         **facts,
     }, {
         "cosine": np.rint(127 * (cosine if all_rows else cosine[row : row + 1])).astype(np.int8),
@@ -165,31 +137,20 @@ def _(content: AddedPositions, part: Part, journey: Journey, model: MapModel) ->
 def _(content: BlockPass, part: Part, journey: Journey, model: MapModel) -> tuple[Facts, Arrays]:
     assert part.tokens is not None
     blocks = [p.content for p in journey.parts if isinstance(p.content, BlockPass)]
-    all_heads = sum(block.rows.size for block in blocks) <= MOST_ROWS
-    heads = slice(None) if all_heads else slice(1)
     tokens = part.tokens.count
-    codes, most = quantise_rows(content.rows[heads])
+    codes, most = quantise_rows(content.row[None])
     arrays: Arrays = {
         "row": codes,
         "row_max": most,
-        "keys": narrow_indices(content.strongest.keys, tokens),
+        "keys": content.strongest.keys.astype(np.uint8 if tokens <= 256 else np.uint16),
         "weights": np.rint(content.strongest.weights * 65535).astype(np.uint16),
-        "head_of": narrow_indices(content.strongest.heads, 256),
         "lengths": content.lengths.astype(np.float32),
     }
     facts: Facts = {}
     if sum(2 * STREAM * block.stream.shape[1] for block in blocks) <= MOST_STREAM:
         scale, values = quantise_vectors(content.stream.reshape(2 * tokens, -1), STREAM)
         arrays["stream"], facts = values.reshape(2, tokens, -1), {"stream_scale": scale["scale"]}
-    if content.second is not None:
-        arrays["row_dist"], arrays["row_dist_max"] = quantise_rows(content.second[heads])
-    if content.window is not None:
-        arrays["window"] = narrow_indices(content.window, int(content.window.max()) + 1)
-    return {
-        **describe(content, "layer", "stage", "heads", "row_of", "shifted"),
-        "window": content.window_grid,
-        **facts,
-    }, arrays
+    return describe(content, "layer", "stage", "row_of", "shifted", "window") | facts, arrays
 
 
 @encode_content.register
@@ -236,8 +197,6 @@ def encode_classes(content: ClassScores, model: MapModel) -> tuple[Facts, Arrays
         for name, values in (
             ("logits", content.logits),
             ("probabilities", content.probabilities),
-            ("logits_cls", content.by_cls),
-            ("logits_dist", content.by_dist),
             ("lens", content.lens),
         )
         if values is not None

@@ -91,7 +91,7 @@ def _build_blocks(model: ModelTraits, paper: str) -> list[EquationLine]:
 def _build_readout(journey: Journey, model: ModelTraits) -> list[str | EquationTerm]:
     y = build_term("y", "input of the classifier head", "head", "classes")
     norm = build_term("LN", "the final LayerNorm", "norm") if model.final_norm else None
-    depth = journey.dims["depth"]
+    depth = journey.depth
     last = f"block.{depth}"
     if model.readout in ("cls", "cls_mean"):
         token = build_term(
@@ -150,7 +150,7 @@ def _build_swin(journey: Journey) -> list[EquationLine]:
     if merge:
         lines.append(_build_line("", SWIN_PARTS, *_build_swin_merging(merge)))
     mean = build_term("mean", "mean over all positions: this model has no [CLS]", "pool", sub="i")
-    last = f"block.{journey.dims['depth']}"
+    last = f"block.{journey.depth}"
     token = build_term("z", "a token after the last layer", last, sub="i", sup="L")
     y = build_term("y", "input of the classifier head", "head", "classes")
     normed = build_term("LN", "the final LayerNorm", "norm")

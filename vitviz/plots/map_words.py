@@ -85,24 +85,6 @@ def bracket_name(name: str) -> str:
     return f"[{name.upper()}]"
 
 
-def format_symbol(part: Part, model: ModelTraits) -> str:
-    """Return the symbol of a part in formulas; '' if it has none."""
-    first, _, number = part.id.partition(".")
-    symbols = {
-        "picture": "x",
-        "patches": "xₚ",
-        "embed": "E",
-        "positions": "E_pos",
-        "head": "W",
-        "classes": "p",
-    }
-    if first == "prefix" and part.tokens is not None:
-        return ", ".join(f"x_{'class' if name == 'cls' else name}" for name in part.tokens.prefix)
-    if first == "norm":
-        return "LN(z_L⁰)" if model.readout == "cls" else "LN(z_L)"
-    return f"z_{number}" if first == "block" else symbols.get(first, "")
-
-
 def describe_part(part: Part, model: ModelTraits, classes: tuple[str, ...]) -> str:
     """Return one sentence about what a part does to the image."""
     if isinstance(part.content, ClassScores):
@@ -196,9 +178,7 @@ def explain_positions(content: AddedPositions, model: ModelTraits) -> str:
 def _(content: BlockPass, part: Part, model: ModelTraits) -> str:
     of_cls = content.row_of == "cls"
     attention, mlp = (content.lengths[0] if of_cls else content.lengths.mean(axis=0))[1:3]
-    window = (
-        f" in its {content.window_grid[0]} × {content.window_grid[1]} window" if content.window_grid else ""
-    )
+    window = f" in its {content.window[0]} × {content.window[1]} window" if content.window else ""
     return (
         f"{'[CLS]' if of_cls else 'A token'} attends to all tokens{window}; attention adds a vector of length"
         f" {attention:.1f}, the MLP one of {mlp:.1f}{'' if of_cls else ' on average'}."

@@ -10,7 +10,6 @@ from vitviz.plots.map_equations import build_equations
 from vitviz.plots.map_words import (
     describe_journey,
     describe_part,
-    format_symbol,
     format_title,
     write_caption,
 )
@@ -40,13 +39,11 @@ def pack_map(model: MapModel, shown: NDArray[np.uint8], journey: Journey) -> byt
         parts.append(_describe_part(part, model) | facts)
     classes = next((p.content for p in journey.parts if isinstance(p.content, ClassScores)), None)
     header: Facts = {
-        **describe(model, "family", "title", "trained", "step"),
-        "channels": journey.parts[0].shape_in[0],
+        "family": model.family,
         "prefix": list(journey.sequence.prefix),
         "grid": list(journey.sequence.grid),
         "patch_px": journey.sequence.cell_px,
-        "readout": journey.readout,
-        "dims": journey.dims,
+        **describe(journey, "readout", "heads", "depth"),
         "parts": parts,
         "equations": build_equations(journey, model.words),
         "caption": describe_journey(journey, model.words, model.classes),
@@ -68,10 +65,9 @@ def _describe_part(part: Part, model: MapModel) -> Facts:
     first = part.id.partition(".")[0]
     tokens = part.tokens
     return {
-        **describe(part, "id", "shape_in", "shape_out", "shape_words"),
+        **describe(part, "id", "shape_in", "shape_out"),
         "kind": KINDS.get(first, first),
         "title": format_title(part, model.words),
-        "symbol": format_symbol(part, model.words),
         "words": describe_part(part, model.words, model.classes),
         "caption": write_caption(part, model.words),
         "grid": None if tokens is None else list(tokens.grid),

@@ -26,7 +26,7 @@ from vitviz.analysis.forward_pass import (
     PrefixTokens,
     Tokens,
     average_received_weights,
-    select_readout_rows,
+    select_readout_row,
     select_strongest_keys,
 )
 from vitviz.analysis.logits import lens_of_readout
@@ -71,7 +71,6 @@ def list_records(model: LoadedModel) -> tuple[str, ...]:
         "patch_embed.stem.*",
         "pos_embed",
         "norm",
-        "logits_*",
         *stream_names(depth),
         *inside,
     )
@@ -93,24 +92,21 @@ def _trace_vit(model: LoadedModel, values: FloatArray) -> Journey:
     ]
     if layout.prefix:
         rows = np.stack(list(prefix_tokens(vit).values()))
-        parts.append(Part("prefix", (n, dim), (total, dim), "tokens × D", tokens, PrefixTokens(rows)))
+        parts.append(Part("prefix", (n, dim), (total, dim), tokens, PrefixTokens(rows)))
     if "pos_embed" in records.arrays:
         table = records["pos_embed"][0]
         kind = config.positions
         added = AddedPositions(table, len(table) == total, kind == "learned", kind == "pixels")
-        parts.append(Part("positions", (total, dim), (total, dim), "tokens × D", tokens, added))
+        parts.append(Part("positions", (total, dim), (total, dim), tokens, added))
     for layer in range(config.depth):
         content = _read_vit_block(vit, records, layer)
-        parts.append(Part(f"block.{layer + 1}", (total, dim), (total, dim), "tokens × D", tokens, content))
+        parts.append(Part(f"block.{layer + 1}", (total, dim), (total, dim), tokens, content))
     parts += _build_vit_readout(model, records, tokens)
-    dims = {"P": layout.patch_px, "C": config.in_chans, "N": n, "T": total, "D": dim}
-    return Journey(
-        tuple(parts), config.readout, tokens, {**dims, "heads": config.num_heads, "depth": config.depth}
-    )
+    return Journey(tuple(parts), config.readout, tokens, config.num_heads, config.depth)
 
 
 def _build_image_part(values: FloatArray) -> Part:
-    return Part("picture", values.shape, values.shape, "C × H × W", None, None)
+    return Part("picture", values.shape, values.shape, None, None)
 
 
 def _build_embedding_parts(
@@ -125,18 +121,17 @@ def _build_embedding_parts(
         levels = tuple(MapLevel(f"Convolution {i + 1}", level) for i, level in enumerate(maps))
         last = levels[-1].maps.shape
         return [
-            Part("stem", values.shape, last, "channels × rows × columns", None, FeatureMaps(levels)),
-            Part("embed", last, shape, "N × D", patches, EmbeddedPatches(embedded, None)),
+            Part("stem", values.shape, last, None, FeatureMaps(levels)),
+            Part("embed", last, shape, patches, EmbeddedPatches(embedded, None)),
         ]
     assert isinstance(stem, PatchEmbed)
     flat = values.shape[0] * patches.cell_px**2
     return [
-        Part("patches", values.shape, (patches.count, flat), "N × P²C", patches, CutPatches(flat)),
+        Part("patches", values.shape, (patches.count, flat), patches, CutPatches(flat)),
         Part(
             "embed",
             (patches.count, flat),
             shape,
-            "N × D",
             patches,
             EmbeddedPatches(embedded, as_array(stem.proj.weight)),
         ),
@@ -148,15 +143,12 @@ def _read_vit_block(vit: VisionTransformer, records: Capture, layer: int) -> Blo
     attn = records[f"{name}.attn"][0]
     attn_gain, mlp_gain = gains(vit.block(layer))
     entering = records["embedded" if layer == 0 else f"blocks.{layer - 1}"][0]
-    row_of, rows = select_readout_rows(attn, config.prefix_tokens, config.readout)
-    second = select_readout_rows(attn, config.prefix_tokens, "cls", "dist")[1] if config.two_heads else None
+    row_of, row = select_readout_row(attn, config.prefix_tokens, config.readout)
     return BlockPass(
         layer=layer + 1,
         stage=0,
-        heads=config.num_heads,
         row_of=row_of,
-        rows=rows,
-        second=second,
+        row=row,
         strongest=select_strongest_keys(attn),
         entering=entering,
         added=np.stack(
@@ -174,7 +166,7 @@ def _build_vit_readout(model: LoadedModel, records: Capture, tokens: Tokens) -> 
     parts: list[Part] = []
     if config.final_norm:
         content = NormedTokens(*_compute_norm_pair(before, after), read)
-        parts.append(Part("norm", (total, dim), (total, dim), "tokens × D", tokens, content))
+        parts.append(Part("norm", (total, dim), (total, dim), tokens, content))
     if config.readout == "cls":
         names: tuple[str, ...] = tuple(
             name for name in ("cls", "dist") if name in tokens.prefix and (name == "cls" or config.two_heads)
@@ -188,17 +180,15 @@ def _build_vit_readout(model: LoadedModel, records: Capture, tokens: Tokens) -> 
             vector = as_array(vit.pool_tokens(torch.tensor(after)[None])[0])
         if config.readout == "cls_mean":
             vector = np.concatenate([after[tokens.prefix.index("cls")], vector])
-        parts.append(Part("pool", (total, dim), vector.shape, "D", None, PooledVector(vector, how)))
+        parts.append(Part("pool", (total, dim), vector.shape, None, PooledVector(vector, how)))
         names, vectors = (how,), as_array(vit.fc_norm(torch.tensor(vector)))[None]
     if not config.num_classes:
         return parts
-    by_token = {name: records[f"logits_{name}"][0] if config.two_heads else None for name in ("cls", "dist")}
     lens = None
     if abilities(config).logit_lens:
         weights = readout_weights(vit)
         lens = lens_of_readout(stream(records, config.depth), weights, config.readout, tokens.prefix)
-    scores = _read_scores(model, records)
-    classes = ClassScores(*scores, by_token["cls"], by_token["dist"], lens)
+    classes = ClassScores(*_read_scores(model, records), lens)
     heads = [head for head in (vit.head, vit.head_dist) if isinstance(head, nn.Linear)]
     return [*parts, *_build_head_parts(names, vectors, classes, heads)]
 
@@ -213,12 +203,10 @@ def _build_head_parts(
     """Build the parts of the classifier head (two for a DeiT) and the class scores."""
     count = len(classes.logits)
     width = (vectors.shape[1],) if len(vectors) == 1 else vectors.shape
-    weights, biases = (
-        np.stack([as_array(getattr(head, name)) for head in heads]) for name in ("weight", "bias")
-    )
+    weights = np.stack([as_array(head.weight) for head in heads])
     return [
-        Part("head", width, (count,), "classes", None, ClassifierHeads(names, vectors, weights, biases)),
-        Part("classes", (count,), (count,), "classes", None, classes),
+        Part("head", width, (count,), None, ClassifierHeads(names, vectors, weights)),
+        Part("classes", (count,), (count,), None, classes),
     ]
 
 
@@ -241,8 +229,8 @@ def _trace_swin(model: LoadedModel, values: FloatArray) -> Journey:
     filters = as_array(swin.patch_embed.proj.weight)
     parts = [
         _build_image_part(values),
-        Part("patches", values.shape, (n, flat), "N × P²C", first, CutPatches(flat)),
-        Part("embed", (n, flat), (n, dim), "N × C", first, EmbeddedPatches(embedded, filters)),
+        Part("patches", values.shape, (n, flat), first, CutPatches(flat)),
+        Part("embed", (n, flat), (n, dim), first, EmbeddedPatches(embedded, filters)),
     ]
     for layer in range(1, sum(config.depths) + 1):
         parts += _build_swin_block(model, records, layer)
@@ -255,18 +243,15 @@ def _trace_swin(model: LoadedModel, values: FloatArray) -> Journey:
     flat_after = after.reshape(-1, width)
     shape = (tokens.count, width)
     normed = NormedTokens(*_compute_norm_pair(entering, flat_after), -1)
-    parts.append(Part("norm", before.shape_out, shape, "tokens × C", tokens, normed))
+    parts.append(Part("norm", before.shape_out, shape, tokens, normed))
     vector = flat_after.mean(axis=0)
-    parts.append(Part("pool", shape, (width,), "C", None, PooledVector(vector, "mean")))
+    parts.append(Part("pool", shape, (width,), None, PooledVector(vector, "mean")))
     if config.num_classes:
         classes = ClassScores(*_read_scores(model, records))
         head = swin.head.fc
         assert isinstance(head, nn.Linear)
         parts += _build_head_parts(("mean",), vector[None], classes, [head])
-    dims = {"P": config.patch_size, "C": config.in_chans, "N": n, "T": n, "D": dim}
-    return Journey(
-        tuple(parts), "mean", first, {**dims, "heads": config.num_heads[0], "depth": sum(config.depths)}
-    )
+    return Journey(tuple(parts), "mean", first, config.num_heads[0], sum(config.depths))
 
 
 def _build_swin_block(model: LoadedModel, records: Capture, layer: int) -> list[Part]:
@@ -283,26 +268,23 @@ def _build_swin_block(model: LoadedModel, records: Capture, layer: int) -> list[
     if place.stage and not place.block:
         before = records[f"layers.{place.stage - 1}.blocks.{config.depths[place.stage - 1] - 1}"][0].shape
         into, merged = (before[0] * before[1], before[2]), MergedTokens(flat, place.stage + 1)
-        parts.append(Part(f"merge.{place.stage + 1}", into, shape, "tokens × 2C", tokens, merged))
+        parts.append(Part(f"merge.{place.stage + 1}", into, shape, tokens, merged))
     index, attn = records[f"{name}.window_index"], records[f"{name}.attn"][0]
     window_rows = rows_of_windows(attn, index)
     plan = model.swin.block(place.stage, place.block).plan((rows, cols))
     content = BlockPass(
         layer=layer,
         stage=place.stage + 1,
-        heads=config.num_heads[place.stage],
         row_of="received",
-        rows=average_received_weights(attn, index),
-        second=None,
+        row=average_received_weights(attn, index),
         strongest=select_strongest_keys(window_rows.rows, window_rows.slots[window_rows.window_of]),
         entering=flat,
         added=np.stack([records[f"{name}.{part}"][0].reshape(shape) for part in ("attn_out", "mlp_out")]),
         stream=np.stack([records[part][0].reshape(shape) for part in (f"{name}.mid", name)]),
-        window=window_rows.window_of,
-        window_grid=plan.window,
+        window=plan.window,
         shifted=any(plan.shift),
     )
-    return [*parts, Part(f"block.{layer}", shape, shape, "tokens × C", tokens, content)]
+    return [*parts, Part(f"block.{layer}", shape, shape, tokens, content)]
 
 
 # ---------------------------------------------------------------- a CNN, and models without parts
@@ -323,15 +305,11 @@ def _trace_cnn(model: LoadedModel, values: FloatArray) -> Journey:
     assert sequence is not None
     features = records["features"][0]
     how = "max" if net.config.pooled else "mean"
-    parts.append(
-        Part("pool", parts[-1].shape_out, features.shape, "channels", None, PooledVector(features, how))
-    )
+    parts.append(Part("pool", parts[-1].shape_out, features.shape, None, PooledVector(features, how)))
     parts += _build_head_parts((how,), features[None], ClassScores(*_read_scores(model, records)), [net.head])
-    dims = {"P": None, "C": net.config.in_chans, "N": None, "T": None, "D": len(features)}
-    return Journey(tuple(parts), how, sequence, {**dims, "heads": None, "depth": sum(net.config.blocks)})
+    return Journey(tuple(parts), how, sequence, depth=sum(net.config.blocks))
 
 
-_MAP_SHAPE = "channels × rows × columns"
 _POOLINGS = {
     "mean": "mean",
     "first_patch": "first patch",
@@ -346,7 +324,7 @@ def _build_maps_part(
     """Build a part of feature maps whose positions are cells of the image."""
     shape = levels[-1].maps.shape
     grid = Tokens((), shape[-2:], max(1, round(values.shape[-2] / shape[-2])))
-    return Part(name, shape_in, shape, _MAP_SHAPE, grid, FeatureMaps(levels))
+    return Part(name, shape_in, shape, grid, FeatureMaps(levels))
 
 
 def _trace_other(model: LoadedModel, values: FloatArray) -> Journey:
@@ -356,8 +334,5 @@ def _trace_other(model: LoadedModel, values: FloatArray) -> Journey:
     why = able.embedding.why_not or able.blocks.why_not
     classes = ClassScores(*_read_scores(model, records))
     count = len(classes.logits)
-    parts = (_build_image_part(values), Part("classes", values.shape, (count,), "classes", None, classes))
-    side = values.shape[-1]
-    names: tuple[str, ...] = ("P", "N", "T", "D", "heads", "depth")
-    dims: dict[str, int | None] = {name: None for name in names} | {"C": len(values)}
-    return Journey(parts, "mean", Tokens((), (1, 1), side), dims, why)
+    parts = (_build_image_part(values), Part("classes", values.shape, (count,), None, classes))
+    return Journey(parts, "mean", Tokens((), (1, 1), values.shape[-1]), why_bare=why)
