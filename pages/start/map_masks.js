@@ -91,7 +91,7 @@ export class MapMasks {
   whyNot(message) {
     if (!message.header.weights)
       return 'This model runs on the server; masks need a small model that the browser runs.';
-    return canFollow(message) ? '' : 'Masks on the map need a ViT that reads its classes from [CLS].';
+    return canFollow(message) ? '' : 'Masks on the map need a ViT that reads at most 10 classes from [CLS].';
   }
 
   turn(on) {

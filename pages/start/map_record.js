@@ -125,8 +125,8 @@ export function canFollow({ header: { parts, classes, depth, readout }, arrays }
     ['picture', 'patches', 'embed', 'prefix', 'positions', 'block', 'norm', 'head', 'classes'].includes(kind),
   );
   if (!known || readout !== 'cls' || !depth || !classes) return false;
-  const [heads, count] = arrays['head.weights'].shape;
-  return heads === 1 && classes.names.length === count;
+  const [count] = parts.at(-1).shape_out;
+  return arrays['head.weights'].shape[0] === 1 && classes.names.length === count;
 }
 
 /** Return the classes' words, as vitviz/plots/map_words.py writes them. */

@@ -82,6 +82,15 @@ test('weights whose download failed are loaded with the next message', async () 
   assert.equal(fetched.length, 2);
 });
 
+test('a map of more classes than it sends does not follow the pen', async () => {
+  const live = new LiveMap(view(), () => false);
+  const { header, arrays } = message('/media/d');
+  const parts = PARTS.map((part) => ({ ...part, shape_out: [20] }));
+  live.take({ header: { ...header, parts }, arrays });
+  await wait(20);
+  assert.deepEqual([fetched, workers.length], [[], 0]);
+});
+
 test("a mask stays while the server's messages are of before the click", async () => {
   const sent = [];
   const model = { header: { grid: [2, 2] }, tokenAt: () => 0 };
