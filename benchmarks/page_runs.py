@@ -87,9 +87,21 @@ class Visitor:
         elif kind == "script_finished" and message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
             self._ended.set()
 
-    async def run(self, page_hash: str = "", query: str = "") -> tuple[float, int]:
-        """CPU milliseconds and bytes of one run of a page, at the address that it wrote last or at another one."""
+    def find_fragments(self, key: str) -> list[str]:
+        """Return the ids of the fragments with a key that the last run of a page has drawn."""
+        info = self._runtime._session_mgr.get_session_info(self._session)
+        assert info is not None
+        storage = info.session._fragment_storage
+        return list(storage._ids_by_target_key.get(key, ()))  # type: ignore[attr-defined]
+
+    async def run(self, page_hash: str = "", query: str = "", fragment: str = "") -> tuple[float, int]:
+        """CPU milliseconds and bytes of one run of a page, at the address that it wrote last or at another one.
+
+        Args:
+            fragment: id of the fragment that runs alone.
+        """
         message = BackMsg()
+        message.rerun_script.fragment_id = fragment
         message.rerun_script.widget_states.SetInParent()
         message.rerun_script.page_script_hash = page_hash
         message.rerun_script.query_string = query or (self._query if page_hash == self._page else "")

@@ -2,9 +2,10 @@
 
     python benchmarks/rerun_functions.py [--pages patches,attention] [--rounds 20] [--images] [--list] [--small]
 
-Nothing has changed since the run before; with --images, each run shows another image of MNIST. A function counts once,
-however often it is called; comprehensions do not count. Aims: 120 functions in 30 files. --list also prints the calls
-by file; --small runs twice only.
+The whole page runs after a change of the sidebar's selection or of the section, its view alone after a change of the
+view's controls. Nothing has changed since the run before; with --images, each run of the page shows another image of
+MNIST. A function counts once, however often it is called; comprehensions do not count. Aims: 120 functions in 30 files.
+--list also prints the calls by file; --small runs twice only.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ COMPREHENSIONS = (
 Calls = Counter[tuple[str, str]]  # (file, function)
 
 
-async def trace_rerun(visitor: Visitor, page: str, query: str) -> Calls:
-    """Return how often a rerun of the page calls each function of the project, in any thread."""
+async def trace_rerun(visitor: Visitor, *run: str) -> Calls:
+    """Return how often a rerun calls each function of the project, in any thread."""
     calls: Calls = Counter()
 
     def count(frame: FrameType, event: str, _argument: object) -> None:
@@ -49,7 +50,7 @@ async def trace_rerun(visitor: Visitor, page: str, query: str) -> Calls:
 
     threading.setprofile(count)  # a rerun has a thread of its own
     try:
-        await visitor.run(page, query)
+        await visitor.run(*run)
     finally:
         threading.setprofile(None)
     return calls
@@ -58,7 +59,9 @@ async def trace_rerun(visitor: Visitor, page: str, query: str) -> Calls:
 async def measure(
     runtime: Runtime, names: list[str], rounds: int, images: bool
 ) -> dict[str, tuple[Calls, float]]:
-    """Return the calls of a rerun of each page, and the median of its processor time in milliseconds."""
+    """Return the calls of a rerun of each page and view, and the median of its processor time in milliseconds."""
+    from pages.selection.selection import VIEW  # after the settings of `app`
+
     await runtime.start()
     visitor, measured = Visitor(runtime), {}
     await visitor.run()
@@ -68,10 +71,15 @@ async def measure(
         for turn in range(WARMING + len(queries)):
             await visitor.run(page, queries[turn % len(queries)])
         times = [(await visitor.run(page, queries[turn % len(queries)]))[0] for turn in range(rounds)]
-        measured[name] = (
-            await trace_rerun(visitor, page, queries[rounds % len(queries)]),
-            statistics.median(times),
-        )
+        traced = await trace_rerun(visitor, page, queries[rounds % len(queries)])
+        measured[name] = traced, statistics.median(times)
+        for fragment in visitor.find_fragments(VIEW):
+            await visitor.run(page, "", fragment)
+            times = [(await visitor.run(page, "", fragment))[0] for _ in range(rounds)]
+            measured[f"{name}, view"] = (
+                await trace_rerun(visitor, page, "", fragment),
+                statistics.median(times),
+            )
     return measured
 
 

@@ -61,6 +61,7 @@ class ChoiceOptions(Options, total=False):
     """Hold the options of a control with choices."""
 
     format_func: Callable[[Any], str]
+    on_change: Callable[[], None]
     label_visibility: Literal["visible", "hidden", "collapsed"]
     width: Literal["content", "stretch"]
 
@@ -321,7 +322,7 @@ def choose_section(
 ) -> Callable[P, None]:
     """Draw the sections' titles and return what draws the selected one; `sections` maps a name to both.
 
-    Linked values of other sections stay in the address.
+    Linked values of other sections stay in the address. Another section runs the whole page: it may need another model.
     """
     query_params.keep_page_pending(key.partition(".")[0])
     row = open_row()
@@ -332,6 +333,7 @@ def choose_section(
             tuple(sections),
             format_func=lambda name: sections[name][0],
             label_visibility="collapsed",
+            on_change=st.rerun,
         )
     _clear_other_section(row, key, name)
     return place_section(name, sections, gap)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
 from textwrap import dedent
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import numpy as np
 import streamlit as st
@@ -21,6 +21,7 @@ from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 from pages.controls import listing, popover, session_keys, widgets
 from pages.frame import glossary_terms
 from pages.frame.slots import Slots
+from pages.selection import selection
 from pages.stores import registry, session
 from pages.stores.session_cookie import describe_cookie
 from pages.streamlit_fixes.optional import element_cache
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from pages.selection.subject import Subject
     from vitviz.lessons.lesson import Question
 
+P = ParamSpec("P")
 Formatters = Mapping[str, Callable[[float], str]]
 MISSING = "–"  # for missing values in a table
 _DRAWERS = {  # title and icon
@@ -64,6 +66,11 @@ def show_file_errors() -> Iterator[None]:
             f"Cannot show this page: {plain(reason)}. Select another model or image in the sidebar.",
             icon=":material/broken_image:",
         )
+
+
+def view(draw: Callable[P, None]) -> Callable[P, None]:
+    """Decorate what draws a lens below its header: its controls run it alone, without the sidebar and the frame."""
+    return st.fragment(show_file_errors()(draw), key=selection.VIEW)
 
 
 def rerun_if_outdated() -> None:

@@ -1,7 +1,5 @@
 """Show attention maps, explanations and ablations of any model and image."""
 
-import streamlit as st
-
 from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.attention import (
@@ -34,10 +32,8 @@ GROUPS = {
 }
 
 
-@st.fragment(key=selection.VIEW)
-@page.show_file_errors()
+@page.view
 def draw() -> None:
-    """Draw the selected view; its controls rerun only this fragment."""
     get_messages().clear()  # of the view that was shown before
     able = abilities(selection.get_model_choice().config)
     if able.cls_readout:

@@ -243,12 +243,9 @@ def suggest_model(measured: MeasuredModel, choice: ModelChoice) -> None:
     suggested, range_px = widest
     images = plural(distances.FEW_IMAGES, "image")
     page.caption(f"{text} Those of {suggested.shown} span {range_px:.1f} px, measured over {images}.")
-    st.button(
-        f"Show {suggested.shown}",
-        key="attention_distance.show_more",
-        on_click=selection.set_model,
-        args=(suggested.key,),
-    )
+    if st.button(f"Show {suggested.shown}", key="attention_distance.show_more"):
+        selection.set_model(suggested.key)
+        st.rerun()  # not only the fragment
 
 
 def find_widest_model(current: ModelChoice) -> tuple[ModelChoice, float] | None:

@@ -7,6 +7,7 @@ from pages.stores import recorded_runs, shared_cache
 from vitviz.models.abilities import abilities
 
 
+@page.view
 def draw() -> None:
     choice = selection.get_model_choice()
     if recorded_runs.lacks_weights(choice):

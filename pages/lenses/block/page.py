@@ -132,8 +132,7 @@ def draw_parameters(config: ViTConfig) -> None:
     page.caption(captions.describe_parameters(counts, config.mlp_ratio))
 
 
-@st.fragment(key=selection.VIEW)
-@page.show_file_errors()
+@page.view
 def draw() -> None:
     config = abilities.as_vit(selection.get_model_choice().config)
     subject = subjects.load_current()

@@ -335,6 +335,12 @@ VIEWS = {
     "lesson": ("Train a student", draw_training),
 }
 
+
+@page.view
+def draw() -> None:
+    widgets.choose_section("distillation.view", VIEWS)()
+
+
 page.header("distillation")
-widgets.choose_section("distillation.view", VIEWS)()
+draw()
 selection.link_to("studies", "Does a teacher help?", **{"studies.study": "teacher"})

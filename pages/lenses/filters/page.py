@@ -11,5 +11,10 @@ VIEWS = {
 }
 
 
+@page.view
+def draw() -> None:
+    widgets.choose_section("filters.view", VIEWS)()
+
+
 page.header("filters")
-widgets.choose_section("filters.view", VIEWS)()
+draw()

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
-import streamlit as st
 from numpy.typing import NDArray
 
 from pages.controls import query_params
@@ -33,7 +32,7 @@ def draw() -> None:
     _draw_pipeline(choice, step, selection.get_current().image)
 
 
-@st.fragment(key=selection.VIEW)
+@page.view
 def _draw_pipeline(choice: ModelChoice, step: int | None, image: str) -> None:
     config = abilities.as_vit(choice.config)
     current = selection.get_current()

@@ -175,6 +175,7 @@ def _select_image(source: str) -> None:
     number = read_index(read_events(VIEW).get("open"))
     if number is not None and number < shared_cache.count_test_images(source):
         selection.set_image(f"{source}:{number}")
+        st.rerun()  # not only the fragment
 
 
 def describe_channels(

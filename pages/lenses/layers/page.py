@@ -1,11 +1,9 @@
 """Compare the layers of a ViT and of a CNN, on one image and over many."""
 
-import streamlit as st
-
 from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.layers import channels, cka, colours, linear_probes, sinks, token_similarity
-from pages.selection import selection, subject
+from pages.selection import subject
 
 VIEWS = {
     "colours": ("Layer by layer", colours.draw),
@@ -17,9 +15,8 @@ VIEWS = {
 }
 
 
-@st.fragment(key=selection.VIEW)
+@page.view
 def draw() -> None:
-    """Draw the selected section; its controls rerun only this fragment."""
     current = subject.load_current()
     page.untrained_note(current.model.trained_on)
     widgets.choose_section("layers.view", VIEWS)(current)

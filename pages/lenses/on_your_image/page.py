@@ -12,5 +12,10 @@ VIEWS = {
 }
 
 
+@page.view
+def draw() -> None:
+    widgets.choose_section("on_picture.view", VIEWS)()
+
+
 page.header("on_your_picture")
-widgets.choose_section("on_picture.view", VIEWS)()
+draw()

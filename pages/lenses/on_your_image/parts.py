@@ -118,14 +118,10 @@ def draw() -> None:
 def offer_face(compared: compared_models.Comparison) -> None:
     """Offer the face whose parts are annotated, in place of another image."""
     if compared.image != FACE and compared.preparation.in_chans == 3:
-        st.button(
-            f"Use {plain(shared_cache.get_image_title(FACE))}, with annotated parts",
-            key="on_picture.cat",
-            type="tertiary",
-            icon=":material/pets:",
-            on_click=selection.set_image,
-            args=(FACE,),
-        )
+        label = f"Use {plain(shared_cache.get_image_title(FACE))}, with annotated parts"
+        if st.button(label, key="on_picture.cat", type="tertiary", icon=":material/pets:"):
+            selection.set_image(FACE)
+            st.rerun()  # not only the fragment
 
 
 def find_named_parts(compared: compared_models.Comparison) -> dict[str, ImagePart]:

@@ -20,6 +20,7 @@ VIEWS: dict[str, tuple[str, Section]] = {
 }
 
 
+@page.view
 def draw() -> None:
     choice = selection.get_model_choice()
     config = as_cut(choice.config)

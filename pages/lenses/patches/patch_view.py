@@ -9,15 +9,13 @@ from pages.frame import page
 from pages.lenses.patches import captions
 from pages.lenses.patches.embedded_image import SEED, EmbeddedImage
 from pages.selection import selection
-from pages.views.event_values import read_events, read_index
 from pages.views.register import register
 from vitviz.analysis.patches import patchify, position_rows
 from vitviz.config_fields import format_size, join_size
 from vitviz.csv_table import Columns, columns_of
 from vitviz.lessons import formula_measures, lesson
-from vitviz.models import token_layout, vit
+from vitviz.models import vit
 from vitviz.models.abilities import abilities, as_cut
-from vitviz.pin import Pin
 from vitviz.plots import patches as plots
 from vitviz.text import plain, plural
 
@@ -46,7 +44,7 @@ def draw(image: EmbeddedImage, options: popover.Popover) -> None:
         plots.stage(scene, image.embedding, pin=pin, column=column - 1),
         key=KEY,
         triggers=("pin", "column"),
-        on_change=partial(_apply_click, image.layout),
+        on_change=partial(selection.apply_click, KEY, column="patches.column"),
     )
     page.caption(captions.describe_patches(image))
     dim, values = image.embedding.weight.shape
@@ -60,15 +58,6 @@ def draw(image: EmbeddedImage, options: popover.Popover) -> None:
         numbers=partial(_draw_downloads, image),
         ask=_QUESTION,
     )
-
-
-def _apply_click(layout: token_layout.TokenLayout) -> None:
-    events = read_events(KEY)
-    column, token = read_index(events.get("column")), read_index(events.get("pin"))
-    if column is not None:
-        widgets.set_control("patches.column", column + 1)
-    if token is not None and token < layout.num_tokens:
-        selection.set_pin(Pin.of_token(layout, token))
 
 
 def draw_model_note(image: EmbeddedImage) -> None:

@@ -6,6 +6,7 @@ import { tokenName } from '../../../vitviz/browser/kit/text.js';
 import { button, canvas, el, live, tooltip } from '../../../vitviz/browser/kit/dom.js';
 import { evenCell, gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { animate } from '../../../vitviz/browser/kit/motion.js';
+import { pinOf } from '../../../vitviz/browser/kit/pin.js';
 import { picture } from '../../../vitviz/browser/kit/pixels.js';
 import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
 import {
@@ -253,7 +254,8 @@ export default class PatchesStage {
     drawMap(this);
     drawStrip(this);
     drawDetail(this);
-    this.trigger('pin', token);
+    const { rows, cols, prefix } = this.message.header;
+    this.trigger('pin', prefix[token] ?? pinOf([rows, cols], this.patchOf(token)));
   }
 
   choose(index) {
@@ -262,7 +264,7 @@ export default class PatchesStage {
     drawMap(this);
     drawDetail(this);
     drawFilters(this);
-    this.trigger('column', index);
+    this.trigger('column', index + 1);
   }
 
   reveal(token) {

@@ -14,6 +14,11 @@ VIEWS = {
 }
 
 
+@page.view
+def draw() -> None:
+    widgets.choose_section("positions.view", VIEWS)()
+
+
 page.header("positions")
-widgets.choose_section("positions.view", VIEWS)()
+draw()
 selection.link_to("studies", "Do positions matter?", **{"studies.study": "positions"})

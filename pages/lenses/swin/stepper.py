@@ -15,7 +15,6 @@ from vitviz import shifted_windows
 from vitviz.analysis import window_attention as analysis
 from vitviz.csv_table import columns_of
 from vitviz.lessons import formula_measures, lesson
-from vitviz.pin import Pin
 from vitviz.plots import swin as plots
 
 KEY = "swin.stepper"
@@ -39,8 +38,8 @@ def draw(controls: swin_selection.GridControls) -> None:
     attention = analysis.compare_masks(image, layout)
     stage = widgets.resolve_option("swin.stage", STAGES, "partition")
     widgets.store_value("swin.stage", stage)
-    selection.set_default_pin(Pin.of_cell(layout.grid, layout.find_most_masked()))
-    pin = selection.get_current().pin.cell(layout.grid)
+    is_pinned = selection.is_pinned()
+    pin = selection.get_current().pin.cell(layout.grid) if is_pinned else layout.find_most_masked()
     findings = captions.describe_stages(layout, attention.leak)
     payload = plots.stepper(image, layout, attention, pin, findings, begin=STAGES.index(stage))
     _view(payload, key=KEY, triggers=("pin", "stage"), on_change=_apply_click)

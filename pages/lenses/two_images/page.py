@@ -16,10 +16,8 @@ VIEWS = {
 }
 
 
-@st.fragment(key=selection.VIEW)
-@page.show_file_errors()
+@page.view
 def draw() -> None:
-    """Draw the selected section; its controls rerun only this fragment."""
     current = subject.load_current()
     key = "two_images.view"
     with st.container(gap="xxsmall"):
