@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 
 from pages.controls import query_params, session_keys, widgets
@@ -51,28 +50,22 @@ def get_current() -> Selection:
 
 
 def list_models() -> Mapping[str, ModelChoice]:
-    """Return the models of this user that a page may load, and the selected one; cached for one run of the script."""
-    run, models, lacking = st.session_state.get(session_keys.MODELS, (None, {}, frozenset()))
-    if run is None or run is not _identify_script_run():
-        models = refresh_models()
-        lacking = st.session_state[session_keys.MODELS][-1]
+    """Return the models that a page may load, and the selected one, as the sidebar has listed them."""
+    if session_keys.MODELS not in st.session_state:
+        refresh_models()
+    models, lacking = st.session_state[session_keys.MODELS]
     selected = st.session_state.get(session_keys.SELECTION)
     without = lacking - {None if selected is None else selected.model}
     return {key: choice for key, choice in models.items() if key not in without} if without else models
 
 
 def refresh_models() -> Mapping[str, ModelChoice]:
+    """List the models of this user anew: every run of a page begins so."""
     models = catalogue.list_models(session.get_current())
     recorded = (key for key in models if key.startswith(recorded_runs.KEY))
     lacking = frozenset(key for key in recorded if recorded_runs.lacks_weights(models[key]))
-    st.session_state[session_keys.MODELS] = (_identify_script_run(), models, lacking)
+    st.session_state[session_keys.MODELS] = (models, lacking)
     return models
-
-
-def _identify_script_run() -> object:
-    """Return an object that is unique to this run of the script or fragment; None outside of any."""
-    context = get_script_run_ctx()
-    return None if context is None else context.cursors  # Streamlit creates them when a run begins
 
 
 def get_model_choice() -> ModelChoice:

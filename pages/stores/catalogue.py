@@ -34,17 +34,9 @@ _DATASET_ORDER = (
 
 def list_models(user: UserSession) -> Mapping[str, ModelChoice]:
     """Return checkpoints, recorded runs, the user's runs and weights, published weights and random presets by key."""
-    return {
-        choice.key: choice
-        for choice in (
-            *list_checkpoints(),
-            *recorded_runs.list_choices(user),
-            *runs.list_choices(user),
-            *own_weights.list_choices(user),
-            *list_published(),
-            *list_presets(),
-        )
-    }
+    stores = (recorded_runs, runs, own_weights) if user.has_models or recorded_runs.is_opened() else ()
+    own = (choice for store in stores for choice in store.list_choices(user))
+    return {choice.key: choice for choice in (*list_checkpoints(), *own, *list_published(), *list_presets())}
 
 
 def list_checkpoints() -> tuple[ModelChoice, ...]:

@@ -58,12 +58,6 @@ STORE: uploads.Store[OpenedModel] = uploads.Store(
 uploads.STORES.append(STORE)
 
 
-def list_weights(user: UserSession) -> list[str]:
-    """Return ids of the user's weights, newest first, without those that were evicted."""
-    user.update("weights", remove=[name for name in user.weights if STORE.get(name) is None])
-    return list(user.weights)
-
-
 def adopt_weights(user: UserSession, name: str) -> bool:
     """Add weights whose unguessable id a link contains to the user's session."""
     if name in user.weights or STORE.get(name) is None:
@@ -221,9 +215,10 @@ def confirm_assumptions(user: UserSession, key: str) -> None:
 
 
 def list_choices(user: UserSession) -> tuple[ModelChoice, ...]:
-    # Another user's upload may have evicted an entry since it was listed.
-    entries = ((name, STORE.get(name)) for name in list_weights(user))
-    return tuple(_build_choice(name, entry) for name, entry in entries if entry is not None)
+    """Return the user's weights, newest first, without those that were evicted."""
+    entries = {name: STORE.get(name) for name in user.weights}
+    user.update("weights", remove=[name for name, entry in entries.items() if entry is None])
+    return tuple(_build_choice(name, entry) for name, entry in entries.items() if entry is not None)
 
 
 def _build_choice(name: str, entry: OpenedModel) -> ModelChoice:

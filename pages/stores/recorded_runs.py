@@ -73,10 +73,15 @@ def adopt_run(user: UserSession, key: str) -> bool:
     return key in list_keys(user)
 
 
+def is_opened() -> bool:
+    """Return True if the app was opened on a recorded run."""
+    return bool(os.environ.get(VARIABLE))
+
+
 def list_keys(user: UserSession) -> list[str]:
     """Return the keys of the user's uploads, newest first, and of the run that the app was opened on."""
     user.update("recorded", remove=[name for name in user.recorded if STORE.get(name) is None])
-    return [f"{KEY}{name}" for name in user.recorded] + [OPENED] * bool(os.environ.get(VARIABLE))
+    return [f"{KEY}{name}" for name in user.recorded] + [OPENED] * is_opened()
 
 
 def find_run(key: str) -> RecordedRun:

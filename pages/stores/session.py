@@ -54,6 +54,11 @@ class UserSession:
             return len(after) - len(before)
 
     @property
+    def has_models(self) -> bool:
+        """Return True if the user has runs or weights, or runs on disk that have not been searched yet."""
+        return bool(self.runs or self.weights or self.recorded or not self.runs_restored)
+
+    @property
     def owner(self) -> str:
         """Return the owner's id in runs on disk; it does not allow acting as the user."""
         return hash_token(self.token)
