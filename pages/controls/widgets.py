@@ -170,7 +170,10 @@ def resolve_option(key: str, options: Sequence[T], default: T | None = None) -> 
     start = options[0] if default is None or default not in options else default
     by_name = {encode_value(option): option for option in options}
     return _resolve_start(
-        key, start, by_name.get, lambda candidate: any(_is_same(candidate, option) for option in options)
+        key,
+        start,
+        by_name.get,
+        lambda candidate: any(type(candidate) is type(option) and candidate == option for option in options),
     )
 
 
@@ -206,14 +209,6 @@ def _name_options(options: Sequence[T] | Mapping[T, str], more: ChoiceOptions) -
     return tuple(options)
 
 
-def _find_index(selected: object, options: Sequence[Any]) -> int:
-    return next(i for i, option in enumerate(options) if _is_same(option, selected))
-
-
-def _is_same(a: object, b: object) -> bool:
-    return type(a) is type(b) and a == b
-
-
 def select(
     key: str,
     label: str,
@@ -225,7 +220,7 @@ def select(
     options = _name_options(options, more)
     start = resolve_option(key, options, default)
     _refresh_renamed_option(key, start, more.get("format_func", str)(start))
-    return _draw_control(st.selectbox, key, start, label, options, index=_find_index(start, options), **more)
+    return _draw_control(st.selectbox, key, start, label, options, index=options.index(start), **more)
 
 
 def segmented(
@@ -238,9 +233,8 @@ def segmented(
     """Draw two to five options, or a mapping's keys under their names, side by side; one is always selected."""
     options = _name_options(options, more)
     start = resolve_option(key, options, default)
-    selected = options[_find_index(start, options)]
     return _draw_control(
-        st.segmented_control, key, start, label, options, default=selected, required=True, **more
+        st.segmented_control, key, start, label, options, default=start, required=True, **more
     )
 
 
@@ -253,8 +247,7 @@ def select_slider(
         store_value(key, options[0])
         return options[0]
     _preserve_value(key, tuple(options))
-    selected = options[_find_index(start, options)]
-    return _draw_control(st.select_slider, key, start, label, options, value=selected, **more)
+    return _draw_control(st.select_slider, key, start, label, options, value=start, **more)
 
 
 def slider(
@@ -309,11 +302,15 @@ def open_row() -> DeltaGenerator:
 
 
 def continue_row() -> DeltaGenerator:
-    """Return the open row, once, or a new one; a fragment cannot draw into a row outside it."""
+    """Return the row of controls above a figure: the open one, once, or a new one; a fragment opens its own.
+
+    The first one continues the row of the sections' titles. Controls are as wide as their content or their container,
+    so that a narrow screen needs few rows.
+    """
     fragment, row = _row.get() or ("", None)
     if row is None or fragment != ThreadState.get().fragment_id:
         row = open_row()
-    reset_row()
+    _row.set(None)
     return row
 
 

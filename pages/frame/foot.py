@@ -30,11 +30,12 @@ def draw(slug: str) -> None:
             st.html(render_strip(entry.parts, selection.get_theme()))
         if get_messages():
             current = selection.get_current()
-            about = selection.describe(selection.get_model_choice(), current.step, current.image)
-            has_selection = entry.sidebar and not page_selection.find_lab_recording(slug)
-            about = f"{about}." if has_selection else ""
+            describe: Callable[[], str] = str
+            if entry.sidebar and not page_selection.find_lab_recording(slug):
+                choice = selection.get_model_choice()
+                describe = partial(selection.describe, choice, current.step, current.image)
             published = st.session_state.get(model_weights.PUBLISHED, {})
-            make = partial(render_views, entry, get_messages(), about, published)
+            make = partial(render_views, entry, get_messages(), describe, published)
             downloads.download(
                 "Download page (HTML)", make, f"{entry.slug}.html", f"shell.take_along.{entry.slug}"
             )
@@ -52,12 +53,13 @@ def draw(slug: str) -> None:
 def render_views(
     entry: PageEntry,
     messages: Mapping[str, bytes | Callable[[], bytes]],
-    about: str,
+    describe: Callable[[], str],
     published: Mapping[str, bytes],
 ) -> str:
     """Return the page's views as one HTML file, which works without a server and a network.
 
     Args:
+        describe: names the model and the image; returns '' for a page without.
         published: weights as gzip by address; the file holds those that a message names.
     """
     made = [message if isinstance(message, bytes) else message() for message in [*messages.values()]]
@@ -66,7 +68,8 @@ def render_views(
         for address, raw in [*published.items()]
         if any(address.encode() in message for message in made)
     }
-    return render_html(entry.title, made, f"{entry.question} {about}".rstrip(), weights)
+    about = describe()
+    return render_html(entry.title, made, f"{entry.question} {about}." if about else entry.question, weights)
 
 
 def _draw_links(before: PageEntry | None, after: PageEntry | None, _query: Hashable) -> None:

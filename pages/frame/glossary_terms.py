@@ -56,29 +56,28 @@ def reset_terms() -> None:
     st.session_state[session_keys.LINKED_TERMS] = _LinkedTerms()
 
 
-def link_new_terms(text: str, but: Collection[str] = glossary.OTHERWISE) -> str:
+def link_new_terms(
+    text: str, but: Collection[str] = glossary.OTHERWISE, between: Callable[[str], str] = str
+) -> str:
     """Return our own Markdown with every term linked that the page has not linked yet.
 
     Args:
         text: untrusted parts have passed `vitviz.text.plain`.
         but: forms that are not linked, because the text may use them in another sense.
+        between: maps the text between terms.
     """
-    return _link(text, but, str)
+    if popover.is_closed():  # not shown
+        return between(text)
+    terms = _get_linked_terms()
+    fragment = terms.settle()
+    linked, seen = link_terms(text, set(terms.words), but, between)
+    terms.words |= dict.fromkeys(seen - set(terms.words), fragment)
+    return linked
 
 
 def link_terms_verbatim(text: str) -> str:
     """Return our own plain text, such as a shipped lesson's, with new terms linked."""
-    return _link(text, glossary.OTHERWISE, as_it_is)
-
-
-def _link(text: str, but: Collection[str], between: Callable[[str], str]) -> str:
-    if popover.is_closed():  # not shown
-        return between(text)
-    fragment = _get_linked_terms().settle()
-    words = _get_linked_terms().words
-    linked, seen = link_terms(text, set(words), but, between)
-    words |= dict.fromkeys(seen - set(words), fragment)
-    return linked
+    return link_new_terms(text, between=as_it_is)
 
 
 def write_remaining_terms(slug: str) -> None:
@@ -94,11 +93,11 @@ def write_terms(title: str, forms: Mapping[str, str]) -> None:
     Args:
         forms: the page's form of each term and the glossary's word.
     """
-    fragment = _get_linked_terms().settle()
-    terms = {form: _BY_WORD[word] for form, word in forms.items()}
-    _get_linked_terms().words |= {word: fragment for word in forms.values()}
-    if terms:
-        line = " · ".join(_render_term(form, term) for form, term in terms.items())
+    linked = _get_linked_terms()
+    fragment = linked.settle()
+    linked.words |= dict.fromkeys(forms.values(), fragment)
+    if forms:
+        line = " · ".join(_render_term(form, _BY_WORD[word]) for form, word in forms.items())
         st.markdown(f":small[:gray[{title}: {line}]]")
 
 
@@ -131,6 +130,7 @@ def _get_linked_terms() -> _LinkedTerms:
     return linked
 
 
+@lru_cache(maxsize=1024)
 def _render_term(form: str, term: Term) -> str:
     shape = f" ({', '.join(term.shape)})" if term.shape else ""
     name, title = (

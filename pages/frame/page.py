@@ -46,6 +46,7 @@ _DRAWERS = {  # title and icon
     "asks": ("Predict, then measure", "experiment"),
 }
 _browser = register(__file__, "browser")
+row = widgets.continue_row  # with the `options` popover at its end
 
 
 @contextmanager
@@ -97,24 +98,15 @@ def header(slug: str, title: str = "", question: str = "") -> DeltaGenerator:
     glossary_terms.reset_terms()
     get_messages().clear()
     widgets.reset_row()
-    row = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
-    with row:
+    head = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
+    with head:
         st.title(title or entry.title, anchor=False, width="content")
         if text := question or ("" if title else entry.question):
             # Phones hide it beside a lesson, so its terms are marked below.
             is_hidden = st.session_state.get(session_keys.LESSON) or Slots.get_followed_lesson()
             but = OTHERWISE if question else ()  # 'value' in a study's question is not attention's
             st.markdown(f":gray[{text if is_hidden else glossary_terms.link_new_terms(text, but)}]")
-    return row
-
-
-def row() -> DeltaGenerator:
-    """Return the row of controls above a figure, with the `options` popover at its end.
-
-    The first one continues the row of the sections' titles. Controls are as wide as their content or their container,
-    so that a narrow screen needs few rows.
-    """
-    return widgets.continue_row()
+    return head
 
 
 def options(name: str) -> popover.Popover:
@@ -225,7 +217,8 @@ def drawers(
     if numbers is not None:
         contents["numbers"] = numbers
     if ask is not None:
-        Slots.offer_question(ask, at)  # also while the drawer is closed
+        if st.session_state.get(session_keys.CLASS) is not None:
+            Slots.offer_question(ask, at)  # also while the drawer is closed
         contents["asks"] = partial(Slots.ask_question, ask, f"{key}.asks.0", at)
     st.fragment(_draw_drawers, key=f"{key}.drawers")(key, contents)
 

@@ -45,8 +45,10 @@ def draw_beside(slug: str) -> Iterator[None]:
     """
     notices.draw_notice(session_keys.LESSON_MISSING)
     glossary_terms.reset_terms()
-    has_panel = open_lesson.get_open_stop() is not None or Slots.get_followed_lesson() is not None
-    is_asked = has_panel and Slots.load_pending() is not None
+    if open_lesson.get_open_stop() is None and Slots.get_followed_lesson() is None:
+        yield
+        return
+    is_asked = Slots.load_pending() is not None
     lower_part = st.empty() if is_asked else _draw_upper_part()  # either way one element before the page's
     try:
         yield

@@ -191,14 +191,10 @@ def _find_file(choice: ModelChoice, step: int | None) -> tuple[int, Path | None,
     """Return (step, file, modification time) of a choice at a step (None: the last)."""
     at = choice.last_step if step is None else step
     path = catalogue.find_weights_file(choice, at)
-    return at, path, 0 if path is None else _read_mtime_ns(path)
-
-
-def _read_mtime_ns(path: Path) -> int:
     try:
-        return path.stat().st_mtime_ns
+        return at, path, 0 if path is None else path.stat().st_mtime_ns
     except FileNotFoundError:  # a run that was just deleted; opening it raises the error
-        return 0
+        return at, path, 0
 
 
 @shared(max_entries=12, spinner="Loading the model …")

@@ -27,7 +27,7 @@ from vitviz.plots.blob import name_files, read_files
 
 Height = int | Literal["stretch", "content"]
 MESSAGES = "_messages"  # session key: messages of the page's views by key, for a file to take along
-_OF_THE_SERVER = (  # views that are useless without it: no downloaded page holds them
+_OF_THE_SERVER = (  # views that are useless without it
     *(f"pages/{name}" for name in ("frame/", "lessons/", "classroom/", "lenses/two_images/second_")),
     *("pages/glossary/term_list", "pages/exercises/tiles"),
 )
@@ -38,9 +38,12 @@ class RegisteredView:
     """A registered view, known by the beginning of its messages.
 
     Its result has an attribute per state and per trigger (None without an event).
+
+    needs_server: no downloaded page holds it.
     """
 
     files: bytes
+    needs_server: bool
 
     def __call__(
         self,
@@ -55,7 +58,7 @@ class RegisteredView:
         callbacks: dict[str, Any] = {
             f"on_{event}_change": on_change or _ignore_event for event in (*states, *triggers)
         }
-        if not read_files(self.files)[0].startswith(_OF_THE_SERVER):
+        if not self.needs_server:
             get_messages()[key] = self.files + message
         serve_files()
         initial_height = get_reserved_height(key) if height == "content" else height
@@ -82,7 +85,8 @@ def encode_address(beside: str, name: str, *styles: str) -> bytes:
 
 def register(beside: str, name: str, *styles: str) -> RegisteredView:
     """Register the view NAME.js beside a file, with the named style sheets, or NAME.css if it exists."""
-    return RegisteredView(encode_address(beside, name, *styles))
+    files = encode_address(beside, name, *styles)
+    return RegisteredView(files, read_files(files)[0].startswith(_OF_THE_SERVER))
 
 
 def get_messages() -> dict[str, bytes | Callable[[], bytes]]:

@@ -42,6 +42,10 @@ BARS = "attention.predictions"
 LIVE = "attention.live"
 POOL_PX = 160
 STAGE = f"{KEY}.stage"  # fragment: the part of the view that a pin changes
+_QUESTION = lesson.Question(
+    "Which patch does [CLS] attend to most in the last layer, averaged over heads? Pin it.",
+    model_measures.MostAttendedPatch(),
+)
 
 
 def _apply_stage_pick() -> None:
@@ -84,10 +88,7 @@ def draw(subject: CapturedSubject) -> None:
         # These drawers read the pin when they are drawn.
         call=partial(write_call, subject, controls),
         numbers=lambda: export.draw(subject, export.ExportedView.capture(subject, controls)),
-        ask=lesson.Question(
-            "Which patch does [CLS] attend to most in the last layer, averaged over heads? Pin it.",
-            model_measures.MostAttendedPatch(),
-        ),
+        ask=_QUESTION,
     )
 
 

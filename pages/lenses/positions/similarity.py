@@ -27,6 +27,9 @@ NOTHING = "nothing"
 VIEW = "positions.mosaic"
 _measure_properties = shared_cache.shared(max_entries=128)(position_similarity.score_encoding)
 COLUMN_PX = 430  # width of the table of properties
+_QUESTION = lesson.Question(
+    "What is the mean cosine of two adjacent learned positions?", weight_measures.NeighbourSimilarity()
+)
 
 
 def draw() -> None:
@@ -61,10 +64,7 @@ def draw() -> None:
             position_similarity.score_encoding,
         ),
         numbers=partial(_draw_downloads, tables),
-        ask=lesson.Question(
-            "What is the mean cosine of two adjacent learned positions?",
-            weight_measures.NeighbourSimilarity(),
-        ),
+        ask=_QUESTION,
     )
 
 

@@ -105,7 +105,7 @@ def hold_drawing() -> None:
 
 def _get_held_s(session: AppSession) -> float:
     """Return for how many seconds a session's messages are still held."""
-    return _held_until.get(session.id, 0.0) - time.monotonic() if _held_until else 0.0
+    return _held_until.get(session.id, 0.0) - time.monotonic()
 
 
 def _collect_event(
@@ -115,9 +115,9 @@ def _collect_event(
     batch: _Batch = session.__dict__.get(_BATCH) or session.__dict__.setdefault(_BATCH, _Batch())
     is_first = batch.add((sender, event, details))
     message: ForwardMsg | None = details.get("forward_msg")
-    if message is None and _held_until:
+    if message is None:
         _held_until.pop(session.id, None)
-    is_held = message is not None and _get_held_s(session) > 0
+    is_held = bool(_held_until) and _get_held_s(session) > 0
     if message is None or (not is_held and message.WhichOneof("type") not in _DELAYABLE):
         session._call_soon_on_event_loop(partial(_flush, session, batch))
     elif is_first:
