@@ -45,19 +45,38 @@ class SharedCache(Generic[P, R]):
 
     Arguments whose names start with '_' are not part of the key. An argument with a `cache_key`, such as a model, is
     replaced by it; arrays are hashed by content. Results are shared objects and must not be changed.
+
+    Args:
+        most: number of cached results.
+        of_upload: number of cached results of each upload, which are removed with it; 0 if the function is of no
+            image. Its key is the argument `image`, or that attribute of an argument.
     """
 
-    def __init__(self, function: Callable[P, R], most: int, spinner: str) -> None:
-        parameters = inspect.signature(function).parameters
+    def __init__(self, function: Callable[P, R], most: int, spinner: str, of_upload: int = 0) -> None:
+        parameters = [*inspect.signature(function).parameters]
         self._counted = [place for place, name in enumerate(parameters) if not name.startswith("_")]
-        self._function = function
+        self._image = parameters.index("image") if "image" in parameters else None
+        self._kind = f"{function.__module__}.{function.__qualname__}"
+        self._function, self._of_upload = function, of_upload
         self._results: ResultCache[R] = ResultCache(most)
         self._show_progress = partial(_show_spinner, spinner) if spinner else nullcontext
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if kwargs:
             raise TypeError(f"Expected positional arguments, received {', '.join(kwargs)} by name")
-        return self._results.get(self.key(args), lambda: self._function(*args, **kwargs), self._show_progress)
+
+        def make() -> R:
+            return self._function(*args, **kwargs)
+
+        key = self.key(args)
+        if self._of_upload and (image := self._find_image(args)).startswith(UPLOAD):
+            name = image.removeprefix(UPLOAD)
+            return uploads.STORE.computed(name, (self._kind, key), self._of_upload, make)
+        return self._results.get(key, make, self._show_progress)
+
+    def _find_image(self, args: tuple[Any, ...]) -> str:
+        held = (arg.image for arg in args if hasattr(arg, "image"))
+        return str(next(held) if self._image is None else args[self._image])
 
     def key(self, args: tuple[Any, ...]) -> Hashable:
         counted = tuple(getattr(args[place], "cache_key", args[place]) for place in self._counted)
@@ -72,6 +91,7 @@ class SharedCache(Generic[P, R]):
 
     def clear(self) -> None:
         self._results.clear()
+        uploads.STORE.forget_computed(self._kind)
 
 
 def _hash_content(argument: Any) -> Hashable:
@@ -99,45 +119,11 @@ def shared(*, max_entries: int, spinner: str = "") -> Callable[[Callable[P, R]],
     return lambda function: SharedCache(function, max_entries, spinner)
 
 
-class PerImageCache(Generic[P, R]):
-    """A function whose results are cached by its arguments: the image key `image`, or an object with that attribute.
-
-    Results of public images are shared by all sessions; results of an upload are removed with it. The key is that of
-    `SharedCache`.
-    """
-
-    def __init__(self, function: Callable[P, R], most: int, upload: int, spinner: str) -> None:
-        parameters = list(inspect.signature(function).parameters)
-        self._image = parameters.index("image") if "image" in parameters else None
-        self._kind = f"{function.__module__}.{function.__qualname__}"
-        self._function, self._most = function, upload
-        self._shared = SharedCache(function, most, spinner)
-
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        held = (arg.image for arg in args if hasattr(arg, "image"))
-        image = str(next(held) if self._image is None else args[self._image])
-        if not image.startswith(UPLOAD):
-            return self._shared(*args, **kwargs)
-        cache_key = (self._kind, self._shared.key(args))
-        name = image.removeprefix(UPLOAD)
-        return uploads.STORE.computed(name, cache_key, self._most, lambda: self._function(*args, **kwargs))
-
-    def clear(self) -> None:
-        self._shared.clear()
-        uploads.STORE.forget_computed(self._kind)
-
-
 def per_image(
     *, shared: int, upload: int, spinner: str = ""
-) -> Callable[[Callable[P, R]], PerImageCache[P, R]]:
-    """Return a decorator that caches a function of an image, given by its key or by an object with it.
-
-    Args:
-        shared: number of cached results of public images.
-        upload: number of cached results of each upload.
-        spinner: text shown while a shared result is computed.
-    """
-    return lambda function: PerImageCache(function, shared, upload, spinner)
+) -> Callable[[Callable[P, R]], SharedCache[P, R]]:
+    """Return a decorator that caches a function of an image: `shared` results, and `upload` of each upload."""
+    return lambda function: SharedCache(function, shared, spinner, upload)
 
 
 def load_model(choice: ModelChoice, step: int | None = None) -> LoadedModel:
