@@ -16,7 +16,13 @@ from streamlit import App
 
 from pages.frame import warm_up
 from pages.stores import classes, leaderboard, runs, uploads
-from pages.streamlit_fixes.required import log_limits, request_limits, rerun_fairness, session_capacity
+from pages.streamlit_fixes.required import (
+    log_limits,
+    request_limits,
+    rerun_fairness,
+    session_capacity,
+    upload_guard,
+)
 from vitviz.data import uploaded_datasets
 from vitviz.malloc import give_back
 from vitviz.training import retention
@@ -76,6 +82,7 @@ def remove_expired() -> None:
     """Remove expired uploads, datasets, classes and abandoned runs, and weights that a killed process left."""
     from vitviz.models.formats.uploaded_weights import remove_leftovers
 
+    upload_guard.remove_unclaimed()
     remove_leftovers()
     for store in uploads.STORES:
         store.sweep()

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import threading
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,6 +12,7 @@ from starlette.exceptions import HTTPException
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
+from pages.frame import startup
 from pages.stores import user_datasets
 from pages.stores.session import UserSession
 from pages.streamlit_fixes.required import upload_guard
@@ -76,16 +75,10 @@ def test_a_zip_that_passes_the_browser_s_limit_is_refused(monkeypatch: pytest.Mo
 
 
 @pytest.fixture
-def uploads(monkeypatch: pytest.MonkeyPatch) -> Iterator[MemoryUploadedFileManager]:
+def uploads() -> MemoryUploadedFileManager:
     upload_guard.install()
     upload_guard.install()  # every run of the app does
-    before = threading.active_count()
-    yield MemoryUploadedFileManager("upload")
-    for timer in threading.enumerate():
-        if isinstance(timer, threading.Timer):
-            timer.cancel()
-            timer.join()
-    assert threading.active_count() <= before
+    return MemoryUploadedFileManager("upload")
 
 
 def put(uploads: MemoryUploadedFileManager, session: str, name: str, size: int) -> None:
@@ -120,43 +113,21 @@ def test_the_number_of_files_and_the_bytes_of_all_sessions_are_bounded(
         put(uploads, "c", "1", 600)
 
 
-def test_a_file_that_no_page_takes_goes_by_itself(
+def test_a_file_that_no_page_takes_goes_in_its_own_time(
     uploads: MemoryUploadedFileManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upload_guard, "KEPT_S", 0.05)
-    put(uploads, "a", "1", 600)
-    assert [file.file_id for file in uploads.get_files("a", ["1"])] == ["1"]
-    for timer in [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]:
-        timer.join(timeout=30)
-    assert uploads.get_files("a", ["1"]) == []
-
-
-def test_files_that_come_and_go_leave_no_threads(uploads: MemoryUploadedFileManager) -> None:
-    """Each file had a timer of its own: 10,000 times the same empty one was 10,000 threads for five minutes."""
-    before = threading.active_count()
-    for i in range(200):
-        put(uploads, "a", "again", 0)
-        put(uploads, "a", str(i), 0)
-        uploads.remove_file("a", str(i))
-    assert threading.active_count() <= before + 1
-
-
-def test_a_file_has_its_own_time(uploads: MemoryUploadedFileManager, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
     monkeypatch.setattr(upload_guard, "time", SimpleNamespace(monotonic=lambda: clock[0]))
-    asked: list[float] = []
-    monkeypatch.setattr(
-        upload_guard, "_start_timer", lambda s, _: asked.append(s) or uploads.__dict__.update(sweeper=1)
-    )
-    monkeypatch.setattr(upload_guard, "_TIMER", "sweeper")
     put(uploads, "a", "first", 1)
+    put(uploads, "a", "taken", 1)
+    uploads.remove_file("a", "taken")
     clock[0] = 100.0
     put(uploads, "b", "second", 1)
-    clock[0] = upload_guard.KEPT_S
-    upload_guard._sweep(uploads)
-    assert {name: [*files] for name, files in uploads.file_storage.items()} == {"a": [], "b": ["second"]}
-    clock[0] = upload_guard.KEPT_S + 100.0
-    upload_guard._sweep(uploads)
-    assert uploads.get_files("b", ["second"]) == []
-    put(uploads, "c", "third", 1)  # the sweeper had gone, and comes again
-    assert asked == [upload_guard.KEPT_S, 100.0, upload_guard.KEPT_S]
+    for clock[0], left in (
+        (upload_guard.KEPT_S - 1.0, {"a": ["first"], "b": ["second"]}),
+        (upload_guard.KEPT_S, {"a": [], "b": ["second"]}),
+        (upload_guard.KEPT_S + 100.0, {"a": [], "b": []}),
+    ):
+        startup.remove_expired()
+        assert {name: [*files] for name, files in uploads.file_storage.items()} == left
+    assert upload_guard._arrivals[uploads] == {}

@@ -6,9 +6,8 @@ for, as long as the session lives.
 
 import threading
 import time
-import weakref
 from functools import cache
-from typing import Any
+from weakref import WeakKeyDictionary
 
 from starlette.exceptions import HTTPException
 from streamlit.config import get_option
@@ -20,12 +19,10 @@ from vitviz.upload_limits import SERVER_BYTES, SESSION_BYTES, SESSION_FILES
 
 REFUSAL = "Too many uploads at once. Try again in a few minutes."
 KEPT_S = 300.0  # a file that no page has taken by then belongs to no widget
-_TIMER = "_vitviz_sweeper"  # attribute of an upload manager while it holds files
 _add_file = MemoryUploadedFileManager.add_file
-_sweep_lock = threading.Lock()
-_managers: weakref.WeakSet[MemoryUploadedFileManager] = (
-    weakref.WeakSet()
-)  # the server's, once it holds a file
+_lock = threading.Lock()
+# By manager, the server's, once it holds a file: the arrival of each file by session and id.
+_arrivals: WeakKeyDictionary[MemoryUploadedFileManager, dict[tuple[str, str], float]] = WeakKeyDictionary()
 
 
 @cache
@@ -45,7 +42,7 @@ def install() -> None:
 
 def count_free_bytes() -> int:
     """Return how much the server has room for beside the uploaded files that no page has taken yet."""
-    return SERVER_BYTES - sum(_count_bytes(*manager.file_storage.values()) for manager in [*_managers])
+    return SERVER_BYTES - sum(_count_bytes(*manager.file_storage.values()) for manager in [*_arrivals])
 
 
 def _count_bytes(*sessions: dict[str, UploadedFileRec]) -> int:
@@ -58,7 +55,8 @@ def _add_bounded_file(manager: MemoryUploadedFileManager, session_id: str, file:
     Raises:
         HTTPException: 413 if they have not.
     """
-    _managers.add(manager)
+    with _lock:
+        arrivals = _arrivals.setdefault(manager, {})
     session_files = manager.file_storage.get(session_id, {})
     size = len(file.data)
     if (
@@ -68,37 +66,18 @@ def _add_bounded_file(manager: MemoryUploadedFileManager, session_id: str, file:
     ):
         raise HTTPException(413, REFUSAL)
     _add_file(manager, session_id, file)
-    with _sweep_lock:
-        _list_arrivals(manager)[session_id, file.file_id] = time.monotonic()
-        if _TIMER not in manager.__dict__:
-            _start_timer(KEPT_S, manager)
+    with _lock:
+        arrivals[session_id, file.file_id] = time.monotonic()
 
 
-def _list_arrivals(manager: MemoryUploadedFileManager) -> dict[tuple[str, str], float]:
-    """Return the arrival time of each stored file; the caller holds `_sweep_lock`."""
-    storage: dict[str, dict[str, Any]] = manager.file_storage
-    arrivals: dict[tuple[str, str], float] = manager.__dict__.setdefault("_vitviz_arrivals", {})
-    for session_id, file_id in [*arrivals]:
-        if file_id not in storage.get(session_id, {}):
-            del arrivals[session_id, file_id]
-    return arrivals
-
-
-def _start_timer(seconds: float, manager: MemoryUploadedFileManager) -> None:
-    manager.__dict__[_TIMER] = timer = threading.Timer(seconds, _sweep, (manager,))
-    timer.daemon = True
-    timer.start()
-
-
-def _sweep(manager: MemoryUploadedFileManager) -> None:
-    """Drop expired files and start the timer again while others remain: one thread for all files."""
-    with _sweep_lock:
-        time_s = time.monotonic()
-        for (session_id, file_id), arrived in [*_list_arrivals(manager).items()]:
-            if time_s - arrived >= KEPT_S:
-                manager.remove_file(session_id, file_id)
-        remaining = _list_arrivals(manager)
-        if remaining:
-            _start_timer(min(remaining.values()) + KEPT_S - time_s, manager)
-        else:
-            del manager.__dict__[_TIMER]
+def remove_unclaimed() -> None:
+    """Remove the files that no page has taken in time; the server's background thread calls this once a minute."""
+    time_s = time.monotonic()
+    with _lock:
+        for manager, arrivals in [*_arrivals.items()]:
+            for (session_id, file_id), arrived in [*arrivals.items()]:
+                is_stored = file_id in manager.file_storage.get(session_id, {})
+                if is_stored and time_s - arrived >= KEPT_S:
+                    manager.remove_file(session_id, file_id)
+                if not is_stored or time_s - arrived >= KEPT_S:
+                    del arrivals[session_id, file_id]
