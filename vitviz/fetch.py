@@ -8,7 +8,7 @@ from tqdm import tqdm
 
 from vitviz.models.file_download import weights_folder
 from vitviz.models.pretrained_list import Pretrained, PretrainedError, find
-from vitviz.models.published_weights import SMALL, Offer, fetch, list_weights
+from vitviz.models.published_weights import SMALL, fetch, find_weights, list_weights
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,15 +26,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(not all([_fetched(name) for name in dict.fromkeys(names)]))
 
 
-def listing(offered: Sequence[Offer]) -> str:
+def listing(offered: Sequence[Pretrained]) -> str:
     """Return one line per entry, and the folder of the files."""
-    width = max(len(offer.name) for offer in offered)
+    width = max(len(entry.name) for entry in offered)
     lines = [
-        f"{offer.name:<{width}}  {offer.megabytes:5,.0f} MB  {'cached' if offer.cached else '      '}"
-        f"  {offer.title}: {offer.knows}, {offer.trained_on}"
-        for offer in offered
+        f"{entry.name:<{width}}  {entry.megabytes:5,.0f} MB  {'cached' if find_weights(entry) else '      '}"
+        f"  {entry.title}: {entry.summary}, {entry.trained_on}"
+        for entry in offered
     ]
-    small = sum(offer.megabytes for offer in offered if offer.name in SMALL)
+    small = sum(entry.megabytes for entry in offered if entry.name in SMALL)
     return "\n".join(
         [
             *lines,

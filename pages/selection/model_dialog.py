@@ -11,8 +11,8 @@ from pages.selection.own_weights_form import get_upload_limit_mb
 from pages.stores import hub_jobs, own_weights, published_weights, session
 from pages.stores.model_choice import ModelChoice
 from vitviz.models.file_download import weights_folder
-from vitviz.models.pretrained_list import PRETRAINED
-from vitviz.models.published_weights import SHIPPED, SMALL, Offer, explain_missing, list_weights
+from vitviz.models.pretrained_list import Pretrained
+from vitviz.models.published_weights import SHIPPED, SMALL, explain_missing, find_weights, list_weights
 from vitviz.text import plain
 
 _POLL_S = 0.5
@@ -119,11 +119,11 @@ def draw_published_models() -> None:
         _draw_published_offer(by_name[name])
 
 
-def _draw_published_offer(offer: Offer) -> None:
+def _draw_published_offer(offer: Pretrained) -> None:
     """Draw the offer's provenance and one button: select, download or cancel."""
     licence = f" ({plain(offer.licence)})" if offer.licence else ""
     st.caption(
-        f"{plain(offer.knows)}; trained on {plain(offer.trained_on)}; source: {plain(offer.source)}{licence}"
+        f"{plain(offer.summary)}; trained on {plain(offer.trained_on)}; source: {plain(offer.source)}{licence}"
     )
     draw_download_button(offer, "published", _select_published_model, selects_when_done=False)
 
@@ -178,7 +178,7 @@ def _set_open(first: str) -> None:
 
 
 def draw_download_button(
-    offer: Offer, place: str, select: Callable[[str], None], *, selects_when_done: bool = True
+    offer: Pretrained, place: str, select: Callable[[str], None], *, selects_when_done: bool = True
 ) -> None:
     """Draw one button for an offer.
 
@@ -188,7 +188,7 @@ def draw_download_button(
         select: called with the name to select the downloaded model.
         selects_when_done: select it as soon as a download that was started here ends.
     """
-    if offer.cached is not None:
+    if find_weights(offer) is not None:
         if selects_when_done and st.session_state.get(WAITING) == offer.name:
             del st.session_state[WAITING]
             select(offer.name)
@@ -202,7 +202,7 @@ def draw_download_button(
         )
         return
     if offer.name == SHIPPED:
-        st.caption(f"{explain_missing(PRETRAINED[offer.name])}.")
+        st.caption(f"{explain_missing(offer)}.")
         return
     if not published_weights.are_downloads_allowed():
         st.caption(

@@ -11,7 +11,7 @@ from pages.stores import catalogue, published_weights, registry, shared_cache
 from pages.stores.model_choice import ModelChoice
 from vitviz.models.abilities import abilities, as_vit
 from vitviz.models.pretrained_list import PRETRAINED
-from vitviz.models.published_weights import SHIPPED, SMALL, describe_weights
+from vitviz.models.published_weights import SHIPPED, SMALL
 from vitviz.pin import Pin
 from vitviz.text import percent, plain
 
@@ -158,10 +158,10 @@ def draw_offer(model: ModelChoice, image: str) -> bool:
         return False
     st.markdown("**See it with a photo model**")
     for name in _OFFERED:
-        offer = describe_weights(PRETRAINED[name])
+        offer = PRETRAINED[name]
         licence = f" ({plain(offer.licence)})" if offer.licence else ""
         st.caption(
-            f"**{plain(offer.title)}**: {plain(offer.knows)}; {offer.megabytes:,.0f} MB from"
+            f"**{plain(offer.title)}**: {plain(offer.summary)}; {offer.megabytes:,.0f} MB from"
             f" {plain(offer.source)}{licence}."
         )
         model_dialog.draw_download_button(offer, "offer", open_model)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from vitviz.models.file_download import NoNetworkError
 from vitviz.models.pretrained_list import PRETRAINED, Pretrained, PretrainedError
-from vitviz.models.published_weights import describe_weights, fetch, is_whole, list_names, list_paths
+from vitviz.models.published_weights import fetch, is_whole, list_names, list_paths
 
 KEY = "pretrained:"
 UPLOAD_HINT = "Or upload that file under 'Your own weights' below, which needs no network."
@@ -61,8 +61,8 @@ def are_downloads_allowed() -> bool:
 
 def is_uploadable(name: str, limit_mb: int) -> bool:
     """Return True if the form for own weights takes the file of an entry."""
-    offer = describe_weights(PRETRAINED[name])
-    return offer.path.suffix == ".safetensors" and offer.megabytes * 1e6 <= limit_mb * 2**20
+    entry = PRETRAINED[name]
+    return entry.file_name.endswith(".safetensors") and entry.megabytes * 1e6 <= limit_mb * 2**20
 
 
 def split_key(key: str) -> tuple[str, int | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,7 @@ from tests.unit.weights_server import COMMIT, Server, serving
 from vitviz.config import ViTConfig
 from vitviz.models.file_download import DownloadCancelled, NoNetworkError
 from vitviz.models.hub import (
-    HubFile,
-    fetch_hub_file,
+    HubFolder,
     fetch_hub_folder,
     find_hub_folder,
     is_hub_id,
@@ -32,9 +32,9 @@ SHAPE = ViTConfig(
 )
 
 BODY = os.urandom(3_000_000)
-FILE = HubFile("timm/some_model", "model.safetensors")
+NAME = "model.safetensors"
+FOLDER = HubFolder("timm/some_model", "main", {NAME: 10_000_000})
 PATH = "/timm/some_model/resolve/main/model.safetensors"
-NEEDED_BYTES = 10_000_000
 
 
 @pytest.fixture
@@ -53,20 +53,20 @@ def test_a_file_is_cached_at_its_commit_with_progress_and_token(
 ) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
     done: list[tuple[int, int | None]] = []
-    assert FILE.find() is None
-    path = fetch_hub_file(FILE, NEEDED_BYTES, lambda *counts: done.append(counts))
+    assert FOLDER.find() is None
+    path = fetch_hub_folder(FOLDER, None, lambda *counts: done.append(counts)) / NAME
     assert path.read_bytes() == BODY and path.parent.name == COMMIT
-    assert path == FILE.find() or path == HubFile(FILE.repo, FILE.name, COMMIT).find()
+    assert path.parent in (FOLDER.find(), replace(FOLDER, commit=COMMIT).find())
     assert path.is_relative_to(tmp_path / "hf" / "hub")
     assert done[-1] == (len(BODY), len(BODY))
     assert {seen["authorization"] for seen in hub.seen} == {"Bearer hf_secret"}
-    fetch_hub_file(FILE, NEEDED_BYTES)
+    fetch_hub_folder(FOLDER)
     assert len(hub.asked) == 1, "the second time nothing is downloaded"
 
 
 def test_a_dropped_connection_is_resumed(hub: Server) -> None:
     hub.cut_bytes = 2_000_000
-    assert fetch_hub_file(FILE, NEEDED_BYTES).read_bytes() == BODY
+    assert (fetch_hub_folder(FOLDER) / NAME).read_bytes() == BODY
     ranges = [seen["range"] for seen in hub.seen if "range" in seen]
     assert len(ranges) == 1 and 0 < int(ranges[0].removeprefix("bytes=").rstrip("-")) <= 2_000_000
 
@@ -75,8 +75,8 @@ def test_a_download_can_be_cancelled_and_leaves_no_partial_file(hub: Server, tmp
     hub.pause_s = 0.1
     done: list[int] = []
     with pytest.raises(DownloadCancelled):
-        fetch_hub_file(
-            FILE, NEEDED_BYTES, lambda count, _: done.append(count), lambda: bool(done and done[-1] > 0)
+        fetch_hub_folder(
+            FOLDER, None, lambda count, _: done.append(count), lambda: bool(done and done[-1] > 0)
         )
     left = [path for path in (tmp_path / "hf").rglob("*") if path.is_file() and path.stat().st_size > 1000]
     assert left == [] and done[-1] < len(BODY)
@@ -94,7 +94,7 @@ def test_a_download_can_be_cancelled_and_leaves_no_partial_file(hub: Server, tmp
 def test_refusals_are_named(hub: Server, status: int, headers: dict[str, str], message: str) -> None:
     hub.status, hub.headers = status, headers
     with pytest.raises(NoNetworkError, match=message):
-        fetch_hub_file(FILE, NEEDED_BYTES)
+        fetch_hub_folder(FOLDER)
 
 
 def test_a_sign_in_page_with_status_200_is_refused_as_such(hub: Server) -> None:
@@ -103,43 +103,43 @@ def test_a_sign_in_page_with_status_200_is_refused_as_such(hub: Server) -> None:
     with pytest.raises(
         NoNetworkError, match="web page instead of the file: the network may require a sign-in"
     ):
-        fetch_hub_file(FILE, NEEDED_BYTES)
-    assert FILE.find() is None
+        fetch_hub_folder(FOLDER)
+    assert FOLDER.find() is None
 
 
 def test_another_file_than_the_hub_names_is_refused_and_removed(hub: Server) -> None:
     hub.headers = {"ETag": f'"{"0" * 64}"'}
     with pytest.raises(PretrainedError, match="not the file that the hub names: expected sha256 00000000"):
-        fetch_hub_file(FILE, NEEDED_BYTES)
-    assert HubFile(FILE.repo, FILE.name, COMMIT).find() is None
+        fetch_hub_folder(FOLDER)
+    assert replace(FOLDER, commit=COMMIT).find() is None
 
 
 def test_a_file_beyond_the_limit_is_refused_before_it_is_downloaded(hub: Server) -> None:
     hub.headers = {"X-Linked-Size": str(1 << 40)}
     with pytest.raises(PretrainedError, match="more than the limit of 2,147,483,648"):
-        fetch_hub_file(FILE, NEEDED_BYTES)
+        fetch_hub_folder(FOLDER)
     assert not hub.asked
 
 
 def test_offline_mode_is_respected(hub: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(NoNetworkError, match="HF_HUB_OFFLINE is set"):
-        fetch_hub_file(FILE, NEEDED_BYTES)
+        fetch_hub_folder(FOLDER)
     assert not hub.seen
 
 
 def test_dns_certificates_and_closed_ports_are_named(hub: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://hub.invalid")
     with pytest.raises(NoNetworkError, match=r"the name of hub\.invalid could not be resolved \(DNS\)"):
-        fetch_hub_file(FILE, NEEDED_BYTES)
+        fetch_hub_folder(FOLDER)
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     with pytest.raises(NoNetworkError, match="127.0.0.1:9 cannot be reached"):
-        fetch_hub_file(FILE, NEEDED_BYTES)
+        fetch_hub_folder(FOLDER)
 
 
 def test_a_full_disk_is_reported_before_anything_is_downloaded(hub: Server) -> None:
     with pytest.raises(PretrainedError, match="MB free, and the download needs up to"):
-        fetch_hub_file(FILE, 1 << 60)
+        fetch_hub_folder(replace(FOLDER, files={NAME: 1 << 60}))
     assert not hub.seen
 
 
@@ -203,7 +203,7 @@ def test_a_public_download_sends_no_token_and_leaves_the_shared_cache_alone(
 def test_a_cached_model_opens_without_a_network(hub: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     publish_vit(hub)
     vitviz.load(REPO)
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     assert vitviz.load(REPO).classes == LABELS
     with pytest.raises(NoNetworkError, match="HF_HUB_OFFLINE is set.*'someone/other' is no file or folder"):
         vitviz.load("someone/other")

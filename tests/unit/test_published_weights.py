@@ -22,10 +22,11 @@ from vitviz.models.published_weights import (
     SHIPPED,
     SMALL,
     describe_manual_copy,
-    describe_weights,
     fetch,
+    find_weights,
     is_whole,
     list_names,
+    list_paths,
     list_weights,
 )
 from vitviz.models.zoo import create_model, empty_model
@@ -85,17 +86,18 @@ def test_the_smallest_good_ones_come_first_and_what_the_app_hides_is_not_offered
 
 def test_an_offer_says_what_a_user_wants_to_know(server: Server, tmp_path: Path) -> None:
     saliency, deit, dino = list_weights()[:3]
-    assert (round(deit.megabytes), deit.knows, deit.trained_on) == (23, "1,000 classes", "ImageNet-1k")
-    assert (dino.knows, dino.trained_on) == ("no classes", "ImageNet-1k, without labels")
+    assert (round(deit.megabytes), deit.summary, deit.trained_on) == (23, "1,000 classes", "ImageNet-1k")
+    assert (dino.summary, dino.trained_on) == ("no classes", "ImageNet-1k, without labels")
     assert (deit.source, deit.licence) == ("huggingface.co", "")
-    assert (round(saliency.megabytes), saliency.knows) == (
+    assert (round(saliency.megabytes), saliency.summary) == (
         23,
         "separates objects from the background, has no classes",
     )
-    assert saliency.cached == saliency.path and saliency.path.stat().st_size < 23e6
+    path = find_weights(saliency)
+    assert path is not None and path == list_paths(saliency)[0] and path.stat().st_size < 23e6
     assert saliency.source == "this project's checkpoints"
     assert "MIT" in saliency.licence and "Apache-2.0" in saliency.licence
-    assert deit.cached is None and deit.path == tmp_path / "weights" / deit.name / "model.safetensors"
+    assert list_paths(deit) == [tmp_path / "weights" / deit.name / "model.safetensors"]
     assert deit.command == f"python -m vitviz.fetch {NAME}"
 
 
@@ -104,7 +106,7 @@ def test_the_command_fetches_into_the_folder_that_the_app_reads(
 ) -> None:
     body = publish(server, monkeypatch, NAME)
     assert command.main([NAME.partition(".")[0]]) == 0
-    path = describe_weights(find(NAME)).cached
+    path = find_weights(find(NAME))
     assert path is not None and path.read_bytes() == body
     assert f"0.0 MB, {path}" in capsys.readouterr().out
     assert command.main([NAME]) == 0 and len(server.asked) == 1
@@ -123,7 +125,7 @@ def test_a_file_that_another_program_left_in_the_hubs_cache_is_found(
     publish(server, monkeypatch, NAME)
     _write_ref(fetch(find(NAME)), COMMIT)
     shutil.rmtree(os.environ["VITVIZ_WEIGHTS"])  # what this app wrote beside it
-    cached = describe_weights(find(NAME)).cached
+    cached = find_weights(find(NAME))
     assert cached is not None and list_names() == [NAME, SHIPPED]
     assert fetch(find(NAME)) == cached and len(server.asked) == 1
 
@@ -132,7 +134,7 @@ def test_the_commit_that_was_downloaded_first_stays(server: Server, monkeypatch:
     publish(server, monkeypatch, NAME)
     path = fetch(find(NAME))
     _write_ref(path, "f" * 40)  # another program follows the branch
-    assert describe_weights(find(NAME)).cached == path
+    assert find_weights(find(NAME)) == path
     path.unlink()
     server.seen.clear()
     assert fetch(find(NAME)).parent.name == COMMIT and server.asked[-1].count(COMMIT) == 1
@@ -142,7 +144,7 @@ def test_all_small_are_four(server: Server, monkeypatch: pytest.MonkeyPatch) -> 
     for name in SMALL:
         publish(server, monkeypatch, name)
     assert command.main(["--all-small"]) == 0
-    assert [o.name for o in list_weights() if o.cached] == [SHIPPED, *SMALL]
+    assert [o.name for o in list_weights() if find_weights(o)] == [SHIPPED, *SMALL]
 
 
 def test_the_list_names_each_and_the_folder(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
@@ -167,7 +169,7 @@ def test_without_network_the_message_says_file_place_and_command(
     assert f"python -m vitviz.fetch {NAME}" in unreachable and "23 MB" in unreachable
     assert str(weights_file(find(NAME))) in unreachable
     assert "302 million parameters, more than the 100 million" in too_big
-    assert "convolutional network" in unknown
+    assert "vitviz.load opens other ViTs and Swins by their id on the hub" in unknown
 
 
 def test_a_host_that_refuses_leads_to_the_same_way(server: Server) -> None:
@@ -186,7 +188,7 @@ def test_a_partial_file_is_no_file_and_is_fetched_again(
     path = weights_file(find(NAME))
     path.parent.mkdir(parents=True)
     path.write_bytes(body[:cut])
-    assert describe_weights(find(NAME)).cached is None
+    assert find_weights(find(NAME)) is None
     fetched = fetch(find(NAME))
     assert fetched.read_bytes() == body and is_whole(fetched) and not path.exists()
 

@@ -1,15 +1,16 @@
 """List the published weights that can be read: names as in timm and torchvision, and their preprocessing."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, cast
 
 from vitviz.config import Interpolation, Preparation, SwinConfig, ViTConfig
+from vitviz.models.model_cost import published_megabytes
 from vitviz.models.presets import PRESETS
 
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 HALF = (0.5, 0.5, 0.5)
+SHIPPED_MB = 23
 IN1K, IN21K = "ImageNet-1k", "ImageNet-21k, then ImageNet-1k"
 
 
@@ -18,7 +19,7 @@ class PretrainedError(ValueError):
 
 
 class UnknownArchitectureError(PretrainedError):
-    """A name outside the list of families; the message gives the reason."""
+    """A name outside the list of families."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,22 @@ class Pretrained:
     @property
     def file_name(self) -> str:
         return f"{self.name}.safetensors" if self.is_shipped else self.url.rpartition("/")[2]
+
+    @property
+    def megabytes(self) -> float:
+        """Size of the file in 10^6 bytes."""
+        return SHIPPED_MB if self.is_shipped else published_megabytes(self.config)
+
+    @property
+    def summary(self) -> str:
+        """What the weights are good for, or the number of classes: '1,000 classes'."""
+        classes = self.config.num_classes
+        return self.knows or (f"{classes:,} classes" if classes else "no classes")
+
+    @property
+    def command(self) -> str:
+        """Shell command that downloads the weights on a machine with a network."""
+        return f"python -m vitviz.fetch {self.name}"
 
 
 _LETTERS = {"tiny": "Ti", "small": "S", "base": "B", "large": "L"}
@@ -143,7 +160,7 @@ def _dino() -> Iterator[Pretrained]:
                 "ImageNet-1k, without labels",
                 0.9,
             )
-        plain = replace(_vit(size, 14, 518, classes=0), layer_scale=1e-5)
+        plain = replace(_vit(size, 14, 518, classes=0), layer_scale=1.0)
         registers = replace(plain, num_registers=4, position_on_prefix=False)
         for part, words, config in (("", "", plain), ("_reg4", " with registers", registers)):
             # 518 px are 1369 patches, and all of their attention a gigabyte; 224 px are 256.
@@ -221,37 +238,20 @@ PRETRAINED: dict[str, Pretrained] = {
     for entry in family()
 }
 
-# Patterns of names, in order, and why their weights do not fit these model classes.
-_REASONS = (
-    (r"swinv2|swin_v2", "Swin V2 has cosine attention and computes its position bias by a network"),
-    (r"swin_large", "Swin-L is too large for this app"),
-    (r"beit|vit_relpos", "it has a relative position bias in every block, which this ViT does not implement"),
-    (r"clip|siglip", "it normalises the tokens before the first block or pools them by attention"),
-    (
-        r"dinov3|eva|rope|vit_so|naflex",
-        "it has rotary position embeddings, which this ViT does not implement",
-    ),
-    (r"dinov2", "only the S and B sizes of DINOv2 have a plain MLP and fit this app"),
-    (r"deit3|cait|xcit", "its blocks or its [CLS] token work differently from DeiT's"),
-    (r"in21k$|in22k$", "its head has 21,000 classes, whose names this app does not have"),
-    (r"resnet|convnext|efficientnet|regnet|vgg|densenet|mobilenet", "it is a convolutional network"),
-    (r"mixer|mlp", "it has no attention"),
-)
-
 
 def find(name: str) -> Pretrained:
     """Return the entry of a name 'architecture.tag', or of an architecture alone (its first tag in the list).
 
     Raises:
-        UnknownArchitectureError: if it is outside the list, with the reason.
+        UnknownArchitectureError: if it is outside the list.
     """
     if name in PRETRAINED:
         return PRETRAINED[name]
     for entry in PRETRAINED.values():
         if entry.name.partition(".")[0] == name:
             return entry
-    reason = next((why for pattern, why in _REASONS if re.search(pattern, name)), "the name is unknown")
     raise UnknownArchitectureError(
-        f"{name!r} cannot be loaded: {reason}; supported are ViT augreg, DeiT, DINO, DINOv2 S and B, Swin, and"
-        " torchvision's vit_b_16, vit_b_32, vit_l_16, swin_t, swin_s and swin_b"
+        f"{name!r} cannot be loaded by this name: supported are ViT augreg, DeiT, DINO, DINOv2 S and B, Swin, and"
+        " torchvision's vit_b_16, vit_b_32, vit_l_16, swin_t, swin_s and swin_b; vitviz.load opens other ViTs"
+        " and Swins by their id on the hub, such as timm/swinv2_tiny_window8_256.ms_in1k"
     )

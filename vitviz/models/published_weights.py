@@ -1,16 +1,16 @@
 """List and fetch the published weights that the app offers; listing needs neither torch nor a network."""
 
-import json
 import os
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
+from safetensors import SafetensorError, safe_open
+
 from vitviz.models.file_download import ByteProgress, NoNetworkError, download, weights_file, weights_folder
-from vitviz.models.hub import HubFile, cache_folder, fetch_hub_file
-from vitviz.models.model_cost import MOST_MILLIONS, millions, published_megabytes, too_large
-from vitviz.models.pretrained_list import PRETRAINED, Pretrained, PretrainedError
+from vitviz.models.hub import HubFolder, cache_folder, fetch_hub_folder
+from vitviz.models.model_cost import MOST_MILLIONS, millions, too_large
+from vitviz.models.pretrained_list import PRETRAINED, SHIPPED_MB, Pretrained, PretrainedError
 
 SHIPPED = "dinov2_small_saliency"  # lies in `checkpoints/`
 _PACKAGE = Path(__file__).parents[1]
@@ -22,62 +22,19 @@ SMALL = (
     "vit_small_patch16_224.augreg_in21k_ft_in1k",
     "swin_tiny_patch4_window7_224.ms_in1k",
 )
-_SHIPPED_MB = 23
 _MAX_HEADER_BYTES = 4 * 2**20
 _HUB = "https://huggingface.co/"
 _REVISION = "revision"  # file that holds the commit of a downloaded hub file
 
 
-@dataclass(frozen=True)
-class Offer:
-    """Published weights, as listed.
-
-    Attributes:
-        name: accepted by `fetch` and `load_pretrained`.
-        megabytes: of the download, in 10^6 bytes.
-        knows: number of classes, such as '1,000 classes', or what the features are good for.
-        source: the host or the package that serves the file.
-        path: expected location of the file on this machine.
-        cached: `path` if the complete file is there, else None.
-    """
-
-    name: str
-    title: str
-    megabytes: float
-    knows: str
-    trained_on: str
-    source: str
-    licence: str
-    path: Path
-    cached: Path | None
-
-    @property
-    def command(self) -> str:
-        """Shell command that downloads the weights on a machine with a network."""
-        return f"python -m vitviz.fetch {self.name}"
-
-
-def list_weights() -> tuple[Offer, ...]:
+def list_weights() -> tuple[Pretrained, ...]:
     """Return all weights that the app offers: the shipped ones, `SMALL`, then the others by file size."""
-    first = (SHIPPED, *SMALL)
-    rank = {name: place for place, name in enumerate(first)}
-    weights = [describe_weights(entry) for entry in PRETRAINED.values() if not too_large(entry.config)]
-    return tuple(sorted(weights, key=lambda o: (rank.get(o.name, len(first)), round(o.megabytes), o.title)))
-
-
-def describe_weights(entry: Pretrained) -> Offer:
-    """Return an entry's listing, including whether its file is cached."""
-    classes = entry.config.num_classes
-    return Offer(
-        name=entry.name,
-        title=entry.title,
-        megabytes=_SHIPPED_MB if entry.is_shipped else published_megabytes(entry.config),
-        knows=entry.knows or (f"{classes:,} classes" if classes else "no classes"),
-        trained_on=entry.trained_on,
-        source=entry.source,
-        licence=entry.licence,
-        path=list_paths(entry)[0],
-        cached=find_weights(entry),
+    rank = {name: place for place, name in enumerate((SHIPPED, *SMALL))}
+    weights = [entry for entry in PRETRAINED.values() if not too_large(entry.config)]
+    return tuple(
+        sorted(
+            weights, key=lambda entry: (rank.get(entry.name, len(rank)), round(entry.megabytes), entry.title)
+        )
     )
 
 
@@ -90,9 +47,9 @@ def list_paths(entry: Pretrained) -> list[Path]:
     """Return where the file of an entry may be: in this project, in the app's folder, in the hub's cache."""
     if entry.is_shipped:
         return [*(folder / entry.file_name for folder in SHIPPED_FOLDERS), weights_file(entry)]
-    hub_file = _find_hub_file(entry)
-    cached = None if hub_file is None else hub_file.find()
-    return [weights_file(entry), *([] if cached is None else [cached])]
+    folder = _find_hub_folder(entry)
+    cached = None if folder is None else folder.find()
+    return [weights_file(entry), *([] if cached is None else [cached / entry.file_name])]
 
 
 def list_names() -> list[str]:
@@ -109,14 +66,15 @@ def _list_folder(folder: Path) -> list[Path]:
         return []
 
 
-def _find_hub_file(entry: Pretrained) -> HubFile | None:
+def _find_hub_folder(entry: Pretrained) -> HubFolder | None:
     """Return the hub's file of an entry, at the commit that was downloaded first; None for other sources."""
     if not entry.url.startswith(_HUB):
         return None
     owner, repo, _, branch, name = entry.url.removeprefix(_HUB).split("/")
     record = weights_folder() / entry.name / _REVISION
     revision = record.read_text("utf-8").strip() if record.is_file() else branch
-    return HubFile(f"{owner}/{repo}", name, revision)
+    most_bytes = round(1.1e6 * entry.megabytes) + _MAX_HEADER_BYTES
+    return HubFolder(f"{owner}/{repo}", revision, {name: most_bytes})
 
 
 def fetch(
@@ -158,15 +116,14 @@ def fetch(
 def _download(
     entry: Pretrained, target: Path, progress: ByteProgress | None, cancelled: Callable[[], bool] | None
 ) -> Path:
-    hub_file = _find_hub_file(entry)
-    if hub_file is None:
+    hub_folder = _find_hub_folder(entry)
+    if hub_folder is None:
         return download(_mirrored(entry.url), target, progress, cancelled, entry.sha256_start)
-    needed_bytes = round(1.1e6 * published_megabytes(entry.config)) + _MAX_HEADER_BYTES
-    path = fetch_hub_file(hub_file, needed_bytes, progress, cancelled)
+    folder = fetch_hub_folder(hub_folder, None, progress, cancelled)
     record = target.with_name(_REVISION)  # later loads read this commit, whatever the branch becomes
     record.parent.mkdir(parents=True, exist_ok=True)
-    record.write_text(f"{path.parent.name}\n", "utf-8")
-    return path
+    record.write_text(f"{folder.name}\n", "utf-8")
+    return folder / entry.file_name
 
 
 def explain_missing(entry: Pretrained) -> str:
@@ -174,17 +131,16 @@ def explain_missing(entry: Pretrained) -> str:
     damaged = next((path for path in list_paths(entry) if path.is_file()), None)
     state = "is missing from this installation" if damaged is None else f"is damaged: {damaged} is incomplete"
     return (
-        f"The file of {entry.title} {state}. Copy checkpoints/{entry.file_name} ({_SHIPPED_MB} MB) from a checkout of"
+        f"The file of {entry.title} {state}. Copy checkpoints/{entry.file_name} ({SHIPPED_MB} MB) from a checkout of"
         f" this project's repository to `{damaged or weights_file(entry)}`"
     )
 
 
 def describe_manual_copy(entry: Pretrained) -> str:
     """Return instructions for copying the file to a machine without a network, without a full stop."""
-    weights = describe_weights(entry)
     return (
-        f"On a machine with a network, `{weights.command}` downloads {weights.path.name} ({weights.megabytes:,.0f} MB)"
-        f" and prints its path; copy the file to `{weights.path}`"
+        f"On a machine with a network, `{entry.command}` downloads {entry.file_name} ({entry.megabytes:,.0f} MB)"
+        f" and prints its path; copy the file to `{weights_file(entry)}`"
     )
 
 
@@ -193,14 +149,9 @@ def is_whole(path: Path) -> bool:
     try:
         if path.suffix != ".safetensors":
             return zipfile.is_zipfile(path)  # torchvision's: a zip's table of contents is at its end
-        with path.open("rb") as file:
-            length = int.from_bytes(file.read(8), "little")
-            if not 2 <= length <= _MAX_HEADER_BYTES:
-                return False
-            table = json.loads(file.read(length))
-        ends = (entry["data_offsets"][1] for name, entry in table.items() if name != "__metadata__")
-        return path.stat().st_size == 8 + length + max(ends, default=0)
-    except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
+        with safe_open(path, framework="numpy"):  # checks the header and the file's size
+            return True
+    except (OSError, SafetensorError):
         return False
 
 
