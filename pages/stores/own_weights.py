@@ -163,15 +163,16 @@ def change_model(
         vitviz.models.pretrained_list.PretrainedError: if there is not one label per class.
         KeyError: if it has expired or is another user's.
     """
+    from vitviz.models.formats import apply_given
     from vitviz.models.formats.checkpoint_settings import check_labels
-    from vitviz.models.loaded_model import change_head_count, change_image_size, drop_notes
+    from vitviz.models.loaded_model import change_image_size, drop_notes
 
     entry = STORE.get(key.removeprefix(KEY))
     if entry is None or not is_owner(user, key):
         raise KeyError(key)
     model, current = entry.model, getattr(entry.model.config, "num_heads", None)
     if num_heads not in (None, current):
-        model = change_head_count(model, num_heads)
+        model = apply_given(model, {"num_heads": num_heads})
     resized = image_size not in (None, model.preparation.image_size)
     if image_size is not None and resized:
         model = change_image_size(model, image_size)

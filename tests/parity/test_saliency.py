@@ -17,10 +17,11 @@ from skimage import data
 
 from vitviz import load
 from vitviz.checkpoint_header import read_header
+from vitviz.checkpoints import open_model
 from vitviz.data.image_preprocessing import prepare
-from vitviz.models import pretrained, published_weights
+from vitviz.models import published_weights
+from vitviz.models.formats import apply_given
 from vitviz.models.loaded_model import LoadedModel
-from vitviz.models.pretrained import load_pretrained
 from vitviz.models.pretrained_list import PretrainedError, find
 from vitviz.models.published_weights import SHIPPED, SHIPPED_FOLDERS
 
@@ -91,13 +92,12 @@ def test_the_card_states_licence_change_and_limits() -> None:
 
 
 def test_anti_aliased_positions_would_be_another_model(
-    model: LoadedModel, monkeypatch: pytest.MonkeyPatch
+    model: LoadedModel,
 ) -> None:
     """The publisher's way of resizing decides: here the other one is off by a hundredth of the scale and more."""
-    entry = find(SHIPPED)
-    other = replace(entry, config=replace(entry.config, positions_antialias=True))
-    monkeypatch.setattr(pretrained, "find", lambda name: other)
-    _, aliased = run(load_pretrained(SHIPPED), data.chelsea())
+    opened = open_model(FILE)
+    other = replace(opened, config=replace(opened.vit.config, positions_antialias=True))
+    _, aliased = run(apply_given(other, {"img_size": 224}), data.chelsea())
     _, ours = run(model, data.chelsea())
     assert np.abs(aliased - ours).max() > 1e-2 * np.abs(ours).max()
 

@@ -14,9 +14,9 @@ import torch.nn.functional as F
 from parity_compare import FORWARD, check_gradients, explicit, shake, softmax_outputs
 from torch import Tensor
 
-from vitviz.config import Preparation, SwinConfig
-from vitviz.models.pretrained import rename
-from vitviz.models.pretrained_list import Pretrained
+from vitviz.config import SwinConfig
+from vitviz.models.formats import torchvision
+from vitviz.models.formats.safetensors_header import COMPUTED
 from vitviz.models.zoo import create_model
 
 
@@ -69,10 +69,9 @@ def from_torchvision(config: SwinConfig, seed: int) -> peers.TorchvisionSwin:
     )
 
 
-def mapping(config: SwinConfig) -> Any:
+def translate(state: dict[str, Tensor]) -> dict[str, Tensor]:
     """torchvision's names to ours."""
-    entry = Pretrained("swin", "torchvision", "", config, 224, Preparation(), "", "")
-    return lambda state: rename(state, entry)
+    return torchvision.translate_swin({name: t for name, t in state.items() if not name.endswith(COMPUTED)})
 
 
 def check_attention(record: dict[str, Tensor], theirs: list[Tensor], batch: int) -> None:
@@ -134,7 +133,7 @@ def test_swin_equals_torchvision_on_any_size(size: tuple[int, int], seed: int) -
     )
     theirs = from_torchvision(config, seed + size[1])
     ours = create_model(config).eval()
-    ours.load_state_dict(mapping(config)(theirs.state_dict()))
+    ours.load_state_dict(translate(theirs.state_dict()))
     attention: list[Tensor] = []
     softmax = F.softmax
 
@@ -148,7 +147,7 @@ def test_swin_equals_torchvision_on_any_size(size: tuple[int, int], seed: int) -
     logits, record = ours(x, record=True)
     torch.testing.assert_close(logits, expected, **FORWARD)
     check_attention(record, attention, 2)
-    check_gradients(ours, theirs, x, mapping(config))
+    check_gradients(ours, theirs, x, translate)
 
 
 def test_without_the_mask_wrapped_patches_would_attend_to_each_other() -> None:

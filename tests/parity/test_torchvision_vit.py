@@ -9,9 +9,8 @@ from parity_compare import FORWARD, check_gradients, shake
 from torch import Tensor, nn
 
 import vitviz
-from vitviz.config import Preparation, ViTConfig
-from vitviz.models.pretrained import rename
-from vitviz.models.pretrained_list import Pretrained
+from vitviz.config import ViTConfig
+from vitviz.models.formats import torchvision
 from vitviz.models.zoo import create_model
 
 
@@ -53,15 +52,14 @@ def test_vit_equals_torchvision(seed: int) -> None:
         ),
         seed,
     )
-    entry = Pretrained("vit", "torchvision", "", config, 224, Preparation(), "", "")
     ours = create_model(config).eval()
-    ours.load_state_dict(rename(theirs.state_dict(), entry))
+    ours.load_state_dict(torchvision.translate_vit(theirs.state_dict()))
     x = torch.randn(2, 3, config.image_size, config.image_size)
     logits, record = ours(x, record=["*.attn"])
     torch.testing.assert_close(logits, theirs(x), **FORWARD)
     for layer, attn in enumerate(attention_of(theirs, x)):
         torch.testing.assert_close(record[f"blocks.{layer}.attn"], attn, **FORWARD)
-    check_gradients(ours, theirs, x, lambda gradients: rename(gradients, entry))
+    check_gradients(ours, theirs, x, torchvision.translate_vit)
 
 
 @pytest.mark.parametrize("side", [24, 72])

@@ -194,7 +194,8 @@ def test_torchvisions_file_is_checked_and_read_without_unpickling_objects(
     buffer = io.BytesIO()
     torch.save(state, buffer)
     digest = hashlib.sha256(buffer.getvalue()).hexdigest()[:8]
-    entry = replace(find("vit_b_16"), config=SMALL, opens_at_px=16, sha256_start=digest)
+    config = replace(SMALL, positions_antialias=False, positions_align_corners=True)
+    entry = replace(find("vit_b_16"), config=config, opens_at_px=16, sha256_start=digest)
     monkeypatch.setitem(PRETRAINED, "vit_b_16", entry)
     mirrored.files["/models/vit_b_16-c867db91.pth"] = buffer.getvalue()
     x = torch.randn(2, 3, 16, 16)

@@ -121,18 +121,6 @@ def list_head_counts(config: ModelConfig) -> list[int]:
     return [heads for heads in range(1, most + 1) if config.embed_dim % heads == 0]
 
 
-def change_head_count(loaded: LoadedModel, num_heads: int) -> LoadedModel:
-    """Return a model with the same weights, whose queries, keys and values are split into other heads.
-
-    Raises:
-        ValueError: if the number is none of `list_head_counts`.
-    """
-    counts = list_head_counts(loaded.config)
-    if num_heads not in counts:
-        raise ValueError(f"num_heads must be one of {counts}, received {num_heads}")
-    return _change_config(loaded, f"{num_heads} heads", num_heads=num_heads)
-
-
 def list_image_sizes(loaded: LoadedModel) -> list[Size]:
     """Return the sizes of images that fit the same positions, the model's own first; none where the file states it."""
     if not any(note.startswith(_NOTES["image_size"]) for note in loaded.notes):
@@ -152,12 +140,9 @@ def change_image_size(loaded: LoadedModel, size: Size) -> LoadedModel:
     sizes = list_image_sizes(loaded)
     if size not in sizes:
         raise ValueError(f"image_size must be one of {sizes}, received {size}")
+    config = replace(loaded.vit.config, image_size=size)
     preparation = replace(loaded.preparation, image_size=size)
-    return replace(_change_config(loaded, f"{size} px", image_size=size), preparation=preparation)
-
-
-def _change_config(loaded: LoadedModel, change: str, **settings: Any) -> LoadedModel:
-    config = replace(loaded.vit.config, **settings)
     model = empty_model(config)
     model.load_state_dict(loaded.model.state_dict(), assign=True)
-    return replace(loaded, model=model, config=config, digest=f"{loaded.digest}:{change}")
+    digest = f"{loaded.digest}:{size} px"
+    return replace(loaded, model=model, config=config, preparation=preparation, digest=digest)
