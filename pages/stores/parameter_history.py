@@ -1,7 +1,7 @@
 """Read one parameter at every snapshot, or at every moment of a recorded training, without loading the rest."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -20,16 +20,33 @@ _RECORDED = {"pos_embed": "positions", "patch_embed.proj.weight": "embedding"}
 
 @dataclass(frozen=True, eq=False)
 class ParameterHistory:
-    """A parameter at every moment, with the index of the shown one."""
+    """A parameter at every moment, with the index of the shown one.
 
-    values: list[FloatArray]
-    moments: TrainingMoments
-    shown: int
+    Attributes:
+        training: the moments; None of a single value.
+        note: how the training differs from the model's own; '' if it is the same.
+    """
+
+    values: Sequence[FloatArray]
+    shown: int = 0
+    training: TrainingMoments | None = None
+    note: str = ""
 
     @property
-    def names(self) -> list[str]:
-        """Return every moment in words."""
-        return [self.moments.name(place) for place in range(len(self.values))]
+    def selected(self) -> FloatArray:
+        """The shown value."""
+        return self.values[self.shown]
+
+    @property
+    def moment(self) -> str:
+        """The shown moment in words; '' of a single value."""
+        return "" if self.training is None else self.training.name(self.shown)
+
+    def subtract_first(self) -> "ParameterHistory":
+        """Return the change since the first moment; needs two moments or more."""
+        changes = [values - self.values[0] for values in self.values[1:]]
+        training = None if self.training is None else self.training.without_first()
+        return replace(self, values=changes, shown=max(0, self.shown - 1), training=training)
 
 
 def find_recorded(choice: ModelChoice, step: int | None = None) -> Growth | None:
@@ -74,14 +91,15 @@ def read_history(choice: ModelChoice, name: str, step: int) -> ParameterHistory 
             return None
         steps = [moment for moment, _ in history]
         moments = TrainingMoments(steps, list_epochs(choice, steps), len(steps))
-        return ParameterHistory([values for _, values in history], moments, _find_nearest(steps, step))
-    own = read_tensor(choice, step, name)
+        return ParameterHistory([values for _, values in history], _find_nearest(steps, step), moments)
+    own, note = read_tensor(choice, step, name), describe_recorded(choice, growth)
     values = [*getattr(growth, _RECORDED[name])]
     moments = list_moments(growth)
     if own is None or (growth.is_shipped and step in moments.steps):
-        return ParameterHistory(values, moments, _find_nearest(moments.steps, step))
+        return ParameterHistory(values, _find_nearest(moments.steps, step), moments, note)
     moments, place = moments.insert(step, get_epoch(choice, step), growth.is_shipped)
-    return ParameterHistory([*values[:place], own.reshape(values[0].shape), *values[place:]], moments, place)
+    values.insert(place, own.reshape(values[0].shape))
+    return ParameterHistory(values, place, moments, note)
 
 
 def list_moments(growth: Growth) -> TrainingMoments:
@@ -133,10 +151,14 @@ def compute_start_frame(films: list[tuple[int, int]]) -> int:
     return round(frame * (longest - 1) / (count - 1))
 
 
-def compute_frames(shared: int, counts: list[int]) -> list[int]:
-    """Return the frame of each film at a shared frame, by their numbers of snapshots."""
-    longest = max(counts)
-    return [int(shared * (count - 1) / max(1, longest - 1) + 0.5) for count in counts]
+def share_slider(
+    histories: Sequence[ParameterHistory], first: ParameterHistory
+) -> tuple[int, list[ParameterHistory]]:
+    """Return the start of a slider over several histories, and each of them at it; `first` has priority."""
+    frame = compute_start_frame([(len(each.values), each.shown) for each in (first, *histories)])
+    longest = max(len(history.values) for history in histories)
+    places = [int(frame * (len(each.values) - 1) / max(1, longest - 1) + 0.5) for each in histories]
+    return frame, [replace(each, shown=place) for each, place in zip(histories, places, strict=True)]
 
 
 def list_epochs(choice: ModelChoice, steps: list[int]) -> list[float]:

@@ -77,7 +77,7 @@ def test_the_clearest_included_model_is_the_one_measured(no_shipped_checkpoints:
     put_shipped(no_shipped_checkpoints, "digits_vit", "cifar10_vit", "cifar10_vit_p8", "mnist_vit")
     smoothness = {
         choice.key: sources.measure_smoothness(
-            sources.load_filters(choice, choice.last_step).selected_weights
+            sources.load_filters(choice, choice.last_step).history.selected
         )
         for choice in catalogue.list_checkpoints()
     }

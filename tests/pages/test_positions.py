@@ -109,7 +109,7 @@ def test_training_is_a_timeline_and_the_caption_follows_the_step(open_app: OpenA
     film = read_first_view(last)[1]["similarity1"]
     assert film.shape == (3, 64, 64) and film.dtype == np.uint16
     panel = read_first_view(last)[0]["panels"][1]
-    assert panel["moments"] == ["step 0 · epoch 0", "step 10 · epoch 0.2", "step 100 · epoch 2"]
+    assert panel["training"]["steps"] == [0, 10, 100] and panel["training"]["epochs"] == [0, 0.2, 2]
     assert len(panel["told"]) == 3 and "adjacent patches" in panel["told"][0]
     assert read_first_view(last)[0]["frame"] == 2
     assert "clearly higher for neighbours" in captions(last)
@@ -122,7 +122,7 @@ def test_two_models_can_stand_side_by_side(open_app: OpenApp, trained: str) -> N
     app = open_app(PAGE, model="preset:vit_mnist", positions__left=trained, positions__right="model")
     panels = read_first_view(app)[0]["panels"]
     assert [panel["grid"] for panel in panels] == [[8, 8], [7, 7]]
-    assert len(panels[0]["moments"]) == 3
+    assert len(panels[0]["training"]["steps"]) == 3
     assert (
         read_first_view(app)[0]["frame"] == 2
     )  # the other model's last step: the selected one has a single snapshot

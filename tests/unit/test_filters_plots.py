@@ -20,7 +20,7 @@ SHOWN = np.zeros((8, 8, 3), np.uint8)
 
 def test_cosines_travel_in_sixteen_bits() -> None:
     similarity = position_similarity.cosine_similarity(np.eye(4))
-    film = plots.EncodingPanel("film", "", (2, 2), np.stack([similarity] * 3), ["a", "b", "c"])
+    film = plots.EncodingPanel("film", "", (2, 2), np.stack([similarity] * 3))
     still = plots.EncodingPanel("still", "", (2, 2), similarity[None])
     arrays = header(plots.mosaic([film, still], SHOWN, (0.5, 0.5)))["arrays"]
     assert arrays["similarity0"]["dtype"] == "uint16" and arrays["similarity0"]["shape"] == [3, 4, 4]

@@ -88,10 +88,11 @@ def test_a_moment_of_another_run_stands_last_and_one_of_the_same_run_in_order() 
 def test_a_selected_step_that_is_not_recorded_is_added_from_the_checkpoint() -> None:
     choice = next(c for c in catalogue.list_checkpoints() if c.key == "checkpoint:digits_vit")
     history = parameter_history.read_history(choice, "pos_embed", 107)
-    assert history is not None and history.moments.steps[history.shown] == 107 and len(history.values) == 33
+    assert history is not None and history.training is not None
+    assert history.training.steps[history.shown] == 107 and len(history.values) == 33
     stored = parameter_history.read_tensor(choice, 107, "pos_embed")
     assert stored is not None
-    np.testing.assert_array_equal(history.values[history.shown], stored.reshape(history.values[0].shape))
+    np.testing.assert_array_equal(history.selected, stored.reshape(history.values[0].shape))
 
 
 def test_the_moments_of_another_run_end_with_the_models_own_step(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,15 +100,12 @@ def test_the_moments_of_another_run_end_with_the_models_own_step(monkeypatch: py
     growth = replace(load_growth(CHECKPOINTS / "growth" / "digits_vit.npz"), is_shipped=False)
     monkeypatch.setattr(parameter_history, "load_growth", lambda path: growth)
     history = parameter_history.read_history(choice, "pos_embed", 2429)
-    assert history is not None and history.shown == 32 and history.moments.joined == 32
-    assert (
-        history.names[31].endswith("a second training of the same recipe")
-        and "a second training of the same recipe" not in history.names[32]
-    )
-    assert "a second training of the same recipe: 120 epochs" in parameter_history.describe_recorded(
-        choice, growth
-    )
+    assert history is not None and history.training is not None
+    assert history.shown == 32 and history.training.joined == 32
+    other = "a second training of the same recipe"
+    assert history.training.name(31).endswith(other) and other not in history.moment
+    assert f"{other}: 120 epochs" in history.note
     # An earlier step is no end of that run: Play goes from it to the model's own last step.
     early = parameter_history.read_history(choice, "pos_embed", 0)
-    assert early is not None and early.shown == 0 and tuple(early.moments.steps) == choice.steps
-    assert not any("a second training of the same recipe" in name for name in early.names)
+    assert early is not None and early.training is not None and not early.note
+    assert early.shown == 0 and tuple(early.training.steps) == choice.steps and not early.training.note

@@ -20,7 +20,6 @@ class Sheet:
     note: str
     maps: FloatArray  # (moments, k, C, P, P)
     shares: FloatArray | None = None  # (moments, k); None for raw filters
-    moments: Sequence[str] = ("",)
     told: Sequence[str] = ("",)  # one computed sentence per moment
     training: TrainingMoments | None = None
 

@@ -32,7 +32,6 @@ class EncodingPanel:
     note: str
     grid: tuple[int, int]
     similarity: FloatArray  # (moments, N, N), symmetric
-    moments: Sequence[str] = ("",)
     told: Sequence[str] = ("",)  # one computed sentence per moment
     training: TrainingMoments | None = None
 

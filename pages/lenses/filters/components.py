@@ -55,11 +55,8 @@ def draw() -> None:
             icon=":material/filter_alt:",
         )
     page.untrained_note(choice.trained_on)
-    frame = parameter_history.compute_start_frame(
-        [(len(model.weights), model.frame) for model in (main, *models)]
-    )
-    frames = parameter_history.compute_frames(frame, [len(model.weights) for model in models])
-    models = [replace(model, frame=model_frame) for model, model_frame in zip(models, frames, strict=True)]
+    frame, histories = parameter_history.share_slider([model.history for model in models], main.history)
+    models = [replace(model, history=history) for model, history in zip(models, histories, strict=True)]
     word = "filter" if controls.kind == "raw" else "component"
     summed = not class_question.is_hidden(weight_measures.ExplainedVariance())
     data = _load_patches(choice) if controls.kind == "components" else None
@@ -67,7 +64,7 @@ def draw() -> None:
     if data is not None:
         look, patches = (
             sources.measure_smoothness(_average_channels(maps, controls.grey))
-            for maps in (main.selected_weights, data[1])
+            for maps in (main.history.selected, data[1])
         )
         why = captions.explain_smoothness(look, patches, data[0])
     sheets = [_create_sheet(model, controls) for model in models]
@@ -76,9 +73,9 @@ def draw() -> None:
     payload = plots.tiles(sheets, COLUMNS, frame, word, summed=summed)
     mount_tiles(payload, key="filters.tiles")
     sentences = [_describe_model(model, controls.grey) for model in models]
-    if any(len(model.weights) > 1 for model in models):
+    if any(len(history.values) > 1 for history in histories):
         sentences.append("These numbers do not change while the training plays.")
-    notes = dict.fromkeys(model.training_note for model in models if model.training_note)
+    notes = dict.fromkeys(history.note for history in histories if history.note)
     page.caption(" ".join((*sentences, captions.describe_tile(word), *notes)), why)
     page.drawers(
         "filters.components",
@@ -97,21 +94,18 @@ def _average_channels(weights: filters.FloatArray, grey: bool) -> filters.FloatA
 
 
 def _create_sheet(model: sources.FilterHistory, controls: FilterControls) -> plots.Sheet:
-    weights = [_average_channels(snapshot, controls.grey) for snapshot in model.weights]
+    weights = [_average_channels(snapshot, controls.grey) for snapshot in model.history.values]
+    training = model.history.training
     if controls.kind == "raw":
         maps = np.stack([snapshot[: controls.count] for snapshot in weights])
-        return plots.Sheet(
-            model.title, model.note, maps, None, model.moments, [""] * len(maps), training=model.training
-        )
+        return plots.Sheet(model.title, model.note, maps, training=training)
     maps, shares = _compute_components(weights, controls.count)
     sentences = [captions.describe_shares(share) for share in shares]
-    return plots.Sheet(
-        model.title, model.note, maps, shares, model.moments, sentences, training=model.training
-    )
+    return plots.Sheet(model.title, model.note, maps, shares, sentences, training)
 
 
 def _describe_model(model: sources.FilterHistory, grey: bool) -> str:
-    weights = _average_channels(model.selected_weights, grey)
+    weights = _average_channels(model.history.selected, grey)
     look = sources.measure_smoothness(weights)
     first_share, random_share = 0.0, 1.0
     if model.trained and look.head >= filters.NOISY:  # only then does the sentence name them
@@ -124,7 +118,7 @@ def _load_patches(choice: ModelChoice) -> tuple[str, filters.FloatArray] | None:
     """Return the title and the patches of images like a model's, if its first components are smoother than noise."""
     if choice.trained_on is None or not sources.cuts_patches(choice.config):
         return None
-    weights = sources.load_filters(choice, selection.get_current().step).selected_weights
+    weights = sources.load_filters(choice, selection.get_current().step).history.selected
     if sources.measure_smoothness(weights).head >= filters.NOISY:
         return None
     return sources.load_patches(choice)
@@ -133,14 +127,14 @@ def _load_patches(choice: ModelChoice) -> tuple[str, filters.FloatArray] | None:
 def _create_data_sheet(title: str, patches: filters.FloatArray, controls: FilterControls) -> plots.Sheet:
     maps, shares = _compute_components([_average_channels(patches, controls.grey)], controls.count)
     note = f"no model: main patterns of {len(patches):,} patches (PCA)"
-    return plots.Sheet(title, note, maps, shares, [""], [captions.describe_shares(shares[0])])
+    return plots.Sheet(title, note, maps, shares, [captions.describe_shares(shares[0])])
 
 
 def _draw_downloads(models: list[sources.FilterHistory], controls: FilterControls) -> None:
     for index, model in enumerate(models):
-        weights = model.selected_weights
+        weights = model.history.selected
         components = filters.principal_components(_average_channels(weights, controls.grey), controls.count)
-        st.markdown(f"**{plain(model.title)}** · {plain(model.note)} {model.moments[model.frame]}")
+        st.markdown(f"**{plain(model.title)}** · {plain(model.note)} {model.history.moment}")
         page.shapes(E=weights.shape, components=components.maps.shape)
         with st.container(horizontal=True):
             downloads.csv(
@@ -232,7 +226,7 @@ def load_models(controls: FilterControls) -> tuple[sources.FilterHistory, list[s
     ]
     trained = [main, *compared]
     if controls.kind == "change":
-        several = [model for model in trained if len(model.weights) > 1]
+        several = [model for model in trained if len(model.history.values) > 1]
         return sources.subtract_first_snapshot(main), list(map(sources.subtract_first_snapshot, several))
     if choice.trained_on is None:
         return main, trained
@@ -244,7 +238,7 @@ def draw_reconstruction() -> None:
     config = as_cut(choice.config)
     page.untrained_note(choice.trained_on)
     prepared = selection.prepare_image(choice.preparation)
-    weights = sources.load_filters(choice, nouns.step).selected_weights
+    weights = sources.load_filters(choice, nouns.step).history.selected
     weights_id = shared_cache.identify_weights(choice, nouns.step)
     model, optimal, cosines = _reconstruct(weights_id, choice.preparation, nouns.image, nouns.offset, weights)
     rows, cols = (side // config.patch_size for side in config.image_shape)

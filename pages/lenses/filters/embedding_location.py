@@ -73,7 +73,7 @@ def list_parameter_lines(shapes: dict[str, tuple[int, ...]], embedding_name: str
 
 def _draw_product(loaded: LoadedModel, choice: ModelChoice) -> None:
     step = selection.get_current().step
-    weights = sources.load_filters(choice, step).selected_weights
+    weights = sources.load_filters(choice, step).history.selected
     dim, channels, patch_px, _ = weights.shape
     with page.row(), st.container(width=168):
         column = widgets.select(

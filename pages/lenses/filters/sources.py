@@ -7,12 +7,12 @@ import numpy as np
 from pages.selection import selection
 from pages.stores import catalogue, parameter_history, shared_cache
 from pages.stores.model_choice import ModelChoice
+from pages.stores.parameter_history import ParameterHistory
 from vitviz.analysis import filters
 from vitviz.config import ModelConfig, SwinConfig, ViTConfig
 from vitviz.data.datasets import data_title, default_pictures
 from vitviz.models.abilities import abilities, as_cut
 from vitviz.models.zoo import create_model
-from vitviz.plots.training_moments import TrainingMoments
 from vitviz.probe.capture import as_array
 
 SEED, IMAGES = 0, 200
@@ -23,21 +23,12 @@ measure_smoothness = shared_cache.shared(max_entries=64)(filters.measure_filters
 
 @dataclass(frozen=True, eq=False)
 class FilterHistory:
-    """A model's filters (D, C, P, P) at every snapshot, with the index of the selected one."""
+    """A model's filters (D, C, P, P) at every snapshot."""
 
     title: str
     note: str
-    weights: list[filters.FloatArray]
-    moments: list[str]
-    frame: int
+    history: ParameterHistory
     trained: bool
-    training: TrainingMoments | None = None
-    training_note: str = ""  # a sentence if its moments are those of another run
-
-    @property
-    def selected_weights(self) -> filters.FloatArray:
-        """(D, C, P, P) at the selected step."""
-        return self.weights[self.frame]
 
 
 def cuts_patches(config: ModelConfig) -> bool:
@@ -61,23 +52,11 @@ def load_filters(choice: ModelChoice, step: int | None) -> FilterHistory:
     note = f"trained on {dataset}" if dataset else "random weights"
     if dataset and choice.title.startswith(dataset):  # stands above the note
         note = ""
-    if history is not None:
-        recorded = parameter_history.find_recorded(choice, step)
-        difference = "" if recorded is None else parameter_history.describe_recorded(choice, recorded)
-        return FilterHistory(
-            choice.title,
-            note,
-            history.values,
-            history.names,
-            history.shown,
-            trained,
-            training=history.moments,
-            training_note=difference,
-        )
-    nouns = selection.get_current()
-    loaded = shared_cache.load_model(choice, nouns.step if choice.key == nouns.model else None)
-    weights = [as_array(loaded.model.get_parameter(name))]
-    return FilterHistory(choice.title, note, weights, [""], 0, trained)
+    if history is None:
+        nouns = selection.get_current()
+        loaded = shared_cache.load_model(choice, nouns.step if choice.key == nouns.model else None)
+        history = ParameterHistory([as_array(loaded.model.get_parameter(name))])
+    return FilterHistory(choice.title, note, history, trained)
 
 
 @shared_cache.shared(max_entries=16)
@@ -95,14 +74,8 @@ def load_patches(choice: ModelChoice) -> tuple[str, filters.FloatArray] | None:
 
 def subtract_first_snapshot(model: FilterHistory) -> FilterHistory:
     """Return the change of the filters since the first snapshot; needs two snapshots or more."""
-    start = model.weights[0]
     return replace(
-        model,
-        note=f"{model.note}, minus its first snapshot",
-        weights=[weights - start for weights in model.weights[1:]],
-        moments=model.moments[1:],
-        frame=max(0, model.frame - 1),
-        training=None if model.training is None else model.training.without_first(),
+        model, note=f"{model.note}, minus its first snapshot", history=model.history.subtract_first()
     )
 
 
@@ -112,9 +85,8 @@ def create_random_filters(config: ModelConfig) -> FilterHistory:
     # One block suffices for E, and initializing a large ViT takes seconds.
     small = replace(config, depth=1) if isinstance(config, ViTConfig) else config
     weights = as_array(create_model(small, seed=SEED).get_parameter(get_parameter_name(config)))
-    return FilterHistory(
-        "Random weights", f"before any training · seed {SEED}", [weights], [""], 0, trained=False
-    )
+    history = ParameterHistory([weights])
+    return FilterHistory("Random weights", f"before any training · seed {SEED}", history, trained=False)
 
 
 def measure_first_share(weights: filters.FloatArray) -> float:

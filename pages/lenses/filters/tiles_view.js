@@ -8,7 +8,7 @@ import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
 import { gridNavigation, nameGrid } from '../../../vitviz/browser/kit/grid.js';
 import { TileStack, colour, fillPixels } from '../../../vitviz/browser/kit/pixels.js';
 import { DIVERGING_LUT, inkOn, legend } from '../../../vitviz/browser/kit/colour_ramp.js';
-import { blend, nameMoment, surround } from '../../../vitviz/browser/kit/training_moments.js';
+import { MovingPanels } from '../../../vitviz/browser/kit/training_moments.js';
 import { counted, signed } from '../../../vitviz/browser/kit/text.js';
 
 const GUT = 4;
@@ -16,8 +16,9 @@ const BARS = 34;
 const TILE_FRAME_MS = 420;
 const TILE_FLOW_MS = 150;
 
-export default class TilesView {
+export default class TilesView extends MovingPanels {
   constructor({ root, onUnmount }) {
+    super();
     Object.assign(this, { root, say: live(root) });
     this.build();
     onUnmount(() => this.time.stop());
@@ -55,21 +56,9 @@ export default class TilesView {
     return this.message.arrays[`tiles${s}`].shape;
   }
 
-  /** A sheet's place among its own moments; sheets with fewer moments stretch theirs. */
-  placeOf(s) {
-    return (this.time.place * (this.shape(s)[0] - 1)) / Math.max(1, this.frames - 1);
-  }
-
-  frameOf(s) {
-    return Math.round(this.placeOf(s));
-  }
-
-  /** `size` values from `start` on of a sheet's array at the timeline's place, interpolated between moments. */
-  valuesAt(s, name, start, size) {
-    const { data, shape } = this.message.arrays[`${name}${s}`];
-    const stride = shape.slice(1).reduce((product, length) => product * length, 1);
-    const around = surround(this.message.header.sheets[s].training ?? { joined: 0 }, this.placeOf(s));
-    return blend(data, stride, around, start, size);
+  /** `size` values from `start` on of a sheet's array at the timeline's place. */
+  valuesOf(s, name, start, size) {
+    return this.valuesAt(s, this.message.arrays[`${name}${s}`], start, size);
   }
 
   columnsOf(s) {
@@ -82,11 +71,11 @@ export default class TilesView {
 
   bytesAt(s, k) {
     const [, , p, , c] = this.shape(s);
-    return this.valuesAt(s, 'tiles', k * p * p * c, p * p * c);
+    return this.valuesOf(s, 'tiles', k * p * p * c, p * p * c);
   }
 
   ends(s, k) {
-    return this.valuesAt(s, 'ends', 2 * k, 2);
+    return this.valuesOf(s, 'ends', 2 * k, 2);
   }
 
   /** The weights of a tile. */
@@ -96,7 +85,7 @@ export default class TilesView {
   }
 
   share(s, k) {
-    return this.message.arrays[`shares${s}`] && this.valuesAt(s, 'shares', k, 1)[0];
+    return this.message.arrays[`shares${s}`] && this.valuesOf(s, 'shares', k, 1)[0];
   }
 
   /** Return a sheet's tiles at the timeline's place, painted if it has moved. */
@@ -106,7 +95,7 @@ export default class TilesView {
     const [{ data }, place] = [this.message.arrays[`tiles${s}`], this.placeOf(s)];
     if (sheet.painted === data && sheet.place === place) return sheet.stack;
     Object.assign(sheet, { painted: data, place, stack: TileStack.of(sheet.stack, count, p, p) });
-    sheet.stack.paint((image) => fillPixels(image, this.valuesAt(s, 'tiles', 0, count * p * p * channels), channels));
+    sheet.stack.paint((image) => fillPixels(image, this.valuesOf(s, 'tiles', 0, count * p * p * channels), channels));
     return sheet.stack;
   }
 
@@ -236,16 +225,6 @@ export default class TilesView {
     return this.drawLens();
   }
 
-  momentWords(s) {
-    if (s < 0) return '';
-    const { training, moments } = this.message.header.sheets[s];
-    return training ? nameMoment(training, this.placeOf(s)) : (moments[this.frameOf(s)] ?? '');
-  }
-
-  get moving() {
-    return this.message.header.sheets.findIndex((_, s) => this.shape(s)[0] > 1);
-  }
-
   addSheet(s) {
     const box = el(this.area, 'div');
     const sheet = {
@@ -274,8 +253,12 @@ export default class TilesView {
 
   update(message, fresh) {
     this.message = message;
-    const count = this.message.header.sheets.length;
-    this.frames = Math.max(...message.header.sheets.map((_, s) => this.shape(s)[0]));
+    const { sheets } = message.header;
+    const count = sheets.length;
+    this.setPanels(
+      sheets,
+      sheets.map((_, s) => message.arrays[`tiles${s}`]),
+    );
     // An image holds a patch's values or products, not only weights.
     this.noun = message.header.word === 'image' ? 'values' : 'weights';
     if (fresh) {

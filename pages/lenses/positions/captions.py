@@ -60,7 +60,7 @@ def describe_means(structure: Structure) -> str:
 def _describe_structure(table: PositionTable, structure: Structure) -> str:
     contrast = structure.either_step - structure.elsewhere
     if not table.trained or contrast < 0.05:
-        reason = f"at {table.moment or 'this step'}" if table.trained else "random weights"
+        reason = f"at {table.history.moment or 'this step'}" if table.trained else "random weights"
         return f"{'no' if contrast < 0.05 else 'weak'} structure ({reason})"
     along = (mean_along(structure.along_row), mean_along(structure.along_column))
     lines = all(mean - structure.elsewhere > 0.05 for mean in along)
@@ -75,7 +75,7 @@ def describe_table(table: PositionTable, base: float) -> str:
     if not table.values.any():
         return "No encoding is added: all values are 0."
     if table.kind in ("learned", "pixels", "random"):
-        moment = f" at {table.moment}" if table.moment else ""
+        moment = f" at {table.history.moment}" if table.history.moment else ""
         spread = f"standard deviation {table.values.std():.3f}"
         text = f"{name}{moment}: {count} × {dim} = {table.values.size:,} values, {spread}"
         untrained = table.kind == "learned" and not table.trained

@@ -1,6 +1,6 @@
 """Position encodings that can be shown: computed ones with their controls, and tables of models."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -10,10 +10,10 @@ from pages.controls import widgets
 from pages.selection import selection
 from pages.stores import parameter_history, shared_cache
 from pages.stores.model_choice import ModelChoice
+from pages.stores.parameter_history import ParameterHistory
 from vitviz.analysis import position_similarity
 from vitviz.config import ViTConfig
 from vitviz.models.abilities import Ability, abilities, as_vit
-from vitviz.plots.training_moments import TrainingMoments
 from vitviz.probe.embedding import read_position_table
 
 FloatArray = NDArray[np.floating[Any]]
@@ -55,32 +55,21 @@ class PositionTable:
     """An encoding with its tables at every snapshot.
 
     kind: selects the formula: learned, pixels, or a name of COMPUTED.
-    tables: (snapshots, N, D), positions of patches only.
-    frame: the selected snapshot.
+    history: (N, D) at every snapshot, positions of patches only.
     """
 
     title: str
     note: str
     kind: str
     grid: Grid
-    tables: FloatArray
-    moments: list[str]
-    frame: int = 0
+    history: ParameterHistory
     trained: bool = False
     of_selected_model: bool = False  # its step is selected in the sidebar
-    training: TrainingMoments | None = None
-    training_note: str = ""  # a sentence if its moments are those of another run
 
     @property
     def values(self) -> FloatArray:
         """(N, D) at the selected snapshot."""
-        table: FloatArray = self.tables[self.frame]
-        return table
-
-    @property
-    def moment(self) -> str:
-        """The selected snapshot in words; empty where there is only one."""
-        return self.moments[self.frame]
+        return self.history.selected
 
 
 def draw_encoding_controls(shown: set[str]) -> EncodingControls:
@@ -157,8 +146,8 @@ def load_encoding(option: str, parameters: EncodingControls, seed: int = 0) -> P
     note = "all values are zero" if kind == "none" else f"computed, not learned · width D = {dim}"
     if kind in SINUSOIDAL:
         note += f" · base {base:,.0f}"
-    tables = position_similarity.encode(kind, grid, dim, base, seed)[None]
-    return PositionTable(COMPUTED[kind], note, kind, grid, tables, [""])
+    history = ParameterHistory([position_similarity.encode(kind, grid, dim, base, seed)])
+    return PositionTable(COMPUTED[kind], note, kind, grid, history)
 
 
 def _load_model_encoding(choice: ModelChoice, selected: bool) -> PositionTable:
@@ -173,30 +162,19 @@ def _load_model_encoding(choice: ModelChoice, selected: bool) -> PositionTable:
     if not selected:  # two learned tables are distinguished by their models
         title, note = choice.title, title.lower()
     if history is not None:
-        recorded = parameter_history.find_recorded(choice, shown_step)
+        tables = [position_similarity.patch_rows(values, config.grid) for values in history.values]
+        history = replace(history, values=tables)
         return PositionTable(
-            title=title,
-            note=note,
-            kind="learned",
-            grid=config.grid,
-            tables=np.stack(
-                [position_similarity.patch_rows(values, config.grid) for values in history.values]
-            ),
-            moments=history.names,
-            frame=history.shown,
-            trained=trained,
-            of_selected_model=selected,
-            training=history.moments,
-            training_note="" if recorded is None else parameter_history.describe_recorded(choice, recorded),
+            title, note, "learned", config.grid, history, trained, of_selected_model=selected
         )
     if learned and not trained:
         note += " · random weights"
     if config.positions == "rotary":
         values = position_similarity.encode("rotary", config.grid, config.width_per_head, config.rope_theta)
         note += f" · per head, base {config.rope_theta:,.0f}"
-        return PositionTable(title, note, "rotary", config.grid, values[None], [""], trained=trained)
-    tables = _load_single_table(choice, config)[None]
-    return PositionTable(title, note, config.positions, config.grid, tables, [""], trained=trained)
+    else:
+        values = _load_single_table(choice, config)
+    return PositionTable(title, note, config.positions, config.grid, ParameterHistory([values]), trained)
 
 
 def _load_single_table(choice: ModelChoice, config: ViTConfig) -> FloatArray:

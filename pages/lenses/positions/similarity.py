@@ -1,5 +1,6 @@
 """Two encodings compared: similarities of all positions, structure and desired properties."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -34,22 +35,17 @@ _QUESTION = lesson.Question(
 
 def draw() -> None:
     tables, raw, stretched = _draw_controls()
-    frame = parameter_history.compute_start_frame(
-        [
-            (len(table.tables), table.frame)
-            for table in sorted(tables, key=lambda table: not table.of_selected_model)
-        ]
-    )
-    frames = parameter_history.compute_frames(frame, [len(table.tables) for table in tables])
-    tables = [replace(table, frame=table_frame) for table, table_frame in zip(tables, frames, strict=True)]
+    leading = next((table for table in tables if table.of_selected_model), tables[0])
+    frame, histories = parameter_history.share_slider([table.history for table in tables], leading.history)
+    tables = [replace(table, history=history) for table, history in zip(tables, histories, strict=True)]
     ability = encodings.get_position_ability()
     if not ability:
         st.info(ability.why_not, icon=":material/explore_off:")
     _draw_mosaics(tables, frame, raw, stretched)
     structures = [_measure_structure(table.values, table.grid) for table in tables]
-    notes = dict.fromkeys(table.training_note for table in tables if table.training_note)
+    notes = dict.fromkeys(history.note for history in histories if history.note)
     sentences = [compare_similarities(tables, structures), *notes]
-    if any(len(table.tables) > 1 for table in tables):
+    if any(len(history.values) > 1 for history in histories):
         sentences.append("These numbers do not change while the training plays.")
     if stretched and len(tables) > 1:
         sentences.append("Each map has its own colour scale.")
@@ -69,11 +65,9 @@ def draw() -> None:
 
 
 def _draw_mosaics(tables: list[PositionTable], frame: int, raw: bool, stretched: bool) -> None:
-    compared = [_compare_positions(table.tables, table.grid, raw) for table in tables]
+    compared = [_compare_positions(table.history.values, table.grid, raw) for table in tables]
     panels = [
-        plots.EncodingPanel(
-            table.title, table.note, table.grid, matrices, table.moments, sentences, training=table.training
-        )
+        plots.EncodingPanel(table.title, table.note, table.grid, matrices, sentences, table.history.training)
         for table, (matrices, sentences) in zip(tables, compared, strict=True)
     ]
     payload = plots.mosaic(
@@ -143,7 +137,9 @@ def _draw_controls() -> tuple[list[PositionTable], bool, bool]:
 
 
 @shared_cache.shared(max_entries=32)
-def _compare_positions(tables: FloatArray, grid: encodings.Grid, raw: bool) -> tuple[FloatArray, list[str]]:
+def _compare_positions(
+    tables: Sequence[FloatArray], grid: encodings.Grid, raw: bool
+) -> tuple[FloatArray, list[str]]:
     """Compute the similarities (snapshots, N, N), and a sentence per snapshot if there are several."""
     compare = position_similarity.dot_products if raw else position_similarity.cosine_similarity
     matrices = np.stack([compare(table) for table in tables])

@@ -3,7 +3,7 @@
 import { cellAt, centreOf } from '../../../vitviz/browser/kit/pin.js';
 import { DIVERGING_LUT, SEQUENTIAL_LUT } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { signed } from '../../../vitviz/browser/kit/text.js';
-import { blend, nameMoment, surround } from '../../../vitviz/browser/kit/training_moments.js';
+import { MovingPanels } from '../../../vitviz/browser/kit/training_moments.js';
 
 /** Copies what lies below the diagonal of a matrix (n x n) above it; returns the matrix. */
 function mirror(data, n) {
@@ -12,30 +12,19 @@ function mirror(data, n) {
 }
 
 /** Reads the panels of a view that holds the message, the timeline (`time`) and the selected places. */
-export class Tables {
+export class Tables extends MovingPanels {
   // ---- places are normalised, so that grids of different sizes can be compared
   count(p) {
     return this.panels[p].grid[0] * this.panels[p].grid[1];
-  }
-
-  /** A panel's place among its own moments; panels with fewer moments stretch theirs. */
-  placeOf(p) {
-    return (this.time.place * (this.message.arrays[`similarity${p}`].shape[0] - 1)) / Math.max(1, this.frames - 1);
-  }
-
-  frameOf(p) {
-    return Math.round(this.placeOf(p));
   }
 
   /** The codes of panel p's similarities (n x n) at the timeline's place, interpolated between moments. */
   codesOf(p) {
     const place = this.placeOf(p);
     const size = this.count(p) ** 2;
-    const { data } = this.message.arrays[`similarity${p}`];
-    if (this.codes[p]?.place !== place || this.codes[p].from !== data) {
-      const around = surround(this.panels[p].training ?? { joined: 0 }, place);
-      this.codes[p] = { place, from: data, data: mirror(blend(data, size, around, 0, size), this.count(p)) };
-    }
+    const array = this.message.arrays[`similarity${p}`];
+    if (this.codes[p]?.place !== place || this.codes[p].from !== array.data)
+      this.codes[p] = { place, from: array.data, data: mirror(this.valuesAt(p, array, 0, size), this.count(p)) };
     return this.codes[p].data;
   }
 
@@ -69,11 +58,5 @@ export class Tables {
   similarityOf(p, j) {
     const place = centreOf(this.panels[this.active].grid, j);
     return signed(this.value(p, this.queryOf(p), cellAt(this.panels[p].grid, place)));
-  }
-
-  momentWords(p) {
-    if (p < 0) return '';
-    const { training, moments } = this.panels[p];
-    return training ? nameMoment(training, this.placeOf(p)) : (moments[this.frameOf(p)] ?? '');
   }
 }

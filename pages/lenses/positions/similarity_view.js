@@ -302,10 +302,11 @@ export default class SimilarityView extends Tables {
 
   update(message, fresh) {
     this.message = message;
-    this.panels = message.header.panels;
-    const lengths = this.panels.map((_, p) => message.arrays[`similarity${p}`].shape[0]);
-    this.frames = Math.max(...lengths);
-    this.moving = lengths.findIndex((length) => length > 1); // the panel that has several snapshots
+    const { panels } = message.header;
+    this.setPanels(
+      panels,
+      panels.map((_, p) => message.arrays[`similarity${p}`]),
+    );
     if (fresh) this.load(message);
     this.layOut(message.width);
     this.drawAll();

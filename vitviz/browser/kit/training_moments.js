@@ -22,11 +22,41 @@ export function nameMoment(moments, place) {
 }
 
 /** Interpolate `size` values from `start` on in an array with one entry of `stride` values a moment. */
-export function blend(data, stride, [low, high, share], start, size) {
+function blend(data, stride, [low, high, share], start, size) {
   const from = low * stride + start;
   if (!share) return data.subarray(from, from + size);
   const to = high * stride + start;
   const mixed = new Float32Array(size);
   for (let i = 0; i < size; i++) mixed[i] = mix(data[from + i], data[to + i], share);
   return mixed;
+}
+
+/** Panels whose values change along one timeline (`this.time`); those with fewer moments stretch theirs. */
+export class MovingPanels {
+  /** panels: each with its moments as `training`, null without any; arrays: one of each panel, (moments, …). */
+  setPanels(panels, arrays) {
+    const counts = arrays.map(({ shape }) => shape[0]);
+    const moving = counts.findIndex((count) => count > 1); // the panel that has several moments
+    Object.assign(this, { panels, counts, moving, frames: Math.max(...counts) });
+  }
+
+  /** Return a panel's place among its own moments. */
+  placeOf(p) {
+    return (this.time.place * (this.counts[p] - 1)) / Math.max(1, this.frames - 1);
+  }
+
+  frameOf(p) {
+    return Math.round(this.placeOf(p));
+  }
+
+  /** Return `size` values from `start` on of a panel's array at the timeline's place, interpolated between moments. */
+  valuesAt(p, { data, shape }, start, size) {
+    const stride = shape.slice(1).reduce((product, length) => product * length, 1);
+    return blend(data, stride, surround(this.panels[p].training ?? { joined: 0 }, this.placeOf(p)), start, size);
+  }
+
+  momentWords(p) {
+    const training = this.panels[p]?.training;
+    return training ? nameMoment(training, this.placeOf(p)) : '';
+  }
 }
