@@ -13,9 +13,9 @@ function decoder(codes) {
 function readFull({ codes, maxima, tokens, slots, decode }, base, token, direction, out) {
   if (direction === 'row') {
     const from = (base + token) * slots;
-    const max = maxima[base + token];
+    const max = maxima?.[base + token];
     for (let k = 0; k < tokens; k++) out[k] = decode(codes[from + k], max);
-  } else for (let q = 0; q < tokens; q++) out[q] = decode(codes[(base + q) * slots + token], maxima[base + q]);
+  } else for (let q = 0; q < tokens; q++) out[q] = decode(codes[(base + q) * slots + token], maxima?.[base + q]);
 }
 
 /** Read a query's weights in its window, and mark the window's tokens in `seen`. */
@@ -36,7 +36,7 @@ function readWindow({ codes, maxima, tokens, slots, windows, decode }, map, toke
 }
 
 /**
- * Create a stack of maps from arrays {codes (n, tokens, slots), max, and for windows slots, window_of, slot_of}:
+ * Create a stack of maps from arrays {codes (n, tokens, slots), max if they are no floats, and for windows slots, window_of, slot_of}:
  * {count, read(map, token, direction, out, seen)} fills `out` with the weights of one query (row) or onto one key
  * (column), over all tokens; `seen` marks those that share its window.
  */
@@ -51,7 +51,7 @@ export function stack(arrays, tokens, prefix = '') {
     shared: slots.shape[0] === 1,
   };
   const decode = decoder(codes.data);
-  const maxima = arrays[`${prefix}max`].data; // floats need none
+  const maxima = arrays[`${prefix}max`]?.data;
   const self = { codes: codes.data, maxima, tokens, slots: codes.shape[2], windows, decode };
   function read(map, token, direction, out, seen) {
     out.fill(0);
@@ -61,18 +61,6 @@ export function stack(arrays, tokens, prefix = '') {
     return out;
   }
   return { count: codes.shape[0], read };
-}
-
-/** Create a stack of maps of attention weights (heads, query, key) in floating point. */
-export function stackOf({ shape: [count, tokens], data }) {
-  function read(map, token, direction, out, seen) {
-    const base = map * tokens * tokens;
-    if (direction === 'row') out.set(data.subarray(base + token * tokens, base + (token + 1) * tokens));
-    else for (let q = 0; q < tokens; q++) out[q] = data[base + q * tokens + token];
-    seen?.fill(1);
-    return out;
-  }
-  return { count, read };
 }
 
 /** Create a stack of one head, or of the fused heads, in several layers, whose stacks are given. */

@@ -5,7 +5,7 @@ import { drop, keep, listen, tell } from '../../../vitviz/browser/kit/bus.js';
 import { createRecord } from '../../../vitviz/browser/engine/client.js';
 import { probabilitiesOf } from '../../../vitviz/browser/engine/forward.js';
 import { computeNewest, openModel, words } from '../../../vitviz/browser/engine/live_model.js';
-import { stack, stackOf, stripOf } from '../../../vitviz/browser/explorer_weights.js';
+import { stack, stripOf } from '../../../vitviz/browser/explorer_weights.js';
 import { watchSlider } from '../../controls/slider.js';
 
 const LOST_MS = 5000; // a request that a newer run of the page has replaced
@@ -115,12 +115,13 @@ export default class MapLive {
     const { config } = record.model;
     const tensors = Array.from({ length: config.depth }, (_, i) => record.tensors[`blocks.${i}.attn`]);
     const [, tokens] = tensors[0].shape;
+    const stacks = tensors.map((codes) => stack({ codes }, tokens));
     changes.layer_name = String(layer);
     changes.strip = [group, this.header.model, this.header.image, step, head].join(' ');
-    keep('strip', changes.strip, this.root, stripOf(tensors.map(stackOf), head, tokens));
+    keep('strip', changes.strip, this.root, stripOf(stacks, head, tokens));
     if (this.strip !== changes.strip) drop('strip', this.strip, this.root);
     this.strip = changes.strip;
-    tell('map', this.root, { group, header: changes, layer: stackOf(weights) });
+    tell('map', this.root, { group, header: changes, layer: stacks[layer - 1] });
     this.root.dataset.shown = `${layer} ${head} ${step}`;
     if (classes) this.showClasses(probabilitiesOf(config, record.tensors.logits), record.model.classes, classes);
   }
