@@ -141,7 +141,7 @@ def test_the_reshape_and_the_sum_follow_the_pointer(open_page: OpenPage) -> None
     page.get_by_text("The sequence", exact=True).click()
     expect(page).to_have_url(re.compile("patches.view=sequence"))
     sequence = page.locator("[data-component=patches_sequence]")
-    total = sequence.locator("canvas").nth(2)
+    total = sequence.locator(".vv-frame").nth(2)
     total.hover(position=over(total, 0.5, 0.5))
     expect(part(sequence, "sequence")).to_contain_text("token 32: patch 32 (row 4, column 8)")
     content, position, result = numbers(part(sequence, "sequence").inner_text().replace("− ", "-"))[-3:]

@@ -147,7 +147,9 @@ def test_the_terms_of_the_sequence_share_one_scale() -> None:
     scene = plots.CutImage(SHOWN, make_image(3, 8), {}, 4)
     header, arrays = unpack(plots.sequence(scene, TOKENS, positions, added=True, pin=2))
     assert header["pin"] == 2
-    assert arrays["content"].shape == arrays["positions"].shape == (4, 6)
+    assert [panel["grid"] for panel in header["panels"]] == [[4, 6]] * 3
+    content, added, total = (arrays[f"values{i}"] for i in range(3))
+    assert np.array_equal(added.ravel(), positions.ravel()) and np.allclose(content + added, total)
     assert 0 < header["scale"] <= np.abs(TOKENS).max() + 0.5
     empty = np.zeros((4, 6), np.float32)
     assert unpack(plots.sequence(scene, empty, empty, added=False))[0]["scale"] == 1.0

@@ -157,10 +157,8 @@ def pack_maps(
         HeatPanel(title, grid, [Fact("", None)], values[None], photo, ramp="accent", high=float(end) or 1.0)
         for title, values, end in zip(titles, maps, ends, strict=True)
     ]
-    panels = [
-        replace(panel, note=note) for panel, note in zip(panels, notes or [""] * len(panels), strict=True)
-    ]
-    panels = [
-        replace(panel, line=line) for panel, line in zip(panels, lines or [""] * len(panels), strict=True)
-    ]
+    if notes:
+        panels = [replace(panel, note=note) for panel, note in zip(panels, notes, strict=True)]
+    if lines:
+        panels = [replace(panel, line=line) for panel, line in zip(panels, lines, strict=True)]
     return pack_heat_grid(panels, replace(style, ranks=True))

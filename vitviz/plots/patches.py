@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from vitviz.analysis.patches import patchify, unpatchify
 from vitviz.plots import attention_images
 from vitviz.plots.blob import pack
+from vitviz.plots.heat_grid import GridStyle, HeatPanel, pack_heat_grid
+from vitviz.text import signed
 
 FloatArray = NDArray[np.float32]
 PictureArray = NDArray[np.uint8]
@@ -101,17 +103,33 @@ def sequence(
         pin: index of the chosen token in the sequence: arrow keys start there.
     """
     content = np.concatenate([_stack(scene.prefix, tokens.shape[1]), tokens])
+    terms = (content, positions, content + positions)
     # A few outliers would grey out everything else; what lies beyond is drawn in the last colour, and said so.
-    scale = float(np.percentile(np.abs(np.concatenate([content, positions, content + positions])), 99.5))
-    header = {
-        "patch": scene.patch_px,
-        "cols": scene.shown.shape[1] // scene.patch_px,
-        "prefix": list(scene.prefix),
-        "scale": scale or 1.0,
-        "added": added,
-        "pin": pin,
-    }
-    return pack(header, shown=scene.shown, content=content, positions=positions)
+    scale = float(np.percentile(np.abs(np.concatenate(terms)), 99.5)) or 1.0
+    count, first = len(scene.prefix), [f"x_{'class' if name == 'cls' else name}" for name in scene.prefix]
+    names = [*(first if count < 3 else (first[0], "…", first[-1])), "x¹E", "…", "xᴺE"]
+    titles = (f"[{'; '.join(names)}]", "+ E_pos" if added else "+ no position embedding", "= z₀")
+    rows, dim = content.shape
+    parts = (f"({count} + {rows - count})" if count else rows, rows, rows)
+    panels = [
+        HeatPanel(
+            title,
+            (rows, dim),
+            values=values.reshape(1, -1),
+            line=f"{part} × {dim}, values up to ±{np.abs(values).max():.3f}",
+        )
+        for title, part, values in zip(titles, parts, terms, strict=True)
+    ]
+    return pack_heat_grid(
+        panels,
+        GridStyle(),
+        {"shown": scene.shown},
+        patch=scene.patch_px,
+        prefix=list(scene.prefix),
+        scale=scale,
+        ends=(f"≤ {signed(-scale, 3)}", "0", f"≥ {signed(scale, 3)}"),
+        pin=pin,
+    )
 
 
 @dataclass(frozen=True, eq=False)

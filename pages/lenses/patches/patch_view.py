@@ -20,7 +20,7 @@ from vitviz.plots import patches as plots
 from vitviz.text import plain, plural
 
 _mount_stage = register(__file__, "patches_stage")
-_mount_sequence = register(__file__, "patches_sequence", "patches_pair")
+_mount_sequence = register(__file__, "patches_sequence", "patches_pair", "../../views/heat_grid")
 KEY = "patches.stage"
 _QUESTION = lesson.Question(
     "224 × 224 px in patches of 16 × 16: how many patches?", formula_measures.PatchCount(224, 16)
