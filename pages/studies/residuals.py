@@ -12,7 +12,7 @@ from pages.selection import selection
 from pages.stores import shared_cache
 from pages.studies.study import Values
 from pages.views.figures import draw_chart
-from vitviz.analysis.norms import Norms, describe_gradient_shares, format_share, select_norms
+from vitviz.analysis.norms import Norms, describe_gradient_shares, format_ratio, select_norms
 from vitviz.analysis.study_numbers import Numbers
 from vitviz.csv_table import Columns
 from vitviz.experiments.gradients import DATASET, DEPTH, PICTURES, PREPARATION, VARIANTS, deep
@@ -63,7 +63,7 @@ def draw_below(values: Values, numbers: Numbers) -> None:
             for name, title in VARIANTS.items()
         ]
     draw_chart(gradient_figure(norms, selection.get_theme()), "studies.residuals.here")
-    shares = "; ".join(f"{each.title}: {format_share(each.share)}" for each in norms)
+    shares = "; ".join(f"{each.title}: {format_ratio(each.share)}" for each in norms)
     page.caption(
         f"First block's norm divided by the last block's: {shares}; seed 0, {PICTURES} digits, fp32."
     )

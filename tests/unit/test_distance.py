@@ -128,11 +128,6 @@ def test_distribution_holds_all_mass_on_patches_and_its_mean(monkeypatch: pytest
     )
 
 
-def test_entropy_of_uniform_and_of_one_key() -> None:
-    assert d.entropy_bits(uniform(8))[0] == pytest.approx(3)
-    assert d.entropy_bits(np.eye(8)[None])[0] == pytest.approx(0)
-
-
 def test_windows_use_true_places_and_leave_padding_out() -> None:
     # A 2 x 3 grid in two 2 x 2 windows; the second one has a padded column.
     index = np.array([[0, 1, 3, 4], [2, -1, 5, -1]])

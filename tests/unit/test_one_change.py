@@ -15,7 +15,7 @@ from scipy import stats
 
 from pages.studies.hyperparameter import describe_run
 from tests.messages import read_race, unpack
-from vitviz.analysis.norms import Norms, format_share, select_norms
+from vitviz.analysis.norms import Norms, format_ratio, select_norms
 from vitviz.analysis.one_change import (
     Variant,
     create_variant,
@@ -77,16 +77,16 @@ def test_gradient_norms_are_geometric_means() -> None:
     half = stats.t.ppf(0.975, df=1) * np.std(np.log([1.0, 4.0]), ddof=1) / np.sqrt(2)
     np.testing.assert_allclose([pre.low[0], pre.high[0]], [2 * np.exp(-half), 2 * np.exp(half)])
     assert (pre.low[1], pre.high[1], post.low[0], pre.seeds) == (4.0, 4.0, post.mean[0], 2)
-    assert (format_share(post.share), format_share(pre.share)) == ("1/100", "0.5 (similar)")
+    assert (format_ratio(post.share), format_ratio(pre.share)) == ("1/100", "0.5 (similar)")
     assert [one.name for one in select_norms(rows, 1, {"pre": "Before", "post": "After"})] == ["pre"]
 
 
 def test_a_gradient_that_vanished_has_words() -> None:
     rows = [{"variant": name, "norms": [norms]} for name, norms in (("a", [0.0, 1.0]), ("b", [1.0, 2.0]))]
-    shares = [format_share(one.share) for one in select_norms(rows, 0, {"a": "A", "b": "B"})]
+    shares = [format_ratio(one.share) for one in select_norms(rows, 0, {"a": "A", "b": "B"})]
     assert shares == ["below 1e-30", "0.5 (similar)"]
     values = np.array([0.0, 0.0])
-    assert "undefined" in format_share(Norms("a", "A", values, values, values, 1).share)
+    assert "undefined" in format_ratio(Norms("a", "A", values, values, values, 1).share)
 
 
 # ---------------------------------------------------------------- what is turned, and what is wrong

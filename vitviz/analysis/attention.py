@@ -23,6 +23,7 @@ MEANINGS = np.array(
     ]
 )
 CODES = 65535  # the code of a row's largest weight
+_NO_WEIGHT = 1e-30  # in place of a 0, whose logarithm is infinite
 _LEAST = 1e-28  # row maximum whose reciprocal times CODES² float32 can hold
 
 
@@ -138,8 +139,7 @@ def scaled(product: str, scale: float) -> str:
 
 def entropy_bits(rows: FloatArray) -> FloatArray:
     """Return the entropy of each row of weights in bits, -sum a log2 a: 0 for one key, log2(keys) if uniform."""
-    safe = np.where(rows > 0, rows, 1)
-    return np.asarray(-(rows * np.log2(safe)).sum(axis=-1))
+    return np.asarray(-np.einsum("...k,...k->...", rows, np.log2(np.maximum(rows, _NO_WEIGHT))))
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
+from vitviz.analysis.attention import FloatArray, entropy_bits
+
 # NumPy's own threads would wait for torch's, which hold the cores a while after every forward pass: 17 times slower.
 _threads = ThreadpoolController()
-FloatArray = NDArray[np.floating[Any]]
 BINS = 24  # of a distribution over distances
 
 
@@ -99,17 +100,6 @@ def _row_sums(attn: FloatArray, grid: tuple[int, int], patch_px: float) -> _RowS
     return _RowSums(reach.astype(np.float64), mass)
 
 
-def entropy_bits(attn: FloatArray) -> NDArray[np.float64]:
-    """Return H = -sum_k A[q, k] log2 A[q, k], averaged over queries; 2^H is the effective number of tokens.
-
-    Returns:
-        (..., heads), in bits.
-    """
-    total = np.einsum("...qk,...qk->...", attn, np.log2(np.maximum(attn, 1e-30)))
-    mean: NDArray[np.float64] = -total / attn.shape[-2]
-    return mean
-
-
 @dataclass(frozen=True, eq=False)
 class AttentionDistances:
     """Attention statistics of several images, each by image, so that its spread can be drawn."""
@@ -117,7 +107,7 @@ class AttentionDistances:
     distance_px: NDArray[np.float64]  # (images, depth, heads), renormalised where asked for
     prefix_mass: NDArray[np.float64]  # (images, depth, heads), mean over patch queries
     mean_attn: NDArray[np.float32] | None  # (depth, heads, T, T), mean over images, where asked for
-    entropy_bits: NDArray[np.float64] | None  # (images, depth, heads), where asked for
+    entropy_bits: NDArray[np.float64] | None  # (images, depth, heads), mean over queries, where asked for
 
 
 class DistanceStream:
@@ -155,7 +145,7 @@ class DistanceStream:
             with _threads.limit(limits=1, user_api="blas"):
                 flat = attn.reshape(images * heads, -1) @ self._weights
             distance = flat.reshape(images, heads).astype(np.float64)
-        entropy = (entropy_bits(attn),) if self._with_entropy else ()
+        entropy = (entropy_bits(attn).mean(axis=-1),) if self._with_entropy else ()
         self._parts[layer].append((distance, prefix, *entropy))
         self._images[layer] += images
         if self._with_mean:

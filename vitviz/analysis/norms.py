@@ -150,7 +150,7 @@ def describe_gradient_shares(norms: Sequence[Norms], updates: int) -> str:
     if not norms:
         return ""
     first, *others = (
-        f"{format_share(variant.share)} in '{variant.title}'"
+        f"{format_ratio(variant.share)} in '{variant.title}'"
         for variant in sorted(norms, key=lambda variant: np.nan_to_num(variant.share, nan=np.inf))
     )
     more = f"; the others: {', '.join(others)}" if others else ""
@@ -180,7 +180,7 @@ def find_smallest(norms: Sequence[Norms]) -> list[Norms]:
     return [smallest, *(norm for norm, verdict in family if not verdict.shown)]
 
 
-def format_share(share: float) -> str:
+def format_ratio(share: float) -> str:
     """Return a ratio of gradient norms as '3', '1.2 (similar)' or '1/40'."""
     if np.isnan(share):
         return "undefined (no gradient in the last block)"

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from vitviz.analysis.image_changes import ROBUSTNESS, UNCHANGED
-from vitviz.analysis.norms import find_smallest, format_share, select_norms
+from vitviz.analysis.norms import find_smallest, format_ratio, select_norms
 from vitviz.analysis.study_numbers import ALL, Numbers, create_numbers, read_numbers
 from vitviz.experiments.bugs import BUGS, FIXED
 from vitviz.experiments.conv_attention import NAME as CONV_ATTENTION
@@ -136,7 +136,7 @@ class WeakestGradient(StoredMeasure):
         stored = read_result(GRADIENTS)
         norms = select_norms(stored.rows, list(stored.settings["marks"]).index(EARLY_UPDATES), VARIANTS)
         weakest, *level = (list(VARIANTS).index(norm.name) for norm in find_smallest(norms))
-        numbers = "; ".join(f"{norm.title}: {format_share(norm.share)}" for norm in norms)
+        numbers = "; ".join(f"{norm.title}: {format_ratio(norm.share)}" for norm in norms)
         return MeasuredAnswer(
             weakest,
             f"Gradient of the first block divided by that of the last after {plural(EARLY_UPDATES, 'update')}"

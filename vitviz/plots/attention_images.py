@@ -84,7 +84,7 @@ def attention_image(
     out = image + opacity (w / top) (accent - image).
 
     Args:
-        image: (H, W, 3) uint8.
+        picture: (H, W, 3) uint8.
         weights: (patches,).
         size_px: the width; None: `own_size`.
         top: the weight in full colour; None: the map's own largest.

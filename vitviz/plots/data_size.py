@@ -43,7 +43,7 @@ def size_figure(
         sizes: ticks of the axis, ascending, with every size of the curves.
         chance: accuracy of guessing, in [0, 1].
         what: title of the vertical axis, without its unit.
-        own: points of the user's runs, drawn as stars.
+        own_points: points of the user's runs, drawn as stars.
     """
     figure = Chart(mode)
     figure.hline(100 * chance, f"chance {percent(chance, 0)}")

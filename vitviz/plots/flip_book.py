@@ -164,7 +164,7 @@ def payload(
         moment: the step to show; None follows the newest.
         waiting: what is said while there is no snapshot.
         plays: from its first snapshot, by itself, where the browser has not shown it before.
-        now: in seconds; None: the clock.
+        clock_s: the time, by default that of the monotonic clock.
     """
     rows = [(Leaf(words), *frames) for words, frames in zip(moments, book.frames, strict=True)]
     leaves = [*book.described, *book.bases, *(leaf for row in rows for leaf in row)]

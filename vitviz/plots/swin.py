@@ -33,8 +33,8 @@ def stepper(
 
     Args:
         shown: (S, S, 3), the image.
-        found: its windows.
-        attended: who looks at whom in them.
+        layout: its windows.
+        attended: attention inside them, with and without the mask.
         pin: index of the chosen patch.
         captions: the finding of each stage.
         begin: the stage that it goes to first, from 0.

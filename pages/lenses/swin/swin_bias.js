@@ -148,7 +148,10 @@ export default class SwinBias extends HeatGrid {
     matrix.pin(this.grid(MATRIX), this.cell < 0 ? this.query * tokens + this.key : -1);
     this.writeLetters();
     this.panels[TABLE].title.textContent = `Table of head ${this.head + 1}, ${this.grid(TABLE).join(' × ')}`;
-    this.panels.slice(HEADS).forEach(({ figure }, head) => figure.classList.toggle('sw-chosen', head === this.head));
+    this.panels.slice(HEADS).forEach(({ figure, frame }, head) => {
+      figure.classList.toggle('sw-chosen', head === this.head);
+      frame.node.ariaCurrent = String(head === this.head);
+    });
     this.time.draw();
     this.describe();
   }
