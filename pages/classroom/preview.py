@@ -1,5 +1,6 @@
 """Draw a projector whose pin two phones follow, on the image and attention that are stored for the first page."""
 
+from pages.selection import default_model
 from pages.stores import catalogue
 from pages.views.register import register
 from vitviz.plots.blob import open_blob, pack, unpack_arrays
@@ -16,8 +17,10 @@ def draw() -> None:
         return
     message = file.read_bytes()
     stored, arrays = open_blob(message)[0], unpack_arrays(message)
+    key = default_model.get_default_model("home")  # whose map is stored
+    title = next((choice.title for choice in catalogue.list_checkpoints() if choice.key == key), "")
     header = {
-        "title": f"{stored['title']}, attention of layer {_LAYER}",
+        "title": f"{title}, attention of layer {_LAYER}",
         "photo": stored["photo"],
         "grid": stored["grid"],
         "prefix": len(stored["prefix"]),
