@@ -1,8 +1,8 @@
 """Cache values that Streamlit recomputes on every rerun: the session's values, the theme, the containers of fragments.
 
-Without this fix (Streamlit 1.67, no upstream issue found): pages with many widgets take about a third longer. Every
-list and number field merges all session values to read one; every run reads six theme sections from all settings and
-lists every page (1.3 KB); each fragment copies all containers around it several times.
+Without this fix (Streamlit 1.67, no upstream issue found): a page's run takes 6 % (1.7 ms) longer and sends 1.8 KB
+more. Every list and number field merges all session values to read one; every run reads six theme sections from all
+settings and lists every page; each fragment copies all containers around it several times.
 """
 
 from collections.abc import Callable, Iterator, Mapping

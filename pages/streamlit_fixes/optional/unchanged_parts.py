@@ -1,6 +1,6 @@
 """Send a part of a page again as it was, widgets and fragments included, while nothing that it depends on has changed.
 
-Without this fix (Streamlit 1.67): every run of a page draws its sidebar anew, a quarter of the run's time.
+Without this fix (Streamlit 1.67): every run of a page draws its sidebar anew, a sixth of the run's time.
 `VITVIZ_PLAIN_STREAMLIT=1` does so.
 """
 
