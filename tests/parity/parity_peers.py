@@ -20,7 +20,6 @@ _HOMES = {
     "TorchvisionSwin": "torchvision.models.swin_transformer:SwinTransformer",
     "interpolate_embeddings": "torchvision.models.vision_transformer:interpolate_embeddings",
     "TorchvisionViT": "torchvision.models.vision_transformer:VisionTransformer",
-    "VitPytorch": "vit_pytorch.vit:Transformer",
     "checkpoint_filter_fn": "timm.models.vision_transformer:checkpoint_filter_fn",
     "create_transform": "timm.data:create_transform",
     "get_model_weights": "torchvision.models:get_model_weights",

@@ -84,6 +84,7 @@ def timm_vit(draw: Draw, folder: Path, **options: Any) -> Peer:
     options.setdefault("global_pool", draw.choice(["token", "avg"]) if options["class_token"] else "avg")
     options.setdefault("reg_tokens", draw.choice([0, 2]))
     options.setdefault("no_embed_class", draw.choice([False, True]))
+    options.setdefault("in_chans", draw.choice([3, 3, 1]))
     model = peers.TimmViT(
         **timm_sizes(shape), mlp_ratio=shape["ratio"], num_classes=shape["classes"], **options
     )
@@ -195,7 +196,9 @@ def swin_shape(draw: Draw) -> dict[str, Any]:
 def timm_swin(draw: Draw, folder: Path) -> Peer:
     shape = swin_shape(draw)
     side = shape["patch_size"] * draw.choice([4, 5, 8, 12])
-    model = shake(peers.TimmSwin(img_size=side, num_classes=draw.choice([0, 5]), **shape), draw.randrange(99))
+    shape |= {"num_classes": draw.choice([0, 5]), "in_chans": draw.choice([1, 3])}
+    shape |= {"qkv_bias": draw.choice([False, True])}
+    model = shake(peers.TimmSwin(img_size=side, **shape), draw.randrange(99))
     written(model, folder, {"model_args": {"img_size": side}})
     return Peer(model, folder, side, model)
 
@@ -415,9 +418,40 @@ FAMILIES: dict[str, Callable[[Draw, Path], Peer]] = {
 }
 
 
-def close(ours: Tensor, theirs: Tensor) -> None:
+def close(ours: Tensor, theirs: Tensor, tolerance: float = TOLERANCE) -> None:
     assert ours.shape == theirs.shape
-    torch.testing.assert_close(ours, theirs, rtol=0, atol=TOLERANCE * max(1.0, float(theirs.abs().max())))
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=tolerance * max(1.0, float(theirs.abs().max())))
+
+
+def check_equal(ours: nn.Module, theirs: nn.Module, features: Callable[[Tensor], Tensor], x: Tensor) -> int:
+    """Compare outputs, all attention, and d(outputs * fixed noise) by the images and by each weight of equal name.
+
+    Returns:
+        How many weights have the same name on both sides.
+    """
+    weights = [dict(model.requires_grad_().named_parameters()) for model in (theirs, ours)]
+    named = [name for name in weights[0] if name in weights[1]]
+    expected, attention = attention_of(features, x.requires_grad_())
+    outputs, records = ours(x, record=["logits", "*.attn"])
+    close(outputs.detach(), expected.detach())
+    maps = [tensor for name, tensor in records.items() if name.endswith(".attn")]
+    assert len(maps) == len(attention) > 0
+    for mine, other in zip(maps, attention, strict=True):
+        if other.ndim == 3:  # torch's own attention: images and heads together
+            other = other.reshape(mine.shape)
+        close(mine.detach().flatten(0, -4), other.detach().flatten(0, -4))
+    noise = torch.randn(expected.shape, generator=torch.Generator().manual_seed(1))
+    slopes = [
+        torch.autograd.grad(
+            (values * noise).mean(), [x, *(of_model[name] for name in named)], allow_unused=True
+        )
+        for values, of_model in zip((expected, outputs), weights, strict=True)
+    ]
+    for name, wanted, found in zip(("x", *named), *slopes, strict=True):
+        assert (wanted is None) == (found is None), name
+        if wanted is not None:
+            close(found.reshape(wanted.shape), wanted, 1e-4)  # vit_pytorch's [CLS] has fewer axes
+    return len(named)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -427,21 +461,26 @@ def test_a_publishers_folder_opens_with_equal_numbers(family: str, seed: int, tm
     config = {"num_heads": heads(peer.model)} if family == "timm_vit_prefixed" else None
     opened = open_model(peer.folder, config)
     assert opened.preparation.image_size == opened.config.image_size == peer.side
-    x = torch.randn(2, 3, peer.side, peer.side, generator=torch.Generator().manual_seed(seed))
-    expected, attention = attention_of(peer.features, x)
-    logits, records = opened.model(x, record=["logits", "*.attn"])
-    close(logits, expected.detach())
-    ours = [tensor for name, tensor in records.items() if name.endswith(".attn")]
-    assert len(ours) == len(attention) > 0
-    for mine, theirs in zip(ours, attention, strict=True):
-        if theirs.ndim == 3:  # torch's own attention: images and heads together
-            theirs = theirs.reshape(mine.shape)
-        close(mine.flatten(0, -4), theirs.detach().flatten(0, -4))
+    sides = (opened.config.in_chans, peer.side, peer.side)
+    x = torch.randn(2, *sides, generator=torch.Generator().manual_seed(seed))
+    named = check_equal(opened.model, peer.model, peer.features, x)
+    assert named >= 10 or family not in ("timm_vit", "timm_deit", "timm_swin")
     assert sum(parameters(opened.config).values()) == sum(p.numel() for p in opened.model.parameters())
 
 
 def heads(model: nn.Module) -> int:
     return int(model.blocks[0].attn.num_heads)
+
+
+def test_both_heads_of_a_deit_equal_timms(tmp_path: Path) -> None:
+    peer = timm_deit(Draw("heads"), tmp_path)
+    peer.model.set_distilled_training(True)
+    x = torch.randn(2, 3, peer.side, peer.side)
+    _, records = open_model(tmp_path).model(x, record=["logits_*"])
+    for ours, theirs in zip(
+        (records["logits_cls"], records["logits_dist"]), peer.model.train()(x), strict=True
+    ):
+        close(ours, theirs.detach())
 
 
 @pytest.mark.parametrize("family", [name for name in FAMILIES if name.startswith("hf_")])

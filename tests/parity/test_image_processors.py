@@ -16,7 +16,7 @@ from skimage import data
 from vitviz.data.image_preprocessing import Crop, prepare
 from vitviz.models.formats.checkpoint_settings import Settings
 from vitviz.models.formats.preparation_settings import PROCESSORS, read_preparation
-from vitviz.models.pretrained_list import PretrainedError
+from vitviz.models.pretrained_list import PRETRAINED, PretrainedError
 
 Pixels = NDArray[np.uint8]
 
@@ -237,6 +237,15 @@ def test_the_resized_size_equals_timms_for_all_its_published_settings() -> None:
             stated = {"pretrained_cfg": {"crop_pct": cfg.crop_pct, "mean": cfg.mean, "std": cfg.std}}
             preparation = read_preparation(Settings(stated), cfg.input_size[1], cfg.input_size[0])
             assert preparation.resized_shape == (int(cfg.input_size[1] / cfg.crop_pct),) * 2, name
+
+
+@pytest.mark.parametrize("name", ["vit_b_32", "swin_t"])
+def test_inputs_equal_torchvisions(name: str) -> None:
+    transform = peers.get_model_weights(name).DEFAULT.transforms()
+    for image in IMAGES.values():
+        expected = transform(Image.fromarray(image)).numpy()
+        ours = prepare(image, PRETRAINED[name].preparation).input
+        np.testing.assert_allclose(ours, expected, rtol=0, atol=1e-5)  # a level is 1e-2
 
 
 @pytest.mark.parametrize("size", [(96, 96), (64, 96)])

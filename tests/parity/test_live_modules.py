@@ -31,7 +31,7 @@ def test_every_publishers_live_module_is_verified(family: str, tmp_path: Path) -
     peer = FAMILIES[family](Draw(f"{family} alive"), tmp_path)
     opened = vitviz.load(peer.model)
     assert opened.verified is True and opened.not_verified == ""
-    x = torch.randn(1, 3, peer.side, peer.side)
+    x = torch.randn(1, opened.config.in_chans, peer.side, peer.side)
     close(opened.model(x), peer.features(x).detach())
 
 

@@ -10,14 +10,13 @@ from dataclasses import replace
 from functools import partial
 
 import torch
-from safetensors.torch import load as parse_tensors
 from safetensors.torch import save
 
 from tests.files import png, zipped
 from tests.robustness.run_files import GOOD_STEP, GREY, TRAIN
 from tests.robustness.zip_traps import Entry as ZipEntry
 from tests.robustness.zip_traps import archive as written
-from vitviz.checkpoints import Checkpoint, _digest, _encode_header, checkpoint_bytes, load_checkpoint
+from vitviz.checkpoints import Checkpoint, checkpoint_bytes, load_checkpoint
 from vitviz.config import ViTConfig
 from vitviz.models.zoo import create_model
 from vitviz.training.run_config import RunConfig, config_to_values
@@ -168,45 +167,10 @@ def of_checkpoints(good: Checkpoint) -> Attacks:
         "a history of objects": with_history("{}", 700_000),
         "a history of numbers": with_history("1", 600_000),
         "a header of 60,000 tensors": lambda: _tensors(60_000),
-        "int8 without scales": _with_scales(good, None),
-        "int8 with a scale too few": _with_scales(good, lambda scales: scales[1:]),
-        "int8 with scales of 0": _with_scales(good, torch.zeros_like),
-        "int8 with scales of NaN": _with_scales(good, lambda scales: scales * float("nan")),
-        "int8 with infinite scales": _with_scales(good, lambda scales: scales + float("inf")),
-        "int8 with scales that overflow": _with_scales(good, lambda scales: torch.full_like(scales, 3e38)),
-        "int8 with scales in fp16": _with_scales(good, torch.Tensor.half),
-        "scales without int8": _with_scales(good, lambda scales: scales, int8=False),
         "a shape of many digits": lambda: _header(
             json.dumps({"a": {"dtype": "F32", "shape": [10**4200], "data_offsets": [0, 10**4200]}}).encode()
         ),
     }
-
-
-def _with_scales(
-    good: Checkpoint, change: Callable[[torch.Tensor], torch.Tensor] | None, int8: bool = True
-) -> Callable[[], bytes]:
-    """Return a maker of checkpoints with changed scales under a valid digest; None: without scales."""
-
-    def make() -> bytes:
-        (step, state), *_ = good.snapshots.items()
-        raw = checkpoint_bytes(good, int8_steps=(step,))
-        length = int.from_bytes(raw[:8], "little")
-        text = json.loads(raw[8 : 8 + length])["__metadata__"]["vitviz"]
-        tensors = parse_tensors(raw)
-        for name in [name for name in tensors if name.endswith(".scale")]:
-            scales = tensors.pop(name)
-            if not int8:
-                weight = name.removesuffix(".scale")
-                tensors[weight] = state[weight.partition("/")[2]]
-            if change is not None:
-                tensors[name] = change(scales).contiguous()
-        changed = save(tensors)
-        length = int.from_bytes(changed[:8], "little")
-        table, data = json.loads(changed[8 : 8 + length]), changed[8 + length :]
-        header = _encode_header(table, text, _digest(text, table, data))
-        return len(header).to_bytes(8, "little") + header + data
-
-    return make
 
 
 def of_weights(state: dict[str, torch.Tensor]) -> Attacks:
