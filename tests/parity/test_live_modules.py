@@ -197,8 +197,11 @@ def test_the_module_and_the_random_states_stay_as_they_are() -> None:
     gradients = {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
     weights = {name: p.detach().clone() for name, p in model.named_parameters()}
     state, numbers = torch.get_rng_state(), random.getstate()
-    assert vitviz.load(model).verified is True
+    opened = vitviz.load(model)
+    assert opened.verified is True
     assert torch.equal(torch.get_rng_state(), state) and random.getstate() == numbers
+    for parameter in opened.model.parameters():
+        parameter.data.add_(1)  # the copy, not the module
     assert all(part.training for part in model.modules()) and torch.equal(model.seen, torch.ones(2))
     assert len(model._forward_hooks) == 1 and not model.blocks[0]._forward_hooks
     assert all(torch.equal(p.grad, gradients[n]) for n, p in model.named_parameters() if n in gradients)

@@ -111,6 +111,10 @@ BROKEN: dict[str, tuple[Source, str] | tuple[Source, str, dict[str, object]]] = 
         "this is a language model, or an image model with its blocks or words (ImageGPT, ViLT): vitviz opens ViTs"
         " and Swins",
     ),
+    "convolutions": (
+        lambda: {"layer1.0.conv1.weight": torch.zeros(8, 3, 7, 7), "layer1.0.bn1.num": torch.tensor(0)},
+        "this is a convolutional network, or a hybrid that begins with one: vitviz opens ViTs and Swins",
+    ),
     "unknown": (lambda: {"a.b": torch.zeros(2)}, f"{OTHERS}a.b"),
     "adapter": (
         lambda: {"base.query.lora_A.weight": torch.zeros(2, 2)},

@@ -81,6 +81,7 @@ def test_settings_of_the_command_line_are_those_of_load(
     out = json.loads(capsys.readouterr().out)
     view = vitviz.inspect(vitviz.load("cifar10_vit", **given), photos / "a.png")
     assert np.array(out["distance"]) == pytest.approx(view.distances()) and len(out["distance"][0]) == 2
+    assert out["layers_and_heads_count_from"] == 0
     assert main(["distance", str(photos / "a.png"), "--rope-type", "none"]) == 1
     assert "states rope_type" in capsys.readouterr().err
 
