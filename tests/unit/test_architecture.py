@@ -254,31 +254,28 @@ def calls(path: Path) -> set[str]:
     return {ast.unparse(node.func) for node in parsed(path.read_text()) if isinstance(node, ast.Call)}
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_no_pickle_no_hooks_no_foreign_scripts(path: Path) -> None:
-    assert not roots(path) & {"pickle", "dill", "joblib"}
-    forbidden = ["torch.load", "register_full_backward_hook", "components.v1"]
-    if (
-        path != ROOT / "vitviz/models/formats/module_check.py"
-    ):  # temporary hooks on a copy of a foreign module
-        forbidden.append("register_forward_hook")
-    assert not [call for call in calls(path) if call.endswith(tuple(forbidden))]
+def test_no_pickle_no_hooks_no_foreign_scripts() -> None:
+    forbidden = ("torch.load", "register_full_backward_hook", "register_forward_hook", "components.v1")
+    found = {path: [call for call in calls(path) if call.endswith(forbidden)] for path in SOURCES}
+    hooked = found.pop(ROOT / "vitviz/models/formats/module_check.py")  # on a copy of a foreign module
+    assert all(call.endswith("register_forward_hook") for call in hooked)
+    assert {path: used for path, used in found.items() if used} == {}
+    assert [path for path in SOURCES if roots(path) & {"pickle", "dill", "joblib"}] == []
 
 
 JS_IMPORT = re.compile(r"^import\s+\{([^}]*)\}\s+from\s+'([^']+)'", re.MULTILINE)
 JS_EXPORT = re.compile(r"^export\s+(?:async\s+)?(?:function\*?|const|let|class)\s+(\w+)", re.MULTILINE)
 
 
-@pytest.mark.parametrize(
-    "path",
-    [file for folder in ("pages", "vitviz") for file in sorted((ROOT / folder).rglob("*.js"))],
-    ids=lambda path: path.stem,
-)
-def test_what_a_view_imports_is_exported(path: Path) -> None:
+def test_what_a_view_imports_is_exported() -> None:
     """A browser that does not find one name of one file draws nothing of the view."""
-    for names, where in JS_IMPORT.findall(path.read_text("utf-8")):
-        wanted = {name.partition(" as ")[0].strip() for name in names.split(",")} - {""}
-        assert wanted <= set(JS_EXPORT.findall((path.parent / where).read_text("utf-8"))), where
+    files = [file for folder in ("pages", "vitviz") for file in (ROOT / folder).rglob("*.js")]
+    texts = {file.resolve(): file.read_text("utf-8") for file in files}
+    exported = {file: set(JS_EXPORT.findall(text)) for file, text in texts.items()}
+    for file, text in texts.items():
+        for names, where in JS_IMPORT.findall(text):
+            wanted = {name.partition(" as ")[0].strip() for name in names.split(",")} - {""}
+            assert wanted <= exported[(file.parent / where).resolve()], f"{file} imports from {where}"
 
 
 DATASETS = (
