@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 from pages.lenses.layers import dataset_task, layer_controls, token_similarity
 from pages.lenses.layers.changed_tokens import RegisterEffect, describe_register, describe_shuffled
 from tests.messages import charts, count_by_row, message, read_panels
-from tests.pages.conftest import OpenApp, query_value, ship
+from tests.pages.conftest import OpenApp, captions, query_value, ship
 from tests.random_models import preset_model
 from vitviz.analysis.cka import cka, gram
 from vitviz.analysis.sinks import TokenNorms
@@ -31,10 +31,6 @@ from vitviz.probe.layers import RecordedLayer, list_layers
 
 PAGE = "pages/lenses/layers/page.py"
 DIGITS = {"model": "preset:vit_digits", "image": "digits:3", "layers__count": "32"}
-
-
-def read_captions(app: AppTest) -> str:
-    return "\n".join(caption.value for caption in app.main.caption)
 
 
 def wait_for_measurements(app: AppTest) -> AppTest:
@@ -62,17 +58,17 @@ def test_every_layer_of_both_models_is_coloured(open_app: OpenApp) -> None:
         assert arrays[f"p{i}"].shape == (*header["panels"][i + 1]["grid"], 3)
         assert 0 < sum(layer["shares"]) <= 1 + 1e-9 and sorted(layer["orders"]) == [1, 2, 3]
     first, last = (100 * sum(mine[i]["shares"]) for i in (0, -1))
-    found = re.search(r"explain (\d+)\s%.* and (\d+)\s%", read_captions(app))
+    found = re.search(r"explain (\d+)\s%.* and (\d+)\s%", captions(app))
     assert found is not None
     assert [int(n) for n in found.groups() if n][:1] == [round(first)]
-    assert f"{last:.0f}\N{NO-BREAK SPACE}% in layer {config.depth}" in read_captions(app)
+    assert f"{last:.0f}\N{NO-BREAK SPACE}% in layer {config.depth}" in captions(app)
 
 
 def test_colours_over_a_set_are_the_same_for_every_image(open_app: OpenApp) -> None:
     asked = {**DIGITS, "layers__fit": "set", "layers__colours_guess": "shown"}
     one = wait_for_measurements(open_app(PAGE, **asked))
     other = wait_for_measurements(open_app(PAGE, **(asked | {"image": "digits:5"})))
-    assert "32 test images of Digits" in read_captions(one)
+    assert "32 test images of Digits" in captions(one)
     (a, cells), (b, others) = (message(app, "layers.colours") for app in (one, other))
     assert [layer["shares"] for layer in a["layers"]] == [layer["shares"] for layer in b["layers"]]
     assert not np.array_equal(cells["p1"], others["p1"])
@@ -110,7 +106,7 @@ def test_a_cnn_asks_by_the_mean_of_its_map_where_cls_is_pinned(open_app: OpenApp
     app = open_app(PAGE, model="preset:cnn_cifar10", image="sample:cat", pin="cls", layers__view="token")
     header, _ = message(app, "layers.similar")
     assert header["layers"][0]["prefix"] == ["mean of the map"] and header["prefix"] == []
-    assert "the mean of the map is" in read_captions(app)
+    assert "the mean of the map is" in captions(app)
 
 
 @pytest.mark.parametrize(("form", "debiased"), [("plain", False), ("debiased", True)])
@@ -132,7 +128,7 @@ def test_the_matrix_is_linear_cka_of_both_models(open_app: OpenApp, form: str, d
     kernels = [gram(found[name]) for name in names]
     np.testing.assert_allclose(matrix[:5, :5], cka(kernels, kernels, debiased=debiased), atol=1e-5)
     across = matrix[:5, 5:]
-    assert f"{across[-1, -1]:.2f}" in read_captions(app)
+    assert f"{across[-1, -1]:.2f}" in captions(app)
 
 
 @pytest.mark.parametrize("model", ["preset:swin_digits", "preset:cnn_cifar10", "preset:deit_digits"])
@@ -141,7 +137,7 @@ def test_every_section_shows_every_kind_of_model(open_app: OpenApp, model: str, 
     app = wait_for_measurements(
         open_app(PAGE, model=model, image="digits:3", layers__view=view, layers__count="32")
     )
-    assert "arxiv.org" in read_captions(app)
+    assert "arxiv.org" in captions(app)
     if model == "preset:cnn_cifar10" and view != "channels":
         assert "vit" in query_value(app, "layers.other")
 
@@ -174,7 +170,7 @@ def test_layers_that_are_level_are_not_asked_about(open_app: OpenApp, no_shipped
     save_small_vit(no_shipped_checkpoints, "four_patches", 16)
     app = open_app(PAGE, model="checkpoint:four_patches", image="digits:3")
     assert not [row for row in app.main.button_group if row.key == "layers.colours_guess.row"]
-    assert "100\N{NO-BREAK SPACE}% of the variance in every layer" in read_captions(app)
+    assert "100\N{NO-BREAK SPACE}% of the variance in every layer" in captions(app)
     assert layer_controls.LayerOptions(
         [RecordedLayer(str(i), f"layer {i}", "tokens") for i in range(5)]
     ).find_option([3, 1], "").right == (
@@ -207,9 +203,7 @@ def test_what_the_colours_hold_waits_for_a_guess(open_app: OpenApp) -> None:
     assert not [panel for panel in before["panels"] if panel["note"]]
     assert not [layer for layer in before["layers"] if "shares" in layer]
     assert (
-        "explain" not in read_captions(app)
-        and "mean correlation" in read_captions(app)
-        and not has_numbers_drawer(app)
+        "explain" not in captions(app) and "mean correlation" in captions(app) and not has_numbers_drawer(app)
     )
     after, same = message(choose_option(app, "colours", "4"), "layers.colours")
     assert len(after["panels"]) == len(before["panels"]) and np.array_equal(cells["p0"], same["p0"])
@@ -219,13 +213,13 @@ def test_what_the_colours_hold_waits_for_a_guess(open_app: OpenApp) -> None:
     )
     assert (
         f"{100 * max(held):.1f}" in read_verdict(app)
-        and "explain" in read_captions(app)
+        and "explain" in captions(app)
         and has_numbers_drawer(app)
     )
     app.session_state["layers.other"] = "preset:swin_digits"
     app.run()
     assert query_value(app, "layers.colours_guess") == "4", "the question is about the sidebar's model"
-    assert "explain" not in read_captions(open_app(PAGE, **DIGITS | {"model": "preset:cnn_digits"}))
+    assert "explain" not in captions(open_app(PAGE, **DIGITS | {"model": "preset:cnn_digits"}))
 
 
 def test_the_block_between_the_models_waits_for_a_guess(open_app: OpenApp) -> None:
@@ -234,13 +228,13 @@ def test_the_block_between_the_models_waits_for_a_guess(open_app: OpenApp) -> No
     count = math.isqrt(arrays["values0"].size)
     matrix = arrays["values0"].reshape(count, count)
     assert np.isnan(matrix[:5, 5:]).all() and not np.isnan(matrix[:5, :5]).any()
-    assert "is most similar to" not in read_captions(app) and not has_numbers_drawer(app)
+    assert "is most similar to" not in captions(app) and not has_numbers_drawer(app)
     _, arrays = message(choose_option(app, "alike", "0"), "layers.matrix")
     across = arrays["values0"].reshape(count, count)[4, 5:]
     assert ("is correct" in read_verdict(app)) == (int(across.argmax()) == 0)
     assert (
         f"{across.max():.2f}" in read_verdict(app)
-        and "is most similar to" in read_captions(app)
+        and "is most similar to" in captions(app)
         and has_numbers_drawer(app)
     )
     app.main.selectbox(key="layers.other").set_value("preset:swin_digits").run()
@@ -252,9 +246,9 @@ def test_the_block_between_the_models_waits_for_a_guess(open_app: OpenApp) -> No
 def test_how_many_are_of_one_class_waits_for_a_guess(open_app: OpenApp) -> None:
     app = wait_for_measurements(open_app(PAGE, **DIGITS, layers__view="channels"))
     stages = message(app, "layers.channels")[0]["stages"]
-    assert "chance" not in read_captions(app) and "32 test images" in read_captions(app)
+    assert "chance" not in captions(app) and "32 test images" in captions(app)
     choose_option(app, "channels", "1")
-    assert message(app, "layers.channels")[0]["stages"] == stages and "chance" in read_captions(app)
+    assert message(app, "layers.channels")[0]["stages"] == stages and "chance" in captions(app)
     (mean,) = re.findall(r"Last stage: (\d\.\d) ", read_verdict(app))
     assert ("is correct" in read_verdict(app)) == (3 <= float(mean) < 5)
 
@@ -262,8 +256,8 @@ def test_how_many_are_of_one_class_waits_for_a_guess(open_app: OpenApp) -> None:
 def test_how_far_nearness_counts_waits_for_a_guess(open_app: OpenApp) -> None:
     app = open_app(PAGE, **DIGITS, layers__view="token")
     assert (
-        "of neighbouring patches" not in read_captions(app)
-        and "(cosine " in read_captions(app)
+        "of neighbouring patches" not in captions(app)
+        and "(cosine " in captions(app)
         and not has_numbers_drawer(app)
     )
     choose_option(app, "token", "2")
@@ -271,7 +265,7 @@ def test_how_far_nearness_counts_waits_for_a_guess(open_app: OpenApp) -> None:
         float(v) for v in re.findall(r"([−\d.]+) in (?:the|layer)", read_verdict(app).replace("−", "-"))
     )
     assert ("is correct" in read_verdict(app)) == (last - first <= -token_similarity.MIN_CHANGE)
-    assert "of neighbouring patches" in read_captions(app) and has_numbers_drawer(app)
+    assert "of neighbouring patches" in captions(app) and has_numbers_drawer(app)
 
 
 @pytest.mark.parametrize(("leads", "right"), [((0.1, 0.2), 0), ((0.1, 0.9, 0.14), 1), ((0.4, 0.1), 2)])
@@ -285,24 +279,22 @@ def test_the_sidebar_s_model_s_line_waits_for_a_guess(open_app: OpenApp) -> None
     assert len(classes) == 1 and len(places) == 2 and not has_numbers_drawer(app)
     title = places[0]["name"]
     assert classes[0]["name"].startswith(places[1]["name"])
-    assert f"the class accuracy of {title}" in read_captions(app).replace("\N{WORD JOINER}", "")
+    assert f"the class accuracy of {title}" in captions(app).replace("\N{WORD JOINER}", "")
     choose_option(app, "probe", "0")
     classes, _ = (chart["data"] for chart in charts(app))
-    assert (
-        len(classes) == 3 and "within 2 points of the best" in read_captions(app) and has_numbers_drawer(app)
-    )
+    assert len(classes) == 3 and "within 2 points of the best" in captions(app) and has_numbers_drawer(app)
 
 
 def test_the_last_layer_s_tokens_wait_for_a_guess(open_app: OpenApp) -> None:
     app = wait_for_measurements(open_app(PAGE, **DIGITS, layers__view="sinks"))
     titles, _, _ = read_panels(message(app, "layers.lengths"))
     assert titles == ["embedding", "layer 1", "layer 2", "layer 3"] and not has_numbers_drawer(app)
-    assert "to see layer 4" in read_captions(app) and "in the last layer" not in read_captions(app)
+    assert "to see layer 4" in captions(app) and "in the last layer" not in captions(app)
     choose_option(app, "sinks", "0")
     assert read_panels(message(app, "layers.lengths"))[0] == [*titles, "layer 4"] and has_numbers_drawer(app)
     (times,) = re.findall(r": (\d+\.\d) times", read_verdict(app))
     assert ("is correct" in read_verdict(app)) == (float(times) < 1.5)
-    assert re.search(rf"{times} times (the median )?in layer 4", read_captions(app))
+    assert re.search(rf"{times} times (the median )?in layer 4", captions(app))
 
 
 def test_a_deep_model_s_layers_are_asked_for_several_at_a_time() -> None:
@@ -329,7 +321,7 @@ def test_top_patches_are_those_of_the_images_that_a_channel_responds_to_most(ope
         np.testing.assert_allclose(values, np.sort(of_channel)[::-1][:9], rtol=1e-4)
         np.testing.assert_allclose(of_channel[[*images]], values, rtol=1e-4)
     assert arrays["maps2"].shape[0] == 4
-    assert "chance" in read_captions(app)
+    assert "chance" in captions(app)
 
 
 def test_a_set_without_labels_has_channels_but_no_classes(open_app: OpenApp) -> None:
@@ -342,7 +334,7 @@ def test_a_set_without_labels_has_channels_but_no_classes(open_app: OpenApp) -> 
             layers__set="photos",
         )
     )
-    assert "no labels" in read_captions(app)
+    assert "no labels" in captions(app)
     assert [row.key for row in app.main.button_group] == ["layers.view"]
 
 
@@ -357,7 +349,7 @@ def test_the_probe_says_what_its_figures_show(open_app: OpenApp) -> None:
     ]
     first = np.asarray(places["data"][0]["y"])
     assert len(first) == PRESETS["vit_digits"].config.depth + 1
-    returned = read_captions(app)
+    returned = captions(app)
     assert "64 test images of Digits" in returned
     for trace in classes["data"]:
         y = trace["y"]
@@ -376,7 +368,7 @@ def test_registers_are_measured_or_said_to_be_missing(open_app: OpenApp) -> None
     np.testing.assert_allclose(maps[-1], lengths - lengths.min(), atol=1e-3)
     assert notes[-1] == f"norms {lengths.min():.1f} to {lengths.max():.1f}"
     assert titles[-1] == "layer 4"
-    assert "times the median" in read_captions(app)
+    assert "times the median" in captions(app)
 
 
 SINKS = DIGITS | {"layers__view": "sinks", "layers__sinks_guess": "shown", "layers__count": "32"}
@@ -398,14 +390,14 @@ def test_a_register_changes_norms_and_attention_on_this_image(open_app: OpenApp)
         np.testing.assert_allclose(maps[index] + least, norms, atol=0.01)
         attention = run["blocks.3.attn"][0, :, 0, first:].mean(axis=0)
         np.testing.assert_allclose(maps[2 + index], attention, rtol=1e-3, atol=1e-6)
-    assert "There is no outlier to move" in read_captions(app)
+    assert "There is no outlier to move" in captions(app)
 
 
 def test_cls_of_another_image_before_a_layer(open_app: OpenApp) -> None:
     app = wait_for_measurements(open_app(PAGE, **SINKS, layers__change="shuffled"))
     shares = charts(app)[-1]["data"][0]["y"]
     assert len(shares) == 4 and shares[0] == 100  # before the first layer all images have the same [CLS]
-    assert f"{shares[-1]:.0f}\N{NO-BREAK SPACE}% of 32 test images" in read_captions(app)
+    assert f"{shares[-1]:.0f}\N{NO-BREAK SPACE}% of 32 test images" in captions(app)
     other = wait_for_measurements(open_app(PAGE, **SINKS | {"model": "preset:swin_digits"}))
     (control,) = (row for row in other.main.button_group if row.key == "layers.change")
     assert (
@@ -454,4 +446,4 @@ def test_a_failed_measurement_is_reported_and_repeated(
         app = wait_for_measurements(app)
         assert "failed" in app.main.warning[0].value
     app.run()
-    assert not wait_for_measurements(app).main.warning and "arxiv.org" in read_captions(app)
+    assert not wait_for_measurements(app).main.warning and "arxiv.org" in captions(app)

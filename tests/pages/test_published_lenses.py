@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 from streamlit.testing.v1 import AppTest
 
 from tests.messages import first_view, message, unpack
-from tests.pages.conftest import OpenApp, ship
+from tests.pages.conftest import OpenApp, captions, ship
 from vitviz.analysis.attention import restore_rows
 from vitviz.config import TrainConfig
 from vitviz.models.file_download import weights_file
@@ -49,10 +49,6 @@ def header(app: AppTest) -> dict[str, Any]:
     return unpack(first_view(app))[0]
 
 
-def page_text(app: AppTest) -> str:
-    return "\n".join(caption.value for caption in app.main.caption)
-
-
 def test_filters_show_random_trained_and_published_side_by_side(open_app: OpenApp, weights: str) -> None:
     app = open_app("pages/lenses/filters/page.py", model=OURS, image="sample:cat", filters__cnn="nothing")
     assert app.main.selectbox(key="filters.beside").value == weights  # without being asked
@@ -61,7 +57,7 @@ def test_filters_show_random_trained_and_published_side_by_side(open_app: OpenAp
     assert found["arrays"]["tiles2"]["shape"] == [1, 28, 16, 16, 3]
     assert re.search(
         rf"\*\*{re.escape(DEIT.title)}\*\*: the first 28 components explain \d+\s%",
-        page_text(app).replace("\\", ""),
+        captions(app).replace("\\", ""),
     )
 
 

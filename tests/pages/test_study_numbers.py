@@ -71,9 +71,10 @@ def list_stored(rows: list[dict[str, Any]]) -> set[float]:
 
 
 @pytest.mark.parametrize("name", STORED)
-def test_every_number_of_a_study_is_in_its_file(name: str) -> None:
+def test_every_number_of_a_study_is_in_its_file_which_is_complete_for_its_question(name: str) -> None:
     for values in list_selections(STUDIES[name], {}):
         built = build(STUDIES[name], values)
+        assert not re.search(UNFINISHED, f"{built.caption} {built.notes} {built.conditions}")
         numbers = built.numbers
         if numbers is None:  # a hyperparameter that is only trained live
             assert "Not in the stored experiment" in built.caption
@@ -84,6 +85,7 @@ def test_every_number_of_a_study_is_in_its_file(name: str) -> None:
                 assert {round(v, 6) for seeds in by_place.values() for v in seeds.values()} <= stored
         check_sentences(name, built, numbers)
         check_picture(built, numbers)
+        check_complete(built, numbers, values)
 
 
 def check_sentences(name: str, built: Built, numbers: Numbers) -> None:
@@ -151,27 +153,21 @@ def check_picture(built: Built, numbers: Numbers) -> None:
                 assert {round(float(height), 4) for height in heights} <= known
 
 
-@pytest.mark.parametrize("name", STORED)
-def test_every_study_is_complete_for_its_question(name: str) -> None:
-    """Each series at each place with the same seeds, and with no evidence of others; nothing is announced."""
-    for values in list_selections(STUDIES[name], {}):
-        built = build(STUDIES[name], values)
-        assert not re.search(UNFINISHED, f"{built.caption} {built.notes} {built.conditions}")
-        if (numbers := built.numbers) is None:
-            continue
-        assert len(numbers.titles) > 1
-        seeds = {
-            (series, place): set(by_seed)
-            for series in numbers.titles
-            for place, by_seed in numbers.values[series].items()
-        }
-        assert {*seeds} == {(series, place) for series in numbers.titles for place in numbers.places}
-        (drawn,) = {*map(frozenset, seeds.values())}
-        for _, rows in numbers.evidence:
-            assert {row.get("seed", 0) for row in rows} <= drawn, values
-        declared = pick(built.view.titles, values)
-        if declared and not isinstance(declared, str):
-            assert [*numbers.titles] == [*declared]
+def check_complete(built: Built, numbers: Numbers, values: dict[str, Any]) -> None:
+    """Check that each series has the same seeds at each place, and that the evidence has no others."""
+    assert len(numbers.titles) > 1
+    seeds = {
+        (series, place): set(by_seed)
+        for series in numbers.titles
+        for place, by_seed in numbers.values[series].items()
+    }
+    assert {*seeds} == {(series, place) for series in numbers.titles for place in numbers.places}
+    (drawn,) = {*map(frozenset, seeds.values())}
+    for _, rows in numbers.evidence:
+        assert {row.get("seed", 0) for row in rows} <= drawn, values
+    declared = pick(built.view.titles, values)
+    if declared and not isinstance(declared, str):
+        assert [*numbers.titles] == [*declared]
 
 
 def test_sentences_written_by_hand_hold() -> None:

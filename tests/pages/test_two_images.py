@@ -9,12 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from streamlit.delta_generator import DeltaGenerator
-from streamlit.testing.v1 import AppTest
 
 from pages.lenses.two_images import activation_patching, pair_controls
+from tests.files import png
 from tests.messages import message
-from tests.pages.conftest import OpenApp, put_shipped, query_value
-from tests.pages.test_shell import png
+from tests.pages.conftest import OpenApp, captions, put_shipped, query_value
 from tests.random_models import preset_model
 from vitviz.analysis.image_changes import COPIES, locate_cells
 from vitviz.data.datasets import load_dataset
@@ -29,10 +28,6 @@ PAGE = "pages/lenses/two_images/page.py"
 DIGITS = {"model": "preset:vit_digits", "image": "digits:3", "two_images__number": "7"}
 PRESET = PRESETS["vit_digits"]
 VIEWS = ("match", "colours", "patching", "uses")
-
-
-def read_captions(app: AppTest) -> str:
-    return "\n".join(caption.value for caption in app.main.caption)
 
 
 def tokens_of(numbers: tuple[int, ...], layer: str) -> np.ndarray:
@@ -58,12 +53,12 @@ def test_cosines_and_pairs_equal_numpy(open_app: OpenApp, centred: str) -> None:
     ]
     shown = [tuple(pair) for pair in arrays["pairs"].tolist()]
     assert sorted(shown) == pairs and shown[0] == max(pairs, key=lambda pair: expected[pair])
-    assert f"{len(pairs)} of 64 patches have a mutual nearest neighbour in layer 3" in read_captions(app)
+    assert f"{len(pairs)} of 64 patches have a mutual nearest neighbour in layer 3" in captions(app)
 
 
 def test_the_caption_counts_the_patches_of_the_foreground(open_app: OpenApp) -> None:
     app = open_app(PAGE, **DIGITS, two_images__foreground="attention", two_images__share="0.3")
-    found = re.search(r"(\d+) of (\d+) foreground patches have a mutual", read_captions(app))
+    found = re.search(r"(\d+) of (\d+) foreground patches have a mutual", captions(app))
     assert found is not None and int(found[1]) <= int(found[2]) < 64
 
 
@@ -85,7 +80,7 @@ def test_the_caption_counts_the_patches_that_find_their_place_in_a_copy(open_app
         for best, place in zip(arrays["cosines"].argmax(axis=1), true, strict=True)
         if place >= 0
     ]
-    found = re.search(r"(\d+)\s% of the patches are most similar to their own copy", read_captions(app))
+    found = re.search(r"(\d+)\s% of the patches are most similar to their own copy", captions(app))
     assert found is not None and abs(int(found[1]) - 100 * np.mean(near)) <= 4  # eight bits decide ties
 
 
@@ -94,8 +89,8 @@ def test_training_changes_the_matches_and_the_caption_has_both(open_app: OpenApp
     after = open_app(PAGE, **asked)
     before = open_app(PAGE, **asked, two_images__before="1")
     counts = [message(app, "two_images.match")[1]["pairs"].shape[0] for app in (after, before)]
-    assert re.search(rf"(?m)^{counts[0]} of 16 .*\(before training: {counts[1]}\)", read_captions(after))
-    assert re.search(rf"(?m)^{counts[1]} of 16 .*\(after training: {counts[0]}\)", read_captions(before))
+    assert re.search(rf"(?m)^{counts[0]} of 16 .*\(before training: {counts[1]}\)", captions(after))
+    assert re.search(rf"(?m)^{counts[1]} of 16 .*\(after training: {counts[0]}\)", captions(before))
     cosines = [message(app, "two_images.match")[1]["cosines"] for app in (after, before)]
     assert (cosines[0] != cosines[1]).any() and message(after, "two_images.match")[0]["count"] == 5
 
@@ -113,14 +108,14 @@ def test_colours_are_the_principal_components_of_the_said_images(open_app: OpenA
         red = 0.5 + arrays[f"values{side}"][0].reshape(8, 8) / 4
         np.testing.assert_allclose(arrays[f"colours{side}"][..., 0], np.rint(255 * red.clip(0, 1)), atol=1)
         assert (arrays[f"colours{side}"][..., 3] > 0).all()
-    assert f"fitted on {'this image' if fit == 'first' else 'both images'}, explain" in read_captions(app)
+    assert f"fitted on {'this image' if fit == 'first' else 'both images'}, explain" in captions(app)
     assert [frame["facts"][0][0] for frame in header["panels"]] == ["strongest direction (red)"] * 2
 
 
 def test_colours_of_a_dataset_are_the_same_for_every_image(open_app: OpenApp) -> None:
     asked = {**DIGITS, "two_images__view": "colours", "two_images__fit": "set"}
     one, other = open_app(PAGE, **asked), open_app(PAGE, **(asked | {"two_images__number": "9"}))
-    assert "fitted on 64 test images of Digits" in read_captions(one)
+    assert "fitted on 64 test images of Digits" in captions(one)
     (_, a), (_, b) = (message(app, "two_images.colours") for app in (one, other))
     assert np.array_equal(a["colours0"], b["colours0"]) and not np.array_equal(a["colours1"], b["colours1"])
 
@@ -137,7 +132,7 @@ def test_the_background_is_clear_and_not_fitted(open_app: OpenApp, method: str) 
     foreground = np.concatenate([arrays[f"values{side}"][:, mask] for side, mask in enumerate(kept)], axis=1)
     np.testing.assert_allclose(foreground.mean(axis=1), 0, atol=1e-3)
     np.testing.assert_allclose(foreground.std(axis=1), 1, atol=1e-3)
-    assert "Foreground:" in read_captions(app) and "(foreground only)" in read_captions(app)
+    assert "Foreground:" in captions(app) and "(foreground only)" in captions(app)
 
 
 def test_the_map_of_heads_is_the_change_of_the_class_probability(open_app: OpenApp) -> None:
@@ -146,7 +141,7 @@ def test_the_map_of_heads_is_the_change_of_the_class_probability(open_app: OpenA
     assert header["panels"][2]["grid"] == [4, 4] and arrays["values2"].shape == (1, 16)
     change = arrays["values2"][0]
     best = int(abs(change).argmax())
-    caption = read_captions(app)
+    caption = captions(app)
     assert f"head {best % 4 + 1} of layer {best // 4 + 1} by that of the first image" in caption
     found = re.search(r"by ([+−][\d.]+|0\.0) points", caption)
     assert found is not None
@@ -199,7 +194,7 @@ def test_the_logit_difference_starts_at_the_image_that_receives_parts(
     start = 0 if direction == "first" else 1
     np.testing.assert_allclose(values - changes, start, atol=1e-6)
     best = float(values[abs(changes).argmax()])
-    assert f"becomes {best:.2f}".replace("-", "−") in read_captions(app)
+    assert f"becomes {best:.2f}".replace("-", "−") in captions(app)
     assert [fact[0] for fact in header["panels"][2]["facts"]] == ["change", "logit difference"]
     app = open_app(PAGE, **link, two_images__part="token")
     donor, prefix, receiver = message(app, "two_images.patching")[0]["panels"]
@@ -215,7 +210,7 @@ def test_two_images_of_one_class_have_no_logit_difference(open_app: OpenApp) -> 
         two_images__view="patching",
         two_images__target="difference",
     )
-    assert "their logits do not differ" in read_captions(app) and "points" in read_captions(app)
+    assert "their logits do not differ" in captions(app) and "points" in captions(app)
 
 
 def test_segments_of_the_second_image_are_those_of_the_first(open_app: OpenApp) -> None:

@@ -54,6 +54,8 @@ def test_no_page_holds_an_address_of_a_paper() -> None:
 
 def test_every_finding_names_papers_of_the_file() -> None:
     assert all(find_findings(subject) for subject in _read()["findings"])
+    assert find_findings("no such study") == ""
+    assert cite("see {raghu2021}") == "see [Raghu et al. 2021](https://arxiv.org/abs/2108.08810)"
     with pytest.raises(KeyError):
         cite("{nobody1900}")
 
