@@ -8,6 +8,7 @@ import os
 import pickle
 import tarfile
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -289,9 +290,6 @@ def test_two_sessions_download_once(mnist, monkeypatch):
         fetch(*arguments)
 
     monkeypatch.setattr(dataset_download, "_fetch", counting)
-    threads = [threading.Thread(target=load_dataset, args=("mnist", lambda *_: None)) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda _: load_dataset("mnist", lambda *_: None), range(4)))
     assert len(calls) == 8  # four files, each asked of the mirror that is gone and of the one that is there

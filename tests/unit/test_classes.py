@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -166,22 +166,15 @@ def test_two_processes_write_one_file(classes: ClassStore) -> None:
 
 def test_many_threads_share_the_file(classes: ClassStore) -> None:
     code = classes.open("teacher")
-    failed: list[BaseException] = []
 
-    def learner(token: str) -> None:
-        try:
-            for _ in range(5):
-                classes.record_learner(code, token, True)
-                assert classes.load(code) is not None
-        except BaseException as error:
-            failed.append(error)
+    def learner(token: int) -> None:
+        for _ in range(5):
+            classes.record_learner(code, str(token), True)
+            assert classes.load(code) is not None
 
-    threads = [threading.Thread(target=learner, args=(str(i),)) for i in range(16)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failed == [] and classes.count_present(code) == Attendance(16, 16)
+    with ThreadPoolExecutor(16) as threads:
+        list(threads.map(learner, range(16)))
+    assert classes.count_present(code) == Attendance(16, 16)
 
 
 def test_a_file_that_another_holds_keeps_nobody_for_long(
