@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -84,15 +84,8 @@ def test_a_run_that_others_look_at_stays_and_its_lease_does_not_go_on(tmp_path: 
 def test_several_servers_remove_each_run_once(tmp_path: Path) -> None:
     for _ in range(12):
         aged(tmp_path, 20)
-    removed: list[str] = []
-    servers = [
-        threading.Thread(target=lambda: removed.extend(sweep(tmp_path, Limits(10 * DAY, 1e9), NOW)))
-        for _ in range(4)
-    ]
-    for server in servers:
-        server.start()
-    for server in servers:
-        server.join()
+    with ThreadPoolExecutor(4) as pool:
+        removed = sum(pool.map(lambda _: sweep(tmp_path, Limits(10 * DAY, 1e9), NOW), range(4)), [])
     assert len(removed) == len(set(removed)) == 12 and list(tmp_path.iterdir()) == []
 
 
