@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -194,9 +195,14 @@ def query_value(app: AppTest, key: str) -> str:
     return str(value[0] if isinstance(value, list) else value)
 
 
+def text(app: AppTest, *kinds: str) -> str:
+    """Return what the page says in its elements of these kinds, with plain spaces and without Markdown's escapes."""
+    lines = (part.value for kind in kinds or ("markdown",) for part in getattr(app.main, kind))
+    return re.sub(r"\\(?=\W)", "", "\n".join(lines)).replace("\N{NO-BREAK SPACE}", " ")
+
+
 def captions(app: AppTest) -> str:
-    """Return the captions of the page, a line each."""
-    return "\n".join(caption.value for caption in app.main.caption)
+    return text(app, "caption")
 
 
 def opened_again(app: AppTest, session: UserSession, **changes: str) -> AppTest:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.conftest import OpenApp
+from tests.pages.conftest import OpenApp, captions
 from vitviz.experiments import result_file as results
 from vitviz.experiments.data_size import GRIDS, TITLES, race
 from vitviz.experiments.result_file import Made, Result, write_result
@@ -48,11 +48,6 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Result:
 
 def open_study(open_app: OpenApp, view: str = "sizes", **query: str) -> AppTest:
     return open_app(PAGE, **{"data.view": view, "data.dataset": "digits", **query})
-
-
-def captions(app: object) -> str:
-    text = " ".join(caption.value for caption in app.main.caption)  # type: ignore[attr-defined]
-    return text.replace("\N{NO-BREAK SPACE}", " ")
 
 
 def test_a_folder_without_results_is_told(

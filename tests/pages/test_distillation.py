@@ -17,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 from pages.lenses.distillation import captions as sentences
 from pages.stores.registry import BY_SLUG as BY_SLUG_OF_PAGES
 from tests.messages import charts
-from tests.pages.conftest import OpenApp, captions, ship
+from tests.pages.conftest import OpenApp, captions, ship, text
 from vitviz.checkpoint_header import read_header
 from vitviz.checkpoints import open_model
 from vitviz.config import CNNConfig, TrainConfig, ViTConfig
@@ -28,7 +28,7 @@ from vitviz.experiments import result_file as results
 from vitviz.experiments.result_file import Made, Result, write_result
 from vitviz.models.presets import GREY_32, PRESETS
 from vitviz.probe.capture import capture
-from vitviz.text import FOREIGN, percent
+from vitviz.text import FOREIGN
 from vitviz.training import lineup
 from vitviz.training.run_config import Member, RunConfig
 from vitviz.training.run_directory import Run
@@ -39,10 +39,6 @@ HEADS = "cls", "dist", "softmax_sum"
 VOICES, WORTH = ({"distillation.view": name} for name in ("voices", "worth"))
 STUDENT = ViTConfig(image_size=32, in_chans=1, embed_dim=16, depth=2, num_heads=2, distilled=True)
 TEACHER = CNNConfig(in_chans=1, widths=(4, 8), blocks=(1, 1))
-
-
-def text(app: AppTest) -> str:
-    return "\n".join(part.value for part in app.main.markdown)
 
 
 def ship_all(folder: Path) -> None:
@@ -86,7 +82,7 @@ def test_the_measurement_is_shown_for_exactly_these_files(
 ) -> None:
     ship_all(no_shipped_checkpoints)
     here = {"model": "checkpoint:student", "image": "digits:3"}
-    returned = captions(open_app(PAGE, **here, **VOICES)).replace("\N{NO-BREAK SPACE}", " ")
+    returned = captions(open_app(PAGE, **here, **VOICES))
     assert (
         "The [CLS] head disagrees with the teacher on 2.0 % of 360 test images, the [DIST] head on 4.0 %"
         in returned
@@ -158,7 +154,7 @@ def test_shares_are_those_of_the_models_own_attention(
         _, record = model.model(inputs, record=("blocks.0.attn",))
     rows = record["blocks.0.attn"][0].mean(dim=0)
     shared = torch.minimum(rows[0], rows[1]).sum().item()
-    assert f"[CLS] and [DIST] share {percent(shared, 0)} of their attention" in captions(app)
+    assert f"[CLS] and [DIST] share {100 * shared:.0f} % of their attention" in captions(app)
     assert "in layer 1, mean of all heads" in captions(app)
     app = open_app(PAGE, model="checkpoint:student", image="digits:3", distillation__head="2")
     assert "in layer 2, head 2" in captions(app)
@@ -308,7 +304,7 @@ def test_a_student_of_a_run_is_compared_with_its_twin(
     asked = parse_qs(link.query_string)
     assert (asked["model"], asked["distillation.asked"]) == ([key], ["1"])
     app = open_app(PAGE, model=key, image="digits:3", distillation__view="voices", distillation__asked="1")
-    reported = captions(app).replace("\N{NO-BREAK SPACE}", " ")
+    reported = captions(app)
     assert re.search(r"agrees with its teacher on \S+ %, the twin without a teacher on \d", reported)
 
 

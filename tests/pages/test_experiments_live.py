@@ -9,9 +9,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.stores import runs
-from tests.pages.conftest import OpenApp
+from tests.pages.conftest import OpenApp, captions
 from tests.pages.lab.helpers import FakeExecutor
-from tests.pages.test_experiments_page import captions, opened
+from tests.pages.test_experiments_page import opened
 from vitviz.experiments import bugs, hyperparameters
 from vitviz.experiments.hyperparameters import HYPERPARAMETERS
 from vitviz.training.atomic_files import write_status

@@ -9,7 +9,7 @@ from pathlib import Path
 from streamlit.testing.v1 import AppTest
 
 from tests.messages import charts
-from tests.pages.conftest import OpenApp, ship
+from tests.pages.conftest import OpenApp, captions, ship
 from tests.pages.test_page_drawers import CODE, MATH, NUMBERS, open_drawers
 from vitviz.config import TrainConfig
 from vitviz.experiments.bugs import BUGS
@@ -24,10 +24,6 @@ def opened(open_app: OpenApp, study: str, **more: str) -> AppTest:
     app = open_app(PAGE, studies__study=study, **asked)
     assert not app.main.error
     return app
-
-
-def captions(app: AppTest) -> str:
-    return " ".join(caption.value for caption in app.main.caption).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def test_a_puzzle_tells_nothing_before_a_line_is_chosen(open_app: OpenApp) -> None:

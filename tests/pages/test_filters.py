@@ -118,7 +118,7 @@ def test_a_trained_cnn_whose_kernels_have_structure_is_not_called_noise(
 ) -> None:
     put_shipped(no_shipped_checkpoints, "cifar10_cnn")
     app = open_app(PAGE, model="checkpoint:cifar10_cnn", image="sample:cat")
-    sentence = captions(app).replace("\\", "").split("**CIFAR-10 CNN**")[1].partition("**")[0]
+    sentence = captions(app).split("**CIFAR-10 CNN**")[1].partition("**")[0]
     first, random = map(float, re.findall(r"first one explains ([\d.]+).%.*at most ([\d.]+)", sentence)[0])
     assert first == pytest.approx(31.4, abs=0.1) and random == pytest.approx(18, abs=3)
     assert "as rough as noise" not in sentence

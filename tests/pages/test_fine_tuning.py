@@ -17,7 +17,7 @@ from pages.stores import user_datasets
 from pages.train.fine_tuning import tuning_race
 from tests.files import class_images, zipped
 from tests.messages import body, message, place_arrays, read_race, unpack
-from tests.pages.conftest import OpenApp, opened_again, query_value, ship
+from tests.pages.conftest import OpenApp, opened_again, query_value, ship, text
 from tests.pages.lab.helpers import FakeExecutor, belongs
 from tests.unit.training_helpers import GREY, TINY
 from vitviz.checkpoints import open_model
@@ -25,7 +25,7 @@ from vitviz.config import CNNConfig, TrainConfig
 from vitviz.experiments.result_file import read_result
 from vitviz.models.abilities import as_vit
 from vitviz.models.presets import RGB_32
-from vitviz.text import FOREIGN, percent, round_share
+from vitviz.text import FOREIGN, round_share
 from vitviz.training import fine_tuning_race
 from vitviz.training.atomic_files import write_status
 from vitviz.training.fine_tuning_race import BackboneSource, TargetTask, TuningMethod, race
@@ -61,9 +61,7 @@ def orders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
 
 
 def words(app: AppTest) -> str:
-    return "\n".join(part.value for part in (*app.main.caption, *app.main.error, *app.main.info)).replace(
-        "\\", ""
-    )
+    return text(app, "caption", "error", "info")
 
 
 def view(app: AppTest, name: str) -> dict[str, Any]:
@@ -220,7 +218,7 @@ def test_a_finished_race_says_its_numbers_and_its_link_restores_it(
     assert [len(shares) for shares in (tuned, scratch, frozen)] == [2, 2, 1]
     assert tuned + scratch == pytest.approx([member.status().test_accuracy for member in run.members()])
     assert re.search(r"\b359 test .*Fine-tuned", words(app))
-    probe = percent(frozen[0])
+    probe = f"{100 * frozen[0]:.1f} %"
     assert re.search(rf"logistic regression on \[CLS\].* {probe}.* patches: .*%", words(app))
     (link,) = (one.proto for one in app.main.get("page_link") if "live lab" in one.proto.label)
     assert run.id in link.query_string, "whose mistakes and pictures through training are there"
@@ -240,7 +238,7 @@ def test_a_finished_race_says_its_numbers_and_its_link_restores_it(
     assert re.search(r"\b0\.001 .*\b0\.0003\b", words(changed)), "the learning rates"
     vit = as_vit(open_model(shipped).config)
     tokens = vit.grid[0] * vit.grid[1] + len(vit.prefix_tokens)
-    assert re.search(rf"{tokens} tokens\D* {percent(1 / tokens)}", words(changed))
+    assert re.search(rf"{tokens} tokens\D* {100 / tokens:.1f} %", words(changed))
 
 
 def test_models_of_a_race_under_way_are_reported_to_stand_at_their_update(

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from streamlit.testing.v1 import AppTest
-
 from pages.studies import hybrid_training
 from tests.messages import message
 from tests.pages.conftest import OpenApp, captions, put_shipped
@@ -14,10 +12,6 @@ from tests.pages.conftest import OpenApp, captions, put_shipped
 PAGE = "pages/lenses/hybrids/page.py"
 GUESSED = {f"hybrids__{key}": "shown" for key in ("reads", "sooner", "weight", "question")}
 HYBRID = {"model": "preset:hybrid_cifar10", "image": "sample:cat", **GUESSED}
-
-
-def text(app: AppTest) -> str:
-    return "\n".join(part.value for part in app.main.markdown)
 
 
 def test_the_caption_states_the_field_and_the_message_hides_it_until_then(open_app: OpenApp) -> None:

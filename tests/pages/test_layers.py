@@ -61,7 +61,7 @@ def test_every_layer_of_both_models_is_coloured(open_app: OpenApp) -> None:
     found = re.search(r"explain (\d+)\s%.* and (\d+)\s%", captions(app))
     assert found is not None
     assert [int(n) for n in found.groups() if n][:1] == [round(first)]
-    assert f"{last:.0f}\N{NO-BREAK SPACE}% in layer {config.depth}" in captions(app)
+    assert f"{last:.0f} % in layer {config.depth}" in captions(app)
 
 
 def test_colours_over_a_set_are_the_same_for_every_image(open_app: OpenApp) -> None:
@@ -170,7 +170,7 @@ def test_layers_that_are_level_are_not_asked_about(open_app: OpenApp, no_shipped
     save_small_vit(no_shipped_checkpoints, "four_patches", 16)
     app = open_app(PAGE, model="checkpoint:four_patches", image="digits:3")
     assert not [row for row in app.main.button_group if row.key == "layers.colours_guess.row"]
-    assert "100\N{NO-BREAK SPACE}% of the variance in every layer" in captions(app)
+    assert "100 % of the variance in every layer" in captions(app)
     assert layer_controls.LayerOptions(
         [RecordedLayer(str(i), f"layer {i}", "tokens") for i in range(5)]
     ).find_option([3, 1], "").right == (
@@ -353,9 +353,7 @@ def test_the_probe_says_what_its_figures_show(open_app: OpenApp) -> None:
     assert "64 test images of Digits" in returned
     for trace in classes["data"]:
         y = trace["y"]
-        assert (
-            f"{y[0]:.0f}\N{NO-BREAK SPACE}% (" in returned and f"{y[-1]:.0f}\N{NO-BREAK SPACE}% (" in returned
-        )
+        assert f"{y[0]:.0f} % (" in returned and f"{y[-1]:.0f} % (" in returned
 
 
 def test_registers_are_measured_or_said_to_be_missing(open_app: OpenApp) -> None:
@@ -397,7 +395,7 @@ def test_cls_of_another_image_before_a_layer(open_app: OpenApp) -> None:
     app = wait_for_measurements(open_app(PAGE, **SINKS, layers__change="shuffled"))
     shares = charts(app)[-1]["data"][0]["y"]
     assert len(shares) == 4 and shares[0] == 100  # before the first layer all images have the same [CLS]
-    assert f"{shares[-1]:.0f}\N{NO-BREAK SPACE}% of 32 test images" in captions(app)
+    assert f"{shares[-1]:.0f} % of 32 test images" in captions(app)
     other = wait_for_measurements(open_app(PAGE, **SINKS | {"model": "preset:swin_digits"}))
     (control,) = (row for row in other.main.button_group if row.key == "layers.change")
     assert (

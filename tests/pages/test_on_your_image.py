@@ -8,14 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from streamlit.testing.v1 import AppTest
 
 from pages.lenses.on_your_image import parts, perturbation, shift_equivariance
 from pages.lenses.on_your_image import perturbation as change_page
 from pages.lenses.on_your_image.parts import PartControls
 from pages.lenses.on_your_image.perturbation import PerturbationView
 from tests.messages import message
-from tests.pages.conftest import OpenApp, opened_again, put_shipped, query_value
+from tests.pages.conftest import OpenApp, captions, opened_again, put_shipped, query_value
 from vitviz.analysis.image_changes import CHANGES, WHOLE, apply_change
 from vitviz.analysis.image_parts import (
     ImagePart,
@@ -260,8 +259,8 @@ def test_a_face_in_parts_holds_the_models_own_answers(open_app: OpenApp) -> None
         with torch.no_grad():
             wanted = shared_cache.load_model(choices[key]).model(x).softmax(-1).numpy()
         assert np.allclose(arrays["chances"][i], wanted, atol=1e-5)
-        before, now = (percent(float(share)) for share in wanted[:, header["watched"]])
-        assert f" {before} → {now}" in read_captions(app)
+        before, now = (f"{100 * share:.1f} %" for share in wanted[:, header["watched"]])
+        assert f" {before} → {now}" in captions(app)
     assert header["watched"] == header["truth"] == int(shared_cache.load_dataset("digits").test_labels[3])
     assert query_value(app, "on_picture.apart") == encode_parts(put)
 
@@ -273,7 +272,7 @@ def test_parts_begin_on_the_cat_and_a_guess_is_answered_by_one_click(open_app: O
     header, arrays = message(app, "on_picture.parts")
     assert list(header["named"]) == ["left eye", "right eye", "nose", "ear"]
     assert [part[:4] for part in header["parts"]] == list(header["named"].values())
-    assert all(part[:2] == part[4:] for part in header["parts"]) and "in place" in read_captions(app)
+    assert all(part[:2] == part[4:] for part in header["parts"]) and "in place" in captions(app)
     reported = open_app(PAGE, on_picture__view="parts", on_picture__guess="preset:vit_cifar10", **chosen)
     (text,) = [line.value for line in reported.main.markdown if "misplaced parts" in line.value]
     named = {name: cut_part(*at) for name, at in header["named"].items()}
@@ -332,10 +331,6 @@ def test_what_a_browser_says_of_parts_is_checked() -> None:
         assert parts.parse_state(hostile, before, 32) == before
     moved = encode_parts((ImagePart(0, 0, 4, 4, 9, 9),))
     assert parts.parse_state({"apart": moved, "apart_seen": True}, before, 32) == PartControls(moved, True)
-
-
-def read_captions(app: AppTest) -> str:
-    return "\n".join(line.value for line in app.main.caption).replace("\\", "")
 
 
 def read_model_names() -> list[str]:

@@ -11,17 +11,13 @@ from streamlit.testing.v1 import AppTest
 
 from pages.stores import registry
 from tests.messages import body, unpack
-from tests.pages.conftest import OpenApp, captions
+from tests.pages.conftest import OpenApp, captions, text
 from vitviz.models.abilities import abilities
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
 from vitviz.probe.capture import capture
 
 PAGE = "pages/lenses/patches/page.py"
-
-
-def text(app: AppTest) -> str:
-    return "\n".join(part.value for part in (*app.main.markdown, *app.main.info))
 
 
 def payloads(app: AppTest) -> list[tuple[dict[str, Any], dict[str, np.ndarray]]]:
@@ -47,7 +43,7 @@ def test_the_counts_are_computed_from_the_sizes(open_app: OpenApp) -> None:
     sizes.set_value(8).run()
     assert not app.exception
     assert "N = HW/P² = 32²/8² = 16 patches; E maps each patch's P²C = 8² · 1 = 64 values" in captions(app)
-    assert "random E, seed 0" in text(app) and "the random token [CLS]" in captions(app)
+    assert "random E, seed 0" in text(app, "markdown", "info") and "the random token [CLS]" in captions(app)
 
 
 def test_the_stage_holds_the_models_own_tokens(open_app: OpenApp) -> None:
@@ -149,7 +145,7 @@ def test_counts_and_terms_are_those_of_the_model_and_the_sizes(
     app = open_app(
         PAGE, model=f"preset:{model}", **{f"patches__{key}": value for key, value in query.items()}
     )
-    words = f"{text(app)}\n{captions(app)}"
+    words = text(app, "markdown", "info", "caption")
     assert " ".join(said.split()) in " ".join(words.split())
     assert not unsaid or unsaid not in words
 
@@ -179,7 +175,7 @@ def test_link_parameters_of_another_section_are_held(open_app: OpenApp) -> None:
 @pytest.mark.parametrize("view", ["stage", "sequence", "puzzle", "ways"])
 def test_every_section_names_the_random_weights(open_app: OpenApp, view: str) -> None:
     app = open_app(PAGE, model="preset:vit_digits", patches__view=view, patches__patch_px="8")
-    assert "random E, seed 0" in text(app)
+    assert "random E, seed 0" in text(app, "markdown", "info")
 
 
 @pytest.mark.parametrize("model", ["cnn_digits", "hybrid_cifar10", "recipe_e", "recipe_g"])
@@ -203,7 +199,7 @@ def test_models_without_patches_offer_one_with(open_app: OpenApp, model: str) ->
 )
 def test_every_family_has_its_page(open_app: OpenApp, model: str, words: str) -> None:
     app = open_app(PAGE, model=model, patches__view="sequence")
-    assert words in text(app)
+    assert words in text(app, "markdown", "info")
     choose_view(app, "ways")
     assert "up to rounding" in captions(app) or "give identical tokens" in captions(app)
 

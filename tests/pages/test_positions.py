@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from pages.stores import catalogue, shared_cache
 from pages.stores.session import UserSession
 from tests.messages import charts, message, read_first_view, read_race
-from tests.pages.conftest import OpenApp, ship
+from tests.pages.conftest import OpenApp, captions, ship, text
 from vitviz.analysis import position_similarity
 from vitviz.config import from_dict
 from vitviz.models.presets import VIT_DIGITS
@@ -25,15 +24,6 @@ from vitviz.training.position_race import RACES
 
 PAGE = "pages/lenses/positions/page.py"
 ROOT = Path(__file__).parents[2]
-
-
-def captions(app: AppTest) -> str:
-    """Return the captions without Markdown escapes."""
-    return "\n".join(caption.value for caption in app.main.caption).replace("\\", "")
-
-
-def text(app: AppTest) -> str:
-    return "\n".join(part.value for part in (*app.main.markdown, *app.main.info))
 
 
 def cosines(found: tuple[dict[str, Any], dict[str, np.ndarray]], panel: int) -> np.ndarray:
@@ -151,7 +141,7 @@ def test_every_kind_of_model_has_its_image_or_a_reason(
     open_app: OpenApp, model: str, word: str, right: str
 ) -> None:
     app = open_app(PAGE, model=model)
-    assert word in text(app) + captions(app)
+    assert word in text(app, "markdown", "info", "caption")
     header, _ = message(app, "positions.mosaic")
     assert [panel["title"] for panel in header["panels"]] == ["2-D sinusoidal, concatenated", right]
 
@@ -181,7 +171,7 @@ def test_the_table_holds_the_encodings_numbers(open_app: OpenApp, encoding: str)
 
 def test_the_lecture_examples_have_its_numbers(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:vit_digits", positions__view="lecture")
-    table = text(app)
+    table = text(app, "markdown", "info")
     assert "one of its slides has k/D" in captions(app)
     assert re.search(r"0\.9662 everywhere; with k/D it varies from (\S+) to (\S+)\. ", captions(app))
     for line in (
@@ -193,7 +183,7 @@ def test_the_lecture_examples_have_its_numbers(open_app: OpenApp) -> None:
     flat = open_app(PAGE, model="preset:vit_digits", positions__view="lecture", positions__case="flat")
     assert "cosine 0.97, like the neighbours 3 and 4 (0.97)" in captions(flat)
     summed = open_app(PAGE, model="preset:vit_digits", positions__view="lecture", positions__case="sum")
-    assert "have cosine 1.00" in captions(summed) and "25\N{NO-BREAK SPACE}% of the 16 " in captions(summed)
+    assert "have cosine 1.00" in captions(summed) and "25 % of the 16 " in captions(summed)
 
 
 def test_resizing_stretches_the_models_own_table(open_app: OpenApp, trained: str) -> None:
@@ -201,7 +191,7 @@ def test_resizing_stretches_the_models_own_table(open_app: OpenApp, trained: str
     assert [panel["grid"] for panel in read_first_view(app)[0]["panels"]] == [[8, 8], [12, 12]]
     before, after = map(float, re.findall(r"adjacent patches changes from (\S+) to (\S+),", captions(app))[0])
     assert after > before
-    assert "only for the included checkpoints" in text(app)
+    assert "only for the included checkpoints" in text(app, "markdown", "info")
     fixed = open_app(PAGE, model="preset:recipe_a", positions__view="resize")
     assert any("Only learned position embeddings" in note.value for note in fixed.sidebar.caption)
 

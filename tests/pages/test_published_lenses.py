@@ -57,7 +57,7 @@ def test_filters_show_random_trained_and_published_side_by_side(open_app: OpenAp
     assert found["arrays"]["tiles2"]["shape"] == [1, 28, 16, 16, 3]
     assert re.search(
         rf"\*\*{re.escape(DEIT.title)}\*\*: the first 28 components explain \d+\s%",
-        captions(app).replace("\\", ""),
+        captions(app),
     )
 
 

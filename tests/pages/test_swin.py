@@ -26,10 +26,6 @@ Payload = tuple[dict[str, Any], dict[str, np.ndarray]]
 STEPPER, REACH, GRADIENT, BIAS, PYRAMID = "ids", "hops", "values0", "index", "normed"
 
 
-def text(app: AppTest) -> str:
-    return "\n".join(part.value for part in app.main.markdown)
-
-
 def payload(app: AppTest, holds: str, without: str = "\0") -> Payload:
     """Return (header, buffers) of the client view that carries an array of this name."""
     for view in app.main.get("bidi_component"):

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from pages.stores import timings
 from pages.which_model import scoreboard
 from tests.messages import charts
-from tests.pages.conftest import OpenApp, put_shipped, query_value
+from tests.pages.conftest import OpenApp, captions, put_shipped, query_value, text
 from vitviz.analysis.scoreboard import Timing
 from vitviz.models import model_cost
 from vitviz.models.presets import PRESETS
@@ -31,14 +31,6 @@ def nothing_timed() -> Iterator[None]:
     yield
     timings._models.clear()
     timings._attention.clear()
-
-
-def captions(app: AppTest) -> str:
-    return "\n".join(caption.value for caption in app.main.caption).replace("\N{NO-BREAK SPACE}", " ")
-
-
-def text(app: AppTest) -> str:
-    return "\n".join(part.value for part in app.main.markdown).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def button(app: AppTest, key: str) -> Any:
@@ -137,7 +129,7 @@ def test_the_question_is_answered_by_the_formulas(open_app: OpenApp) -> None:
         sum(model_cost.multiply_adds(PRESETS[n].config, 224).values()) for n in ("vit_small_16", "swin_tiny")
     ]
     assert adds[0] > adds[1]
-    said_now = captions(app).replace("\\", "")
+    said_now = captions(app)
     assert re.search("Your prediction: Swin-T, 224 px.*ViT-S/16, 224 px", said_now)
     assert f"{adds[0] / 1e9:.2f} billion" in said_now and f"{adds[1] / 1e9:.2f} billion" in said_now
 

@@ -12,17 +12,13 @@ from streamlit.testing.v1 import AppTest
 from pages.frame import glossary_terms
 from pages.glossary.term_pictures import PICTURES
 from pages.stores import lessons, registry
-from tests.pages.conftest import OpenApp, captions
+from tests.pages.conftest import OpenApp, captions, text
 from vitviz import glossary
 from vitviz.glossary import BY_SLUG, TERMS
 from vitviz.plots.blob import open_blob, unpack_arrays
 from vitviz.text import plain
 
 PAGE = "pages/glossary/page.py"
-
-
-def texts(app: AppTest) -> str:
-    return "\n".join(part.value for part in app.main.markdown).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def test_a_word_says_its_shape_in_the_model_s_numbers_and_where_to_go(open_app: OpenApp) -> None:
@@ -32,7 +28,7 @@ def test_a_word_says_its_shape_in_the_model_s_numbers_and_where_to_go(open_app: 
     assert [link.proto.label for link in app.main.get("page_link")][
         0
     ] == f"Open page: {registry.BY_SLUG['attention'].title}"
-    assert "https://arxiv.org/abs/1706.03762" in texts(app)
+    assert "https://arxiv.org/abs/1706.03762" in text(app)
     assert f"${BY_SLUG['attention'].symbol}$" in captions(app)
 
 
@@ -67,7 +63,7 @@ def test_the_image_of_attention_shows_the_model_s_weights(open_app: OpenApp) -> 
 def test_without_shipped_models_a_term_has_no_image_and_stays_readable(open_app: OpenApp) -> None:
     app = open_app(PAGE, words__word="soft_label")
     assert not [node for node in app.get("bidi_component") if node.proto.id.endswith("words.picture")]
-    assert "smoothed by a temperature" in texts(app)
+    assert "smoothed by a temperature" in text(app)
 
 
 def test_every_image_has_finite_values_and_a_term() -> None:
