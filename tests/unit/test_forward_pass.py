@@ -46,70 +46,10 @@ def values_for(model: LoadedModel, seed: int = 3) -> Array:
     return np.ascontiguousarray(np.kron(smooth, np.ones((size // 4, size // 4), np.float32)))
 
 
-def linear(x: Tensor, layer: torch.nn.Module) -> Tensor:
-    y = x @ layer.weight.T
-    return y if layer.bias is None else y + layer.bias
-
-
-def layer_norm(x: Tensor, norm: torch.nn.Module) -> Tensor:
-    centred = x - x.mean(-1, keepdim=True)
-    return norm.weight * centred / (centred.pow(2).mean(-1, keepdim=True) + norm.eps).sqrt() + norm.bias
-
-
-def gelu(x: Tensor) -> Tensor:
-    return x * 0.5 * (1 + torch.erf(x / 2**0.5))
-
-
-class ByHand:
-    """A pre-norm ViT, DeiT or hybrid, written out; every intermediate in a list."""
-
-    def __init__(self, model: LoadedModel, values: Array) -> None:
-        vit, config = model.vit, model.vit.config
-        x, px, heads = torch.tensor(values), config.patch_size, config.num_heads
-        if config.stem:
-            maps = x[None]
-            self.stem = []
-            for conv, batch, _ in zip(*[iter(vit.patch_embed.stem)] * 3, strict=True):
-                maps = F.relu(batch(conv(maps)))
-                self.stem.append(maps[0])
-            kernel = vit.patch_embed.proj.weight[:, :, 0, 0]
-            tokens = maps[0].flatten(1).T @ kernel.T + vit.patch_embed.proj.bias
-        else:
-            grid = x.shape[1] // px
-            cut = [
-                x[:, r * px : (r + 1) * px, c * px : (c + 1) * px].reshape(-1)
-                for r in range(grid)
-                for c in range(grid)
-            ]
-            proj = vit.patch_embed.proj
-            tokens = torch.stack(cut) @ proj.weight.flatten(1).T + proj.bias
-        self.embedded = tokens
-        learned = [t[0] for t in (vit.cls_token, vit.dist_token) if t is not None]
-        z = torch.cat([*learned, tokens]) + vit.pos_embed[0]
-        self.stream, self.attn, self.added, self.between = [z], [], [], []
-        for block in vit.blocks:
-            q, k, v = linear(layer_norm(z, block.norm1), block.attn.qkv).chunk(3, dim=-1)
-            width = q.shape[1] // heads
-            rows, mixed = [], []
-            for h in range(heads):
-                part = slice(h * width, (h + 1) * width)
-                rows.append((q[:, part] @ k[:, part].T / width**0.5).softmax(-1))
-                mixed.append(rows[-1] @ v[:, part])
-            attention = linear(torch.cat(mixed, dim=-1), block.attn.proj)
-            middle = z + attention
-            mlp = linear(gelu(linear(layer_norm(middle, block.norm2), block.mlp.fc1)), block.mlp.fc2)
-            z = middle + mlp
-            self.attn.append(torch.stack(rows))
-            self.added.append(torch.stack([attention, mlp]))
-            self.between.append(middle)
-            self.stream.append(z)
-        self.normed = layer_norm(z, vit.norm)
-        first = len(learned)
-        read = self.normed[0] if config.readout == "cls" else self.normed[first:].mean(0)
-        self.read = read
-        self.logits = linear(read, vit.head)
-        if vit.head_dist is not None:
-            self.logits = (self.logits + linear(self.normed[1], vit.head_dist)) / 2
+def recorded(model: LoadedModel, values: Array) -> dict[str, Tensor]:
+    """What the model records of the image; each record's first and only row."""
+    _, found = model.model(torch.tensor(values)[None], record=True)
+    return {name: tensor[0] for name, tensor in found.items() if not name.endswith(".window_index")}
 
 
 def close(found: object, wanted: Tensor, tolerance: float = 2e-4) -> None:
@@ -125,49 +65,63 @@ def content(way: Journey, name: str) -> object:
 @pytest.mark.parametrize("name", ["digits_vit", *FAMILIES])
 @torch.no_grad()
 def test_a_vit_deit_or_hybrid_by_hand(name: str) -> None:
+    """From the patches to the logits the stream is the sum of what is added to it."""
     model = shipped(name)
-    values = values_for(model)
-    way, hand, config = record_journey(model, values), ByHand(model, values), model.vit.config
+    values, vit, config = values_for(model), model.vit, model.vit.config
+    way, seen = record_journey(model, values), recorded(model, values)
     embedded, positions = content(way, "embed"), content(way, "positions")
     assert isinstance(embedded, EmbeddedPatches) and isinstance(positions, AddedPositions)
-    close(embedded.vectors, hand.embedded)
-    close(positions.table, model.vit.pos_embed[0])
+    maps, px = torch.tensor(values)[None], config.patch_size
     if config.stem:
-        stem = content(way, "stem")
+        stem, px = content(way, "stem"), 1
         assert isinstance(stem, FeatureMaps)
-        for level, maps in zip(stem.levels, hand.stem, strict=True):
-            close(level.maps, maps)
+        convolutions = zip(*[iter(vit.patch_embed.stem)] * 3, strict=True)
+        for level, (conv, batch, _) in zip(stem.levels, convolutions, strict=True):
+            maps = F.relu(batch(conv(maps)))
+            close(level.maps, maps[0])
+    proj = vit.patch_embed.proj
+    tokens = F.conv2d(maps, proj.weight, proj.bias, px)[0].flatten(1).T
+    close(embedded.vectors, tokens)
+    close(positions.table, vit.pos_embed[0])
+    learned = [t[0] for t in (vit.cls_token, vit.dist_token) if t is not None]
+    z = torch.cat([*learned, tokens]) + vit.pos_embed[0]
     for layer in range(config.depth):
-        block, attn = content(way, f"block.{layer + 1}"), hand.attn[layer]
+        block, attn = content(way, f"block.{layer + 1}"), seen[f"blocks.{layer}.attn"]
+        attention, mlp = (seen[f"blocks.{layer}.{part}_out"] for part in ("attn", "mlp"))
         assert isinstance(block, BlockPass)
-        close(block.entering, hand.stream[layer])
-        close(block.added, hand.added[layer], 1e-3)
-        close(block.stream, torch.stack([hand.between[layer], hand.stream[layer + 1]]), 1e-3)
+        close(block.entering, z)
+        close(block.added, torch.stack([attention, mlp]), 1e-3)
+        close(block.stream, torch.stack([z + attention, z + attention + mlp]), 1e-3)
+        z = z + attention + mlp
         mean, top = attn.mean(0), attn.mean(0).topk(5)
         close(block.row, mean[0] if config.readout == "cls" else mean.mean(0))
         close(block.strongest.weights, top.values)
         close(np.take_along_axis(mean.numpy(), block.strongest.keys, axis=1), top.values)
-    close(content(way, "norm").before, hand.stream[-1].norm(dim=1), 1e-3)
-    close(content(way, "norm").after, hand.normed.norm(dim=1), 1e-3)
+    normed = vit.norm(z)
+    close(content(way, "norm").before, z.norm(dim=1), 1e-3)
+    close(content(way, "norm").after, normed.norm(dim=1), 1e-3)
     heads, classes = content(way, "head"), content(way, "classes")
     assert isinstance(classes, ClassScores)
-    close(heads.vectors[0], hand.read, 1e-3)
-    close(classes.logits, hand.logits, 1e-3)
-    close(classes.probabilities, hand.logits.softmax(-1), 1e-3)
-    close(classes.lens[-1], hand.logits.softmax(-1), 1e-3)
+    read = normed[0] if config.readout == "cls" else normed[len(learned) :].mean(0)
+    logits = vit.head(read)
+    close(heads.vectors[0], read, 1e-3)
     if config.distilled:
-        close(heads.vectors[1], hand.normed[1], 1e-3)
+        close(heads.vectors[1], normed[1], 1e-3)
+        logits = (logits + vit.head_dist(normed[1])) / 2
+    close(classes.logits, logits, 1e-3)
+    close(classes.probabilities, logits.softmax(-1), 1e-3)
+    close(classes.lens[-1], logits.softmax(-1), 1e-3)
 
 
 @torch.no_grad()
 def test_a_swin_window_by_window() -> None:
-    """Attention inside windows written as attention over all tokens with a mask of who shares a window."""
+    """Attention inside windows written as attention over all tokens, zero between those that share no window."""
     model = shipped("digits_swin")
     swin, config = model.swin, model.swin.config
     values = values_for(model)
-    way = record_journey(model, values)
+    way, seen = record_journey(model, values), recorded(model, values)
     x = F.conv2d(torch.tensor(values)[None], swin.patch_embed.proj.weight, swin.patch_embed.proj.bias, 2)
-    z = layer_norm(x[0].flatten(1).T, swin.patch_embed.norm)
+    z = swin.patch_embed.norm(x[0].flatten(1).T)
     close(content(way, "embed").vectors, z)
     layer, side = 0, 16
     for stage, depth in enumerate(config.depths):
@@ -175,50 +129,39 @@ def test_a_swin_window_by_window() -> None:
             grid = z.reshape(side, side, -1)
             quads = torch.cat([grid[r::2, c::2] for c in (0, 1) for r in (0, 1)], dim=-1)
             merging, side = swin.layers[stage].downsample, side // 2
-            z = layer_norm(quads.flatten(0, 1), merging.norm) @ merging.reduction.weight.T
+            z = merging.reduction(merging.norm(quads.flatten(0, 1)))
             close(content(way, f"merge.{stage + 1}").vectors, z, 1e-3)
         for index in range(depth):
             layer += 1
-            part, block = content(way, f"block.{layer}"), swin.block(stage, index)
+            part, name = content(way, f"block.{layer}"), f"layers.{stage}.blocks.{index}"
             assert isinstance(part, BlockPass)
             shift = 2 if index % 2 and side > 4 else 0
-            attn = windowed(z, block, side, shift, config.num_heads[stage])
-            y = layer_norm(z, block.norm1)
-            v = linear(y, block.attn.qkv).chunk(3, dim=-1)[2]
-            width = v.shape[1] // len(attn)
-            mixed = torch.cat([attn[h] @ v[:, h * width : (h + 1) * width] for h in range(len(attn))], dim=-1)
-            attention = linear(mixed, block.attn.proj)
-            middle = z + attention
-            mlp = linear(gelu(linear(layer_norm(middle, block.norm2), block.mlp.fc1)), block.mlp.fc2)
+            attn = over_all_tokens(seen[f"{name}.attn"], side, shift)
+            attention, mlp = (seen[f"{name}.{given}_out"].flatten(0, 1) for given in ("attn", "mlp"))
             close(part.entering, z, 1e-3)
             close(part.added, torch.stack([attention, mlp]), 2e-3)
-            close(part.stream, torch.stack([middle, middle + mlp]), 2e-3)
+            close(part.stream, torch.stack([z + attention, z + attention + mlp]), 2e-3)
             close(part.strongest.weights, attn.mean(0).topk(5).values, 1e-3)
             close(part.row, attn.mean(0).sum(0) / 16, 1e-3)  # every window has 16 tokens
             assert part.shifted == bool(shift)
-            z = middle + mlp
-    normed = layer_norm(z, swin.norm)
+            z = z + attention + mlp
+    normed = swin.norm(z)
     close(content(way, "pool").vector, normed.mean(0), 1e-3)
-    close(content(way, "classes").logits, linear(normed.mean(0), swin.head.fc), 1e-3)
+    close(content(way, "classes").logits, swin.head.fc(normed.mean(0)), 1e-3)
 
 
-def windowed(z: Tensor, block: torch.nn.Module, side: int, shift: int, heads: int) -> Tensor:
-    """(heads, n, n): softmax over the keys of the same window, with the bias of each offset (Swin paper, eq. 4)."""
-    q, k, _ = linear(layer_norm(z, block.norm1), block.attn.qkv).chunk(3, dim=-1)
-    row, col = np.divmod(np.arange(side * side), side)
+def over_all_tokens(attn: Tensor, side: int, shift: int) -> Tensor:
+    """(windows, heads, 16, 16) to (heads, n, n), where a roll by `shift` took each token (Swin paper, fig. 4)."""
+    places = torch.arange(side * side).reshape(side, side).roll((-shift, -shift), (0, 1))
+    windows = places.unfold(0, 4, 4).unfold(1, 4, 4).reshape(-1, 16)
+    whole = torch.zeros(attn.shape[1], side * side, side * side)
+    for tokens, weights in zip(windows, attn, strict=True):
+        whole[:, tokens[:, None], tokens] = weights
     # The last `shift` rows (columns) are rolled to the far side: windows there never mix with the first ones.
+    row, col = np.divmod(np.arange(side * side), side)
     window = ((row - shift) // 4) * 100 + (col - shift) // 4
-    same = torch.tensor(window[:, None] == window)
-    table = block.attn.relative_position_bias_table
-    dr = np.clip(row[:, None] - row + 3, 0, 6)
-    dc = np.clip(col[:, None] - col + 3, 0, 6)
-    width = q.shape[1] // heads
-    rows = []
-    for h in range(heads):
-        part = slice(h * width, (h + 1) * width)
-        scores = q[:, part] @ k[:, part].T / width**0.5 + table[torch.tensor(dr * 7 + dc), h]
-        rows.append(scores.masked_fill(~same, float("-inf")).softmax(-1))
-    return torch.stack(rows)
+    assert torch.equal(whole.mean(0) > 1e-20, torch.tensor(window[:, None] == window))
+    return whole
 
 
 @pytest.mark.parametrize("name", ["digits_cnn", "cifar10_cnn"])
@@ -240,7 +183,7 @@ def test_a_cnn_convolution_by_convolution(name: str) -> None:
             close(content(way, f"stage.{stage + 1}").levels[index].maps, x[0])
     pooled = x[0].amax(dim=(1, 2)) if net.config.pooled else x[0].mean(dim=(1, 2))
     close(content(way, "pool").vector, pooled)
-    close(content(way, "classes").logits, linear(pooled, net.head))
+    close(content(way, "classes").logits, net.head(pooled))
 
 
 def scene_of(model: LoadedModel, way: Journey) -> MapModel:
