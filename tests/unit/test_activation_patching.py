@@ -1,18 +1,18 @@
-"""Activation patching against a ViT written out in NumPy, and by cases whose result is known."""
+"""Activation patching against values that a hook overwrites, and by cases whose result is known."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
-from scipy.special import erf
+from torch import Tensor
 
 from tests.random_models import random_model
-from vitviz.analysis.attention import softmax
 from vitviz.analysis.logits import normalise_logit_difference
 from vitviz.config import ModelConfig, SwinConfig, ViTConfig
 from vitviz.models.loaded_model import LoadedModel
@@ -20,7 +20,7 @@ from vitviz.models.record import Replacement
 from vitviz.probe.activation_patching import patch_heads, patch_tokens
 from vitviz.probe.capture import capture
 
-Array = NDArray[np.float64]
+Array = NDArray[np.float32]
 VIT = ViTConfig(image_size=16, patch_size=8, num_classes=3, embed_dim=8, depth=2, num_heads=2)
 SWIN = SwinConfig(image_size=16, patch_size=2, num_classes=3, embed_dim=8, depths=(2, 2), num_heads=(2, 4))
 SWIN = replace(SWIN, window_size=4)
@@ -34,64 +34,43 @@ def load(config: ModelConfig) -> LoadedModel:
     return loaded
 
 
-def images() -> NDArray[np.float32]:
+def images() -> Array:
     return np.random.default_rng(3).normal(size=(2, 3, 16, 16)).astype(np.float32)
 
 
-def norm(x: Array, w: dict[str, Array], name: str) -> Array:
-    x = (x - x.mean(axis=-1, keepdims=True)) / np.sqrt(x.var(axis=-1, keepdims=True) + VIT.norm_eps)
-    return x * w[f"{name}.weight"] + w[f"{name}.bias"]
+def run(
+    model: LoadedModel, image: Array, place: str = "", index: Any = (), value: Tensor | None = None
+) -> tuple[Array, dict[str, Tensor]]:
+    """Return the logits, and every layer's heads side by side and its output, one of which `value` overwrites."""
+    kept = {}
+
+    def note(name: str, _: object, __: object, found: Tensor) -> Tensor:
+        if name == place:
+            found[0, *index] = value
+        kept[name] = found[0].clone()
+        return found
+
+    for layer, block in enumerate(model.vit.blocks):
+        block.attn.norm.register_forward_hook(partial(note, f"heads of {layer}"))
+        block.register_forward_hook(partial(note, f"output of {layer}"))
+    return model.vit(torch.from_numpy(image)[None])[0].numpy(), kept
 
 
-def linear(x: Array, w: dict[str, Array], name: str) -> Array:
-    return x @ w[f"{name}.weight"].T + w[f"{name}.bias"]
-
-
-def forward(
-    w: dict[str, Array], image: Array, given: dict[Any, Array] | None = None
-) -> tuple[Array, dict[Any, Array]]:
-    """Logits, the heads' outputs by (layer, head) and the layers' outputs by layer; `given` replaces some.
-
-    A token of a layer is replaced by a key (layer, 'token', index).
-    """
-    given, kept = given or {}, {}
-    patches = np.stack([image[:, r : r + 8, c : c + 8].ravel() for r in (0, 8) for c in (0, 8)])
-    embedded = patches @ w["patch_embed.proj.weight"].reshape(8, -1).T + w["patch_embed.proj.bias"]
-    z = np.concatenate([w["cls_token"][0], embedded]) + w["pos_embed"][0]
-    for layer in range(2):
-        name = f"blocks.{layer}"
-        q, k, v = (
-            part.reshape(5, 2, 4)
-            for part in np.split(linear(norm(z, w, f"{name}.norm1"), w, f"{name}.attn.qkv"), 3, -1)
-        )
-        outputs = []
-        for head in range(2):
-            y = softmax(q[:, head] @ k[:, head].T / 2) @ v[:, head]
-            kept[layer, head] = y
-            outputs.append(given.get((layer, head), y))
-        z = z + linear(np.concatenate(outputs, axis=-1), w, f"{name}.attn.proj")
-        hidden = linear(norm(z, w, f"{name}.norm2"), w, f"{name}.mlp.fc1")
-        z = z + linear(hidden * (1 + erf(hidden / np.sqrt(2))) / 2, w, f"{name}.mlp.fc2")
-        for token in range(5):
-            z[token] = given.get((layer, "token", token), z[token])
-        kept[layer] = z
-    return linear(norm(z, w, "norm")[0], w, "head"), kept
-
-
-def test_patched_runs_equal_numpy() -> None:
-    model, (donor, receiver) = load(VIT), images()
-    weights = {name: value.double().numpy() for name, value in model.model.state_dict().items()}
-    _, kept = forward(weights, donor.astype(np.float64))
-    plain = capture(model.model, receiver[None], record=False).logits[0]
-    np.testing.assert_allclose(forward(weights, receiver)[0], plain, atol=1e-5)
-    by_head = patch_heads(model, donor, receiver)
+@torch.no_grad()
+def test_patched_runs_equal_overwritten_ones() -> None:
+    donor, receiver = images()
+    plain, _ = run(load(VIT), receiver)
+    _, kept = run(load(VIT), donor)
+    by_head = patch_heads(load(VIT), donor, receiver)
     for layer in range(2):
         for head in range(2):
-            expected = forward(weights, receiver, {(layer, head): kept[layer, head]})[0]
+            index, given = (slice(None), slice(4 * head, 4 * head + 4)), kept[f"heads of {layer}"]
+            expected, _ = run(load(VIT), receiver, f"heads of {layer}", index, given[index])
             np.testing.assert_allclose(by_head[layer, head], expected, atol=1e-5)
-        by_token = patch_tokens(model, donor, receiver, layer + 1)
+        by_token = patch_tokens(load(VIT), donor, receiver, layer + 1)
         for token in range(5):
-            expected = forward(weights, receiver, {(layer, "token", token): kept[layer][token]})[0]
+            given = kept[f"output of {layer}"][token]
+            expected, _ = run(load(VIT), receiver, f"output of {layer}", (token,), given)
             np.testing.assert_allclose(by_token[token], expected, atol=1e-5)
     assert np.abs(by_head - plain).max() > 0.01  # the comparison above is not one of equal numbers
 
