@@ -196,11 +196,3 @@ def test_encodings_that_tie_are_not_ranked(dataset: str, images: int) -> None:
     shuffled = [100 * row["shuffled"] for name, (row,) in numbers.rows.items() if name != "none"]
     ends = f"{min(shuffled):.1f} % to {max(shuffled):.1f} %"
     assert (ends in built.notes) == (dataset != "shapes")
-
-
-def test_swin_s_ids_are_not_said_to_be_of_contiguous_regions() -> None:
-    text = (ROOT / "pages" / "lenses" / "swin" / "swin_stepper_stages.js").read_text()
-    assert (
-        "contiguous" not in text
-        and "in one window, only patches that were neighbours have the same number" in text
-    )
