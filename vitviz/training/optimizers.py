@@ -37,16 +37,17 @@ def make_optimizers(weights: Weights, config: TrainConfig) -> list[Optimizer]:
 def _scaled(weights: Weights, config: TrainConfig) -> list[dict[str, Any]]:
     """Return a group for each stretch of the master that decays alike and learns at one rate."""
     scale = rate_scales(config, [name for name, _ in weights.model.named_parameters()])
-    return [
-        {
-            "params": [place],
-            "lr": config.learning_rate * factor,
-            "weight_decay": config.weight_decay if decaying else 0.0,
-            "decays": decaying,
-            "scale": factor,
-        }
-        for place, decaying, factor in weights.segments(scale)
-    ]
+    return [_group(config, [place], decaying, factor) for place, decaying, factor in weights.segments(scale)]
+
+
+def _group(config: TrainConfig, places: list[Tensor], decays: bool, scale: float = 1.0) -> dict[str, Any]:
+    return {
+        "params": [place for place in places if len(place)],
+        "lr": config.learning_rate * scale,
+        "weight_decay": config.weight_decay if decays else 0.0,
+        "decays": decays,
+        "scale": scale,
+    }
 
 
 class FixedNormMuon(Muon):
@@ -83,7 +84,7 @@ def _fixed_norm_muon(weights: Weights, config: TrainConfig) -> list[Optimizer]:
         for place, _, factor in weights.segments(find_scale)
         if factor
     ]
-    matrices = [{"params": filters, "weight_decay": 0.0, "decays": False, "scale": 1.0}]
+    matrices = [_group(config, filters, decays=False)]
     return [
         FixedNormMuon(matrices, lr=rate, momentum=0.6, ns_steps=3, adjust_lr_fn="original"),
         SGD(others, lr=rate, momentum=0.85, nesterov=True, fused=True),
@@ -97,10 +98,10 @@ def _muon(weights: Weights, config: TrainConfig) -> list[Optimizer]:
         (matrices if _is_hidden_map(weights.model, name) else others).append(place)
     optimizers: list[Optimizer] = []
     if matrices:
-        flat = [_flat(place) for place in matrices]
-        groups = _groups(config, flat, [])
+        groups = [_group(config, [_flat(place) for place in matrices], decays=True)]
         optimizers.append(Muon(groups, lr=config.learning_rate, adjust_lr_fn="match_rms_adamw"))
-    if groups := _groups(config, others, [weights.groups[1]]):
+    groups = [_group(config, others, decays=True), _group(config, [weights.groups[1]], decays=False)]
+    if groups := [group for group in groups if group["params"]]:
         optimizers.append(AdamW(groups, lr=config.learning_rate, fused=True))
     return optimizers
 
@@ -127,19 +128,6 @@ def _flat(place: Tensor) -> Tensor:
     assert place.grad is not None
     matrix.grad = place.grad.view(len(place), -1)
     return matrix
-
-
-def _groups(config: TrainConfig, decayed: list[Tensor], plain: list[Tensor]) -> list[dict[str, Any]]:
-    groups = (
-        {
-            "params": [p for p in decayed if len(p)],
-            "weight_decay": config.weight_decay,
-            "decays": True,
-            "scale": 1.0,
-        },
-        {"params": [p for p in plain if len(p)], "weight_decay": 0.0, "decays": False, "scale": 1.0},
-    )
-    return [group for group in groups if group["params"]]
 
 
 def optimizer_tensors(optimizers: list[Optimizer]) -> dict[str, Tensor]:
