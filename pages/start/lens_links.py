@@ -1,7 +1,5 @@
 """Describe the model for the map, and link each part of the map to its lens."""
 
-from urllib.parse import urlencode
-
 from pages.controls import query_params, widgets
 from pages.stores import registry
 from vitviz.config import ModelConfig
@@ -9,7 +7,7 @@ from vitviz.models.abilities import abilities, as_vit
 from vitviz.plots.map_contents import MapModel
 from vitviz.plots.map_words import ModelTraits
 
-Links = dict[str, dict[str, str]]  # part id -> {slug, label, href}
+Links = dict[str, tuple[str, str, dict[str, str]]]  # part id -> slug, label, query
 SWIN = ("swin", "Windows and patch merging")
 FILTERS = ("filters", "Its learned filters")
 # (slug, link label) of a part's lens, by the first word of the part's id.
@@ -64,23 +62,12 @@ def find_lens(part: str, config: ModelConfig) -> tuple[str, str, dict[str, objec
     return (slug, label, {}) if slug in registry.BY_SLUG else ("", "", {})
 
 
-def build_query(part: str, config: ModelConfig, overrides: dict[str, str]) -> tuple[str, dict[str, str]]:
-    """Return (slug, query) of a part's lens with the current selection and pin; `overrides` replaces entries."""
-    slug, _, controls = find_lens(part, config)
-    return slug, query_params.build_query(
-        **overrides, **{key: widgets.encode_value(setting) for key, setting in controls.items()}
-    )
-
-
 def build_links(parts: list[str], config: ModelConfig, overrides: dict[str, str]) -> Links:
-    """Return the links to all parts' lenses with the current selection; `overrides` replaces entries."""
+    """Return the links to the parts' lenses with the current selection and pin; `overrides` replaces entries."""
     links: Links = {}
     for part in parts:
-        slug, label, _ = find_lens(part, config)
+        slug, label, controls = find_lens(part, config)
         if slug:
-            links[part] = {
-                "slug": slug,
-                "label": label,
-                "href": f"{slug}?{urlencode(build_query(part, config, overrides)[1])}",
-            }
+            encoded = {key: widgets.encode_value(setting) for key, setting in controls.items()}
+            links[part] = slug, label, query_params.build_query(**overrides, **encoded)
     return links

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from math import prod
 from typing import Any
+from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -70,10 +71,9 @@ class MapFrame:
         target = self._apply_events()
         header, buffers = open_blob(map_messages.load_map(self.choice, self.current))
         ids = [part["id"] for part in header["parts"]]
-        config = self.choice.config
-        links = lens_links.build_links(ids, config, self.overrides)
+        links = lens_links.build_links(ids, self.choice.config, self.overrides)
         if target in links:
-            slug, query = lens_links.build_query(target, config, self.overrides)
+            slug, _, query = links[target]
             st.switch_page(registry.BY_SLUG[slug].path, query_params=query)
         self._add_session(header, links)
         _map(seal(header, buffers), key=self.key, triggers=EVENTS)
@@ -127,7 +127,8 @@ class MapFrame:
     def _add_session(self, header: dict[str, Any], links: lens_links.Links) -> None:
         """Add to the header of a map what belongs to one session."""
         for part in header["parts"]:
-            part["link"] = links.get(part["id"])
+            slug, label, query = links.get(part["id"], ("", "", {}))
+            part["link"] = {"label": label, "href": f"{slug}?{urlencode(query)}"} if slug else None
         image, choice = self.current.image, self.choice
         if classes := header["classes"]:
             truth = find_label(image, choice)
