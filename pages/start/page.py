@@ -63,8 +63,7 @@ def draw_lesson_link() -> None:
     open_lesson.draw_link(name, lesson, number, label, "signpost")
 
 
-@st.fragment
-@page.show_file_errors()
+@page.view
 def draw() -> None:
     """Draw the map, its open part and its caption; a drawing or an opened part reruns only this fragment."""
     map_session.apply_pad_events(VIEW)
