@@ -33,7 +33,7 @@ const contains = ({ left, top, right, bottom }, { clientX: x, clientY: y }) =>
   x >= left && x <= right && y >= top && y <= bottom;
 
 /** Keep every n-th point, so that no more than `limit` are left. */
-const thin = (points, limit) => {
+export const thin = (points, limit) => {
   const step = Math.ceil(points.length / limit);
   return points.filter((_, i) => i % step === 0);
 };

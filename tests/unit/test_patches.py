@@ -171,7 +171,7 @@ def test_the_puzzle_keeps_its_order() -> None:
 
 
 def test_the_patches_move_in_a_circle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The numbers are those of tests/engine/shuffle.test.js."""
+    """The numbers are those of tests/engine/views.test.js."""
     monkeypatch.setattr(patches, "moving_order", lambda count, seed: np.array([2, 0, 3, 1]))
     assert patches.scrambled_order(4, 0.75, 0).tolist() == [2, 1, 3, 0]
     image = np.arange(32.0).reshape(2, 4, 4)

@@ -20,7 +20,7 @@ const predictionAt = ({ data, shape: [, , n] }, moment, k) => ({
 });
 
 /** Return the misclassified images, lowest true-class probability first: [{k, label, guess, given}]. */
-function listMistakes(p, array, moment) {
+export function listMistakes(p, array, moment) {
   return p.labels
     .map((label, k) => ({ k, label, ...predictionAt(array, moment, k) }))
     .filter(({ label, guess }) => guess !== label)
@@ -28,7 +28,7 @@ function listMistakes(p, array, moment) {
 }
 
 /** Count the mistakes per pair (true, predicted class), most frequent first: [{label, guess, count}]. */
-function countPairs(wrong) {
+export function countPairs(wrong) {
   const counts = new Map();
   for (const { label, guess } of wrong) {
     const key = `${label} ${guess}`;
