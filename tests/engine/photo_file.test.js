@@ -9,27 +9,7 @@ const PNG = Buffer.alloc(64);
 PNG.set([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 PNG.writeUInt32BE(300, 16);
 PNG.writeUInt32BE(200, 20);
-const JPEG = Buffer.from([
-  0xff,
-  0xd8,
-  0xff,
-  0xe0,
-  0,
-  4,
-  0,
-  0,
-  0xff,
-  0xc2,
-  0,
-  17,
-  8,
-  1,
-  0,
-  2,
-  0,
-  3,
-  ...Array(32).fill(0),
-]);
+const JPEG = Buffer.from(`ffd8ffe000040000ffc20011080100020003${'00'.repeat(32)}`, 'hex');
 const GIF = Buffer.concat([Buffer.from('GIF89a'), Buffer.from([64, 1, 200, 0]), Buffer.alloc(32)]);
 const BMP = Buffer.alloc(64);
 BMP.write('BM');

@@ -57,28 +57,11 @@ test('a config of Python that uses an option that the engine lacks is not suppor
 });
 
 test('a preparation that gives no finite input of this size is refused', () => {
-  const spoil = (change) => () => openModel(changed(({ document }) => change(document.preparation)));
-  assert.throws(
-    spoil((preparation) => (preparation.std = [0])),
-    { message: REFUSED },
-  );
-  assert.throws(
-    spoil((preparation) => (preparation.mean = ['0.5'])),
-    { message: REFUSED },
-  );
-  assert.throws(
-    spoil((preparation) => (preparation.mean = [0.5, 0.5, 0.5])),
-    { message: REFUSED },
-  );
-  assert.throws(
-    spoil((preparation) => (preparation.image_size = 4096)),
-    { message: REFUSED },
-  );
-  assert.throws(
-    spoil((preparation) => (preparation.crop_fraction = 0)),
-    { message: REFUSED },
-  );
-  assert.throws(() => openModel(changed(({ document }) => delete document.preparation)), { message: REFUSED });
+  const refuse = (change) => assert.throws(() => openModel(changed(change)), { message: REFUSED });
+  const wrong = { std: [[0]], mean: [['0.5'], [0.5, 0.5, 0.5]], image_size: [4096], crop_fraction: [0] };
+  for (const [name, values] of Object.entries(wrong))
+    for (const value of values) refuse(({ document }) => (document.preparation[name] = value));
+  refuse(({ document }) => delete document.preparation);
 });
 
 test('a model beyond the limits is not supported', () => {

@@ -48,27 +48,23 @@ def loss_of(kind: str, targets: Mixture, **heads: list[float]) -> float:
 
 
 TWO_HEADS = {"logits_cls": CLS, "logits_dist": DIST}
+ONE, MIXED = Mixture(torch.tensor([LABEL])), Mixture(torch.tensor([0]), torch.tensor([1]), 0.7)
+OWN, OTHER, FOLLOWED = cross_entropy(CLS, LABEL), cross_entropy(CLS, 1), cross_entropy(DIST, 1)
 
 
-def test_hard_is_half_the_label_and_half_the_teachers_answer() -> None:
-    expected = (cross_entropy(CLS, LABEL) + cross_entropy(DIST, 1)) / 2
-    assert loss_of("hard", Mixture(torch.tensor([LABEL])), **TWO_HEADS) == pytest.approx(expected)
-
-
-def test_soft_is_the_label_and_the_teachers_probabilities_at_temperature_3() -> None:
-    expected = 0.9 * cross_entropy(CLS, LABEL) + 0.1 * 9 * divergence(TEACHER, DIST, 3.0)
-    assert loss_of("soft", Mixture(torch.tensor([LABEL])), **TWO_HEADS) == pytest.approx(expected)
-
-
-def test_a_student_with_one_head_learns_both_with_it() -> None:
-    expected = (cross_entropy(CLS, LABEL) + cross_entropy(CLS, 1)) / 2
-    assert loss_of("hard", Mixture(torch.tensor([LABEL]))) == pytest.approx(expected)
-
-
-def test_the_label_of_a_mixed_image_is_mixed_and_the_teachers_is_not() -> None:
-    mixed = 0.7 * cross_entropy(CLS, 0) + 0.3 * cross_entropy(CLS, 1)
-    targets = Mixture(torch.tensor([0]), torch.tensor([1]), 0.7)
-    assert loss_of("hard", targets, **TWO_HEADS) == pytest.approx((mixed + cross_entropy(DIST, 1)) / 2)
+@pytest.mark.parametrize(
+    ("kind", "targets", "heads", "expected"),
+    [
+        ("hard", ONE, TWO_HEADS, (OWN + FOLLOWED) / 2),  # of the label and of the teacher's answer
+        ("soft", ONE, TWO_HEADS, 0.9 * OWN + 0.1 * 9 * divergence(TEACHER, DIST, 3.0)),
+        ("hard", ONE, {}, (OWN + OTHER) / 2),  # a student with one head learns both with it
+        ("hard", MIXED, TWO_HEADS, (0.7 * OWN + 0.3 * OTHER + FOLLOWED) / 2),  # the teacher's is not mixed
+    ],
+)
+def test_the_loss_by_hand(
+    kind: str, targets: Mixture, heads: dict[str, list[float]], expected: float
+) -> None:
+    assert loss_of(kind, targets, **heads) == pytest.approx(expected)
 
 
 def test_weight_and_temperature_are_the_configs() -> None:

@@ -67,14 +67,13 @@ def test_rebuilding_error_is_in_grey_levels_of_each_channel() -> None:
     assert header(payload)["most"] == 5
 
 
-@pytest.mark.parametrize("mode", ["light", "dark"])
-def test_figures_draw_what_they_are_given(mode: str) -> None:
+def test_figures_draw_what_they_are_given() -> None:
     line = np.array([1.0, 0.5, 0.2])
-    curves = plots.by_distance_figure({"a": (line, line), "b": (line / 2, line)}, mode).to_plotly()  # type: ignore[arg-type]
+    curves = plots.by_distance_figure({"a": (line, line), "b": (line / 2, line)}, "light").to_plotly()
     assert len(curves.data) == 4 and list(curves.data[0].y) == [0.5, 0.2]
-    resized = plots.resize_figure([24, 32], {"grid": [0.5, 0.9]}, 100, 32, mode).to_plotly()  # type: ignore[arg-type]
+    resized = plots.resize_figure([24, 32], {"grid": [0.5, 0.9]}, 100, 32, "light").to_plotly()
     assert list(resized.data[0].x) == [24, 32]
     right = position_similarity.cosine_similarity(position_similarity.encode("sincos_1d", (1, 10), 64))
-    slip = plots.slip_figure(right, right, (1, 2), mode).to_plotly()  # type: ignore[arg-type]
+    slip = plots.slip_figure(right, right, (1, 2), "light").to_plotly()
     assert slip.data[0].y[0] == pytest.approx(0.9662, abs=5e-5)
     assert [trace.mode for trace in slip.data] == ["lines", "markers+lines"] * 2  # the bug is dotted
