@@ -206,6 +206,8 @@ def test_two_tokens_index_into_the_bias_table(open_page: OpenPage) -> None:
     table.hover(position=over(table, 0.5, 0.5))
     expect(part(view, "offset")).to_have_text("Offset query − key = (0, 0)")
     expect(part(view, "pairs")).to_contain_text("shared by 16 of 256 pairs")
+    table.click(position=over(table, 0.5 / 7, 4.5 / 7))
+    expect(part(view, "offset")).to_have_text("q (2, 1) − k (1, 4) = (1, −3)")
     matrix.hover(position=over(matrix, 0.5 / 16, 15.5 / 16))
     expect(part(view, "offset")).to_have_text("q (4, 4) − k (1, 1) = (3, 3)")
     expect(part(view, "index")).to_have_text("(3 + 3)·7 + 3 + 3 = 48")

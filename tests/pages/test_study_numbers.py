@@ -112,8 +112,13 @@ def check_sentences(name: str, built: Built, numbers: Numbers) -> None:
     ]
     assert points(text) <= written(gaps), text
     columns = build_columns(numbers, built.view)
-    drawn = [mean(seeds.values()) for title in numbers.titles for seeds in numbers.values[title].values()]
-    assert columns["Mean"] == pytest.approx(drawn)
+    drawn = {
+        (title, place): means[title, place] for title in numbers.titles for place in numbers.values[title]
+    }
+    assert columns["Mean"] == pytest.approx([share / 100 for share in drawn.values()])
+    if base := numbers.extra.get("base series", (built.view.chart or {}).get("from")):
+        expected = [share - means[base.format(title), place] for (title, place), share in drawn.items()]
+        assert columns["Difference, points"] == pytest.approx(expected, abs=1e-9)
 
 
 def list_kept_shares(numbers: Numbers) -> list[float]:

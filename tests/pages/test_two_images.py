@@ -23,6 +23,7 @@ from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
 from vitviz.probe.activation_patching import patch_tokens
 from vitviz.probe.capture import capture
+from vitviz.text import percent
 
 PAGE = "pages/lenses/two_images/page.py"
 DIGITS = {"model": "preset:vit_digits", "image": "digits:3", "two_images__number": "7"}
@@ -174,11 +175,13 @@ def test_the_map_of_tokens_covers_the_second_image_and_the_prefix(open_app: Open
     assert [frame["grid"] for frame in header["panels"]] == [[1, 1], [1, 1], [8, 8]]
     model = preset_model("vit_digits")
     images = prepare_batch(load_dataset("digits").test_images[[3, 7]], model.preparation)
-    alone = model.probabilities(capture(model.model, images[1:], record=False).logits)[0]
+    donor, alone = model.probabilities(capture(model.model, images, record=False).logits)
     patched = model.probabilities(patch_tokens(model, *images, 2))
     moved = 100 * (patched[:, alone.argmax()] - alone.max())
     np.testing.assert_allclose(arrays["values1"][0], moved[:1], atol=1e-3)
     np.testing.assert_allclose(arrays["values2"][0], moved[1:], atol=1e-3)
+    assert f"(first image: {percent(donor[alone.argmax()])})" in read_captions(app)
+    assert percent(donor[alone.argmax()]) != percent(alone.max())
 
 
 @pytest.mark.parametrize("direction", ["first", "second"])

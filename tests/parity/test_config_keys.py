@@ -161,6 +161,19 @@ def test_a_missing_key_has_the_publishers_default(tmp_path: Path) -> None:
     assert not any("heads" in note for note in opened.notes)
 
 
+@pytest.mark.parametrize(
+    ("kind", "model_type"),
+    [("ViTModel", "vit"), ("Dinov2Model", "dinov2"), ("CLIPVisionModelWithProjection", "clip_vision_model")],
+)
+def test_weights_without_a_config_have_the_epsilon_of_their_publishers_class(
+    kind: str, model_type: str
+) -> None:
+    config = hf(CLASSES[model_type])(**SMALL, num_attention_heads=2)
+    opened = open_model(hf(kind)(config).state_dict(), {}, given={"num_heads": 2})
+    assert opened.vit.config.norm_eps == config.layer_norm_eps
+    assert f"no epsilon of the LayerNorms: {config.layer_norm_eps:g} is assumed" in " ".join(opened.notes)
+
+
 PARTS_OF_A_FILE = ("vision_cfg", "model_args", "pretrained_cfg", "preprocess_cfg")
 
 

@@ -160,6 +160,8 @@ def test_what_is_drawn_is_what_was_given() -> None:
     (heat,) = drawn("reach map")["data"]
     assert heat["z"] == [[0, 1, 2], [3, 4, 5]]
     assert [line["name"] for line in drawn("lens")["data"]] == ["c", "a"]
+    token, channel = drawn("norm")["layout"]["shapes"]  # frames of the second token and of the third channel
+    assert (token["y0"], token["x1"], channel["x0"], channel["y1"]) == (1.5, 4.5, 2.5, 3.5)
 
 
 def test_values_that_are_no_numbers_leave_a_gap() -> None:

@@ -85,6 +85,10 @@ def test_a_moment_of_another_run_stands_last_and_one_of_the_same_run_in_order() 
     )
 
 
+def test_few_of_many_steps_hold_the_ends_and_the_shown_one() -> None:
+    assert parameter_history.select_steps((0, 10, 20, 30, 40), 10, 3) == (0, 10, 20, 40)
+
+
 def test_a_selected_step_that_is_not_recorded_is_added_from_the_checkpoint() -> None:
     choice = next(c for c in catalogue.list_checkpoints() if c.key == "checkpoint:digits_vit")
     history = parameter_history.read_history(choice, "pos_embed", 107)

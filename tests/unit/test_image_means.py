@@ -112,6 +112,13 @@ def two(digits_vit: LoadedModel) -> probe.ImageSet:
     return probe.ImageSet("digits", prepare_batch(images, digits_vit.preparation))
 
 
+@pytest.fixture(autouse=True)
+def one_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two images are two batches, and two draws of random weights are enough."""
+    monkeypatch.setattr(probe, "BATCH", 1)
+    monkeypatch.setattr(probe, "RANDOM_DRAWS", 2)
+
+
 def test_effective_tokens_of_two_images(digits_vit: LoadedModel, two: probe.ImageSet) -> None:
     means = collect(probe.measure_effective_tokens(digits_vit, two))
     rows = capture(digits_vit.model, two.inputs, record=("blocks.2.attn",))["blocks.2.attn"][:, 1]
@@ -119,10 +126,7 @@ def test_effective_tokens_of_two_images(digits_vit: LoadedModel, two: probe.Imag
     assert means["3.2"] == pytest.approx(float((2**entropy).mean()), rel=1e-5)
 
 
-def test_faithfulness_of_two_images(
-    digits_vit: LoadedModel, two: probe.ImageSet, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(probe, "RANDOM_DRAWS", 2)
+def test_faithfulness_of_two_images(digits_vit: LoadedModel, two: probe.ImageSet) -> None:
     means = collect(probe.measure_faithfulness(digits_vit, two))
     targets = capture(digits_vit.model, two.inputs, record=False).logits.argmax(axis=1)
     gaps, correlations = [], []
@@ -156,21 +160,20 @@ def test_patching_of_two_images(digits_vit: LoadedModel, two: probe.ImageSet) ->
     assert means["1.3"] == pytest.approx(np.mean(changes), abs=1e-3)
 
 
-def test_matches_of_two_images(
-    digits_vit: LoadedModel, two: probe.ImageSet, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(probe, "RANDOM_DRAWS", 2)
+def test_matches_of_two_images(digits_vit: LoadedModel, two: probe.ImageSet) -> None:
     means = collect(probe.measure_matches(digits_vit, two))
 
     def read(model: LoadedModel, inputs: np.ndarray) -> np.ndarray:
         return capture(model.model, inputs, record=("blocks.3",))["blocks.3"][:, 1:]
 
-    for name, model in (("", digits_vit), ("random ", probe.draw_untrained(digits_vit, 0))):
+    shares = []
+    for model in (digits_vit, *(probe.draw_untrained(digits_vit, draw) for draw in (0, 1))):
         tokens = read(model, two.inputs)
         cosines = [cosines_between(tokens[a], tokens[1 - a], without_mean=True) for a in (0, 1)]
-        share = np.mean([len(find_mutual_neighbours(table).first) / 64 for table in cosines])
-        at = means.names.index(f"{name}match 4")
-        assert (means.means[at] if not name else means.draws[0, at]) == pytest.approx(share)
+        shares.append(np.mean([len(find_mutual_neighbours(table).first) / 64 for table in cosines]))
+    assert means["match 4"] == pytest.approx(shares[0])
+    assert means.draws[:, means.names.index("random match 4")] == pytest.approx(shares[1:])
+    assert means["random match 4"] == pytest.approx(np.mean(shares[1:]))
     mirrored = read(digits_vit, two.inputs[..., ::-1].copy())
     tokens = read(digits_vit, two.inputs)
     cells = np.arange(64).reshape(8, 8)[:, ::-1].ravel()

@@ -168,6 +168,7 @@ def test_one_missing_row_or_column_is_padded_and_the_whole_image_shown(shape, ro
     assert shown[row, column].tolist() == [51, 102, 153] and (shown[:223, :223] == 255).all()
     crop = seen_crop(white, how)
     assert crop.shape == (500, 500, 3) and (crop[:498, :498] == 255).all()
+    assert crop[row, column].tolist() == shown[row, column].tolist()
 
 
 def test_a_thin_image_that_is_padded_is_never_resized_whole(monkeypatch):

@@ -53,6 +53,8 @@ def test_the_figures_pass_plotly_s_own_checks() -> None:
     members = {title: normalise(TOKENS, name, AT).members for name, title in NORMS.items()}
     drawn = norms_figure(TOKENS, members, AT).to_plotly()
     assert len(drawn.data) == 2 * len(NORMS) and len(drawn.data[0].z) == 15
+    frame = drawn.layout.shapes[0]
+    assert (frame.y0, frame.x0) == (6.5, 2.5) and drawn.data[0].z[7][3] == TOKENS[AT]
     ones = np.array([0.1, 1.0])
     lines = gradient_figure(
         [Norms("pre", "Before", ones, ones / 2, ones * 2, np.ones(3))], "dark"

@@ -8,6 +8,7 @@ import torch
 
 from vitviz.analysis import position_similarity
 from vitviz.models.vit import resize_positions
+from vitviz.plots.positions import rotary_figure
 from vitviz.sinusoids import sincos_1d_slip
 
 
@@ -158,3 +159,7 @@ def test_rotary_similarity_is_the_score_at_the_offset(grid: tuple[int, int], dim
         expected = [4 * np.pi * step / base ** (4 * k / dim) for k in range(quarter)]
         np.testing.assert_allclose(turns[axis], expected)
     assert scores[rows, cols + 1] == pytest.approx(np.cos(turns).mean())
+    figure = rotary_figure(grid, dim, base, (1, 2))
+    frame, drawn = figure.parts["shapes"][0], figure.traces[0]
+    x, y = ((frame[f"{axis}0"] + frame[f"{axis}1"]) / 2 for axis in "xy")
+    assert (x, y) == (2, 1) and drawn["z"][drawn["y"].index(y)][drawn["x"].index(x)] == scores[rows, cols + 1]

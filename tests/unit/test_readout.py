@@ -41,10 +41,11 @@ def test_the_answer_is_the_model_s(name: str, readout: str) -> None:
 
 
 def test_by_hand() -> None:
-    weights = ReadoutWeights(None, None, 0.0, np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([0.5, 0.0]))
+    weights = ReadoutWeights(None, None, 0.0, np.array([[1.0, -4.0], [-1.0, 0.0]]), np.array([0.5, 0.0]))
     found = predict_from_stream(np.array([[3.0, 1.0], [9.0, 9.0]]), weights, "cls", ("cls",))
-    assert found.logits.tolist() == [3.5, 2.0] and found.products.tolist() == [3.0, 0.0]
+    assert found.logits.tolist() == [-0.5, -3.0] and found.products.tolist() == [3.0, -4.0]
     steps = list_readout_steps(found, "cls", ("cat", "dog"), normed=False)
-    assert [step.title for step in steps][1] == "Logit of the predicted class: cat"
-    assert "cat: 3.50, then dog: 2.00" in steps[2].numbers
+    assert steps[1].title == "Logit of the predicted class: cat"
+    assert steps[1].numbers == "Σ w y = −1.00, b = 0.50, l = −0.50; channel 1 contributes most, 3.00"
+    assert "cat: −0.50, then dog: −3.00" in steps[2].numbers
     assert steps[3].values.sum() == pytest.approx(1.0)

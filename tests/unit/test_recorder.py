@@ -34,6 +34,7 @@ IMAGES = [np.random.default_rng(seed).integers(0, 256, (20, 24, 3), np.uint8) fo
 def without_a_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let moments take as long as they need, so that a busy machine leaves none out."""
     monkeypatch.setattr(recorder_module, "FREE_S", 1e9)
+    monkeypatch.setattr(recorder_module, "AT_ONCE", 2)  # of three images: the last is a pass of its own
 
 
 def make_model(config: ViTConfig | SwinConfig = TINY) -> nn.Module:

@@ -17,6 +17,7 @@ from vitviz.experiments import transfer, transfer_plan
 from vitviz.experiments.transfer_plan import PLAN_OF, PLANS, Plan
 from vitviz.models.vit import VisionTransformer
 from vitviz.models.zoo import create_model
+from vitviz.probe import layers
 from vitviz.probe.layers import extract_features, patch_means
 from vitviz.training.fine_tuning_race import TuningMethod
 
@@ -41,7 +42,8 @@ def test_every_class_has_as_many_images_and_the_seed_draws_them() -> None:
         CNNConfig(widths=(8, 12), blocks=(1, 1), **SMALL),  # type: ignore[arg-type]
     ],
 )
-def test_features_under_the_head_are_the_logits(config: ModelConfig) -> None:
+def test_features_under_the_head_are_the_logits(config: ModelConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layers, "BATCH", 2)
     model = create_model(config, 0).eval()
     inputs = np.random.default_rng(0).normal(size=(3, 1, 16, 16)).astype(np.float32)
     head = getattr(model.head, "fc", model.head)
@@ -52,8 +54,9 @@ def test_features_under_the_head_are_the_logits(config: ModelConfig) -> None:
     assert model.head is not None and model(torch.from_numpy(inputs)).shape == (3, 3)  # it is left as it was
 
 
-def test_the_mean_of_the_patches_is_what_a_mean_readout_reads() -> None:
+def test_the_mean_of_the_patches_is_what_a_mean_readout_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     """The prefix tokens, two of a DeiT, stay out."""
+    monkeypatch.setattr(layers, "BATCH", 2)
     config = ViTConfig(patch_size=8, embed_dim=12, depth=2, distilled=True, **SMALL)  # type: ignore[arg-type]
     model = create_model(config, 0).eval()
     inputs = np.random.default_rng(0).normal(size=(3, 1, 16, 16)).astype(np.float32)

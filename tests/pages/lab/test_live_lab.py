@@ -285,12 +285,22 @@ def test_a_run_that_waited_on_a_dead_server_is_not_called_waiting(
 
 def test_runs_are_compared_by_their_differences_only(open_app: OpenApp, run: Run) -> None:
     twin = duplicate(run, model=replace(CONFIG.model, positions="none"), name="No positions")
+    best = {
+        "kind": "evaluation",
+        "split": "validation",
+        "step": 99,
+        "epoch": 4,
+        "seconds": 12.5,
+        "accuracy": 0.96,
+    }
+    append_lines(twin.directory / "records.jsonl", [best, best | {"seconds": 15.0, "accuracy": 0.955}])
     app = open_app(PAGE, live_lab__run=run.id)
     app.session_state["_visit"].runs = (run.id, twin.id)
     app.run()
     shown = app.main.dataframe[0].value
     assert shown["positions"].tolist() == ["Learned", "No positions"]
     assert "depth" not in shown
+    assert (shown["validation"][1], shown["to_95"][1]) == (0.96, 12.5)
     app.main.multiselect(key="live_lab._beside").set_value([twin.id]).run()
     header, _ = view(app, "curves")
     assert [label["name"] for label in header["runs"]] == ["A tiny one", "No positions"]
