@@ -180,7 +180,7 @@ def test_the_map_of_tokens_covers_the_second_image_and_the_prefix(open_app: Open
     moved = 100 * (patched[:, alone.argmax()] - alone.max())
     np.testing.assert_allclose(arrays["values1"][0], moved[:1], atol=1e-3)
     np.testing.assert_allclose(arrays["values2"][0], moved[1:], atol=1e-3)
-    assert f"(first image: {percent(donor[alone.argmax()])})" in read_captions(app)
+    assert f"(first image: {percent(donor[alone.argmax()])})" in captions(app)
     assert percent(donor[alone.argmax()]) != percent(alone.max())
 
 
