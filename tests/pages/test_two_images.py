@@ -23,7 +23,6 @@ from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
 from vitviz.probe.activation_patching import patch_tokens
 from vitviz.probe.capture import capture
-from vitviz.text import percent
 
 PAGE = "pages/lenses/two_images/page.py"
 DIGITS = {"model": "preset:vit_digits", "image": "digits:3", "two_images__number": "7"}
@@ -180,8 +179,8 @@ def test_the_map_of_tokens_covers_the_second_image_and_the_prefix(open_app: Open
     moved = 100 * (patched[:, alone.argmax()] - alone.max())
     np.testing.assert_allclose(arrays["values1"][0], moved[:1], atol=1e-3)
     np.testing.assert_allclose(arrays["values2"][0], moved[1:], atol=1e-3)
-    assert f"(first image: {percent(donor[alone.argmax()])})" in captions(app)
-    assert percent(donor[alone.argmax()]) != percent(alone.max())
+    shown, other = (f"{100 * share:.1f} %" for share in (donor[alone.argmax()], alone.max()))
+    assert f"(first image: {shown})" in captions(app) and shown != other
 
 
 @pytest.mark.parametrize("direction", ["first", "second"])
