@@ -37,17 +37,12 @@ def pixels(canvas: Locator) -> list[int]:
     )
 
 
-def test_the_inspector_calls_the_token_before_the_patches_by_its_name(open_page: OpenPage) -> None:
-    page = open_page(DIGIT)
-    inspector = explorer(page).locator(".ax-inspector")
-    expect(inspector).to_contain_text("[CLS]")
-    expect(inspector).not_to_contain_text("prefix")
-
-
 def test_hover_is_the_query_in_every_map_without_the_server(open_page: OpenPage) -> None:
     page = open_page(DIGIT)
     sent = frames_sent(page)
     view = explorer(page)
+    expect(view.locator(".ax-inspector")).to_contain_text("[CLS]")
+    expect(view.locator(".ax-inspector")).not_to_contain_text("prefix")
     stage, cells = view.locator(".ax-stage"), view.locator(".ax-stage canvas.ax-cells")
     before = pixels(cells)
     heads = [pixels(view.locator(".ax-heads canvas").nth(i)) for i in range(4)]
@@ -234,14 +229,7 @@ def test_a_photograph_is_sharp_on_a_screen_of_two_pixels_to_one(open_page: OpenP
 
 
 @pytest.mark.slow
-def test_arrow_keys_begin_at_the_pin_in_every_view(open_page: OpenPage) -> None:
-    page = open_page(DIGIT)
-    stage = explorer(page).locator(".ax-stage")
-    stage.focus()
-    stage.press("ArrowRight")
-    expect(explorer(page)).to_have_attribute(
-        "data-query", re.compile(r"^(37|38)$")
-    )  # from 4, 4: there, or beside it
+def test_arrow_keys_begin_at_the_pin_in_a_grid_of_maps(open_page: OpenPage) -> None:
     maps = open_page(DIGIT + "&attention.view=methods").locator("[data-component=heat_grid]")
     expect(maps).to_have_attribute("data-ready", "true")
     frame = maps.locator(".vv-frame").first

@@ -11,11 +11,19 @@ from tests.browser.conftest import OpenPage, lead, settle, wait_for
 
 pytestmark = [pytest.mark.browser, pytest.mark.alone, pytest.mark.timeout(300)]
 FOLLOWING = "following the teacher"
+QUESTION = ".st-key-class_asked"
 
 
 def press(page: Page, node: Locator, key: str = "Enter") -> None:
     node.focus()
     page.keyboard.press(key)
+
+
+def open_class(session: OpenPage) -> tuple[Page, str]:
+    """Return the teacher's page and the code of the class."""
+    teacher = session("class_room", width=1280, height=720)
+    teacher.get_by_role("button", name="Open class").click()
+    return teacher, re.sub(r"\s", "", teacher.locator(".class-way strong").inner_text())
 
 
 def follow(teacher: Page, phone: Page, keys: Page) -> None:
@@ -44,28 +52,27 @@ def ask(teacher: Page, phone: Page, keys: Page) -> None:
     )
     lead(teacher, link)
     teacher.get_by_role("button", name="Ask the class").click()
-    question = ".st-key-class_asked"
     stage = phone.locator(".ax-stage canvas.class-votes")  # on the page's image
     stage.wait_for()
     box = stage.bounding_box()
     assert box is not None
     stage.tap(position={"x": box["width"] * 0.3, "y": box["height"] * 0.45})
-    expect(phone.locator(question)).to_contain_text("Your answer: row 4, column 3")
-    phone.locator(question).get_by_role("button", name="Submit answer").tap()
+    expect(phone.locator(QUESTION)).to_contain_text("Your answer: row 4, column 3")
+    phone.locator(QUESTION).get_by_role("button", name="Submit answer").tap()
     press(keys, keys.locator(".ax-stage canvas.class-votes"), "ArrowRight")
     keys.keyboard.press("ArrowRight")
     keys.keyboard.press("Enter")
-    expect(keys.locator(question)).to_contain_text("Your answer: row 1, column 2")
-    press(keys, keys.locator(question).get_by_role("button", name="Submit answer"))
-    expect(teacher.locator(question)).to_contain_text("2 answers, hidden until you show them")
+    expect(keys.locator(QUESTION)).to_contain_text("Your answer: row 1, column 2")
+    press(keys, keys.locator(QUESTION).get_by_role("button", name="Submit answer"))
+    expect(teacher.locator(QUESTION)).to_contain_text("2 answers, hidden until you show them")
     for learner in (phone, keys):
-        expect(learner.locator(question)).to_contain_text("hidden until your teacher shows them")
+        expect(learner.locator(QUESTION)).to_contain_text("hidden until your teacher shows them")
     teacher.get_by_role("button", name="Measure and show").click()
     for page in (teacher, phone, keys):
-        expect(page.locator(question)).to_contain_text("Measured: row")
-        expect(page.locator(question)).to_contain_text(re.compile(r"[012] of 2 chose this patch"))
+        expect(page.locator(QUESTION)).to_contain_text("Measured: row")
+        expect(page.locator(QUESTION)).to_contain_text(re.compile(r"[012] of 2 chose this patch"))
     teacher.get_by_role("button", name="End question").click()
-    expect(phone.locator(question)).to_have_count(0)
+    expect(phone.locator(QUESTION)).to_have_count(0)
 
 
 def challenge(teacher: Page, phone: Page) -> None:
@@ -105,9 +112,7 @@ def test_a_learner_finds_no_measured_answer_before_the_teacher_shows_it(
     """Neither the panel, another page, a permalink without the class nor Back measures or shows the proof."""
     stop = "patches?model=checkpoint:digits_vit&image=digits:3&patches.view=puzzle&lesson=fifteen&stop=5"
     stop += "&patches.shuffled=0"
-    teacher = open_page("class_room")
-    teacher.get_by_role("button", name="Open class").click()
-    code = re.sub(r"\s", "", teacher.locator(".class-way strong").inner_text())
+    teacher, code = open_class(open_page)
     learner = open_page(f"class_room?class={code}")
     expect(learner.get_by_text(FOLLOWING)).to_be_visible()
     lead(teacher, stop)
@@ -120,7 +125,7 @@ def test_a_learner_finds_no_measured_answer_before_the_teacher_shows_it(
     expect(panel).to_contain_text("answer in your teacher's question")
 
     def check_hidden() -> None:
-        expect(learner.locator(".st-key-class_asked")).to_be_visible()
+        expect(learner.locator(QUESTION)).to_be_visible()
         expect(measure).to_have_count(0)
         expect(learner.get_by_role("button", name="Predict again")).to_have_count(
             0
@@ -144,15 +149,13 @@ def test_a_learner_finds_no_measured_answer_before_the_teacher_shows_it(
     expect(panel).to_contain_text("answer in your teacher's question")
     check_hidden()
     teacher.get_by_role("button", name="Measure and show").click()
-    expect(learner.locator(".st-key-class_asked")).to_contain_text("Measured:")
+    expect(learner.locator(QUESTION)).to_contain_text("Measured:")
     expect(measure).to_be_visible()
     expect(learner).to_have_url(re.compile(r"patches\.shuffled=100"))
 
 
 def test_a_question_moves_no_image_and_the_pen_draws_on_it(open_page: OpenPage) -> None:
-    teacher = open_page("class_room", width=1280, height=720)
-    teacher.get_by_role("button", name="Open class").click()
-    code = re.sub(r"\s", "", teacher.locator(".class-way strong").inner_text())
+    teacher, code = open_class(open_page)
     learner = open_page(f"class_room?class={code}", width=1280, height=720)
     phone = open_page(f"class_room?class={code}", width=390, height=844, has_touch=True)
     lead(teacher, "attention?model=checkpoint:digits_vit&image=digits:3&pin=cls")
@@ -169,7 +172,7 @@ def test_a_question_moves_no_image_and_the_pen_draws_on_it(open_page: OpenPage) 
     before = [top(page) for page in (teacher, learner, phone)]
     teacher.get_by_role("button", name="Ask the class").click()
     for page in (teacher, learner, phone):
-        expect(page.locator(".st-key-class_asked")).to_be_visible()
+        expect(page.locator(QUESTION)).to_be_visible()
     wait_for(teacher, lambda: [top(page) for page in (teacher, learner, phone)], before.__eq__)
     assert max(before) < 600 and max(before[:2]) <= 220
     teacher.get_by_role("button", name="End question").click()

@@ -14,11 +14,10 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.conftest import WAIT_MS, OpenPage, lead, settle, wait_for
-from tests.browser.test_class import FOLLOWING, ask, challenge, follow, press
+from tests.browser.test_class import FOLLOWING, QUESTION, ask, challenge, follow, open_class, press
 
 pytestmark = [pytest.mark.browser, pytest.mark.alone, pytest.mark.timeout(900)]
 DROP_S = 20.0
-QUESTION = ".st-key-class_asked"
 STOP = "patches?model=checkpoint:digits_vit&step=2429&image=digits:3&pin=0.500,0.500&patches.view=stage"
 STOP += "&patches.image_px=32&patches.patch_px=4&lesson=fifteen&stop=2"
 ATTENTION = "attention?model=checkpoint:digits_vit&image=digits:3&pin=0.500,0.500"
@@ -90,13 +89,6 @@ def is_on_screen(page: Page, node: Locator) -> bool:
     box, size = node.bounding_box(), page.viewport_size
     assert box is not None and size is not None
     return box["y"] >= 0 and box["y"] + box["height"] <= size["height"]
-
-
-def open_class(session: OpenPage) -> tuple[Page, str]:
-    teacher = session("class_room", width=1280, height=720)
-    teacher.get_by_role("button", name="Open class").click()
-    code = re.sub(r"\s", "", teacher.locator(".class-way strong").inner_text())
-    return teacher, code
 
 
 def submit(learner: Page, value: str) -> None:

@@ -10,8 +10,8 @@ from playwright.sync_api import Locator, Page, expect
 
 from pages.stores import lessons, registry
 from tests.browser.conftest import OpenPage, lead, settle, wait_for
-from tests.browser.test_attention import cell
-from tests.browser.test_class_walk import QUESTION, open_class
+from tests.browser.test_class import QUESTION, open_class
+from tests.browser.test_lessons import answer, panel
 from vitviz.lessons.lesson import Lesson, Stop
 from vitviz.lessons.task_checks import ControlSet, StepInRange, TokenPinned
 
@@ -34,10 +34,6 @@ def wait_for_picture(page: Page) -> None:
     wait_for(page, lambda: page.locator(PICTURES).evaluate_all(ON_SCREEN), bool)
 
 
-def panel(page: Page) -> Locator:
-    return page.locator(".st-key-lesson_panel")
-
-
 def check_stop(page: Page, lesson: Lesson, number: int) -> None:
     """The stop's page is open with its words and an image, which begins on the first screen, and fits its width."""
     stop = lesson.stops[number - 1]
@@ -48,28 +44,6 @@ def check_stop(page: Page, lesson: Lesson, number: int) -> None:
     if stop.link.slug not in NO_RUN_YET:
         wait_for_picture(page)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"stop {number} is too wide"
-
-
-def answer(page: Page, form: Locator, button: str) -> None:
-    """Answer a question with the first option, a place on the scale, a number or a patch."""
-    submit = form.get_by_role("button", name=button, exact=True)
-    submit.wait_for()
-    slider = form.locator('[data-testid="stSlider"]')
-    if slider.count():
-        slider.get_by_role("slider").focus()
-        page.keyboard.press("ArrowRight")  # where it stands at first is no guess
-    number = form.locator('[data-testid="stNumberInput"] input')
-    if number.count():
-        number.fill("4")
-        number.press("Enter")
-    options = form.locator('[data-testid="stButtonGroup"] button')
-    if options.count():
-        options.first.click()
-    patches = form.locator("[data-component=answer_points] canvas")
-    if patches.count():
-        patches.click(position=cell(patches, 3, 2))
-        expect(form).to_contain_text("Your answer: row 4, column 3")
-    submit.click()
 
 
 def do(page: Page, stop: Stop) -> bool:

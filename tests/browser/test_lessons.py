@@ -12,6 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 from pages.stores import lessons, registry
 from tests.browser.conftest import OpenPage, lead, settle
 from tests.browser.test_attention import cell
+from tests.browser.test_class import press
 from vitviz.lessons.task_checks import (
     ControlSet,
     FactReached,
@@ -33,12 +34,6 @@ def at_stop(page: Page, number: int) -> None:
     expect(page).to_have_url(re.compile(rf"stop={number}(&|$)"))
     expect(panel(page)).to_contain_text(f"Stop {number} of {len(LESSON.stops)}")
     settle(page)
-
-
-def press(page: Page, node: Locator, key: str = "Enter") -> None:
-    """Focus a node and press a key."""
-    node.focus()
-    page.keyboard.press(key)
 
 
 def act(page: Page, node: Locator, how: str) -> None:
@@ -63,26 +58,26 @@ def point(page: Page, stage: Locator, row: int, col: int, how: str) -> None:
         stage.click(position=cell(stage, row, col))
 
 
-def measure(page: Page, how: str) -> None:
-    """Answer the panel's question with the first option, a position on the scale, a number, or a patch."""
-    slider = panel(page).locator('[data-testid="stSlider"]')
+def answer(page: Page, form: Locator, name: str, how: str = "mouse") -> None:
+    """Answer a question with the first option, a position on the scale, a number, or a patch, and press a button."""
+    button = form.get_by_role("button", name=name, exact=True)
+    button.wait_for()
+    slider = form.locator('[data-testid="stSlider"]')
     if slider.count():
         press(page, slider.get_by_role("slider"), "ArrowRight")  # where it stands at first is no guess
-    number = panel(page).locator('[data-testid="stNumberInput"] input')
+    number = form.locator('[data-testid="stNumberInput"] input')
     if number.count():
         number.fill("64")
         number.press("Enter")
-    options = panel(page).locator('[data-testid="stButtonGroup"] button')
+    options = form.locator('[data-testid="stButtonGroup"] button')
     if options.count():
         act(page, options.first, how)
-    patches = panel(page).locator("[data-component=answer_points] canvas")
+    patches = form.locator("[data-component=answer_points] canvas")
     if patches.count():
         point(page, patches, 3, 2, how)
-        expect(panel(page)).to_contain_text("Your answer: row 4, column 3")
-    button = panel(page).get_by_role("button", name="Measure")
+        expect(form).to_contain_text("Your answer: row 4, column 3")
     expect(button).to_be_enabled()
     act(page, button, how)
-    expect(panel(page).get_by_role("button", name="Predict again")).to_be_visible()
 
 
 @contextmanager
@@ -103,7 +98,8 @@ def do(page: Page, number: int, how: str) -> None:
     if isinstance(check, TokenPinned):
         act(page, page.locator('[data-part="patches"] .mp-tile'), how)
     elif isinstance(check, PredictionMade):
-        measure(page, how)
+        answer(page, panel(page), "Measure", how)
+        expect(panel(page).get_by_role("button", name="Predict again")).to_be_visible()
     elif isinstance(check, StepInRange):
         if how == "touch":  # without the sidebar
             press(page, panel(page).locator('input[type="range"]'), "Home")

@@ -1,17 +1,13 @@
-"""The shell in a real browser: deep links, the start page's image, uploads, both themes."""
+"""The shell in a real browser: deep links, the sidebar, both themes."""
 
 from __future__ import annotations
 
-import io
-import re
 from urllib.parse import parse_qs, urlparse
 
-import numpy as np
 import pytest
-from PIL import Image
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import MOVING, paper, settle
+from tests.browser.conftest import paper, settle
 from tests.rows import rows
 
 pytestmark = pytest.mark.browser
@@ -19,15 +15,6 @@ pytestmark = pytest.mark.browser
 
 def link(page: Page) -> dict[str, str]:
     return {key: values[0] for key, values in parse_qs(urlparse(page.url).query).items()}
-
-
-def photo() -> bytes:
-    """A real photo's worth of detail, as a phone's JPEG: wide, with noise and a gradient."""
-    rng = np.random.default_rng(0)
-    ramp = np.linspace(0, 200, 320)[None, :, None] + rng.normal(0, 20, (200, 320, 3))
-    buffer = io.BytesIO()
-    Image.fromarray(ramp.clip(0, 255).astype(np.uint8)).save(buffer, "JPEG")
-    return buffer.getvalue()
 
 
 def test_a_deep_link_shows_what_it_says(open_page):
@@ -59,21 +46,6 @@ def test_the_first_stop_of_the_keyboard_leads_past_the_menu(open_page):
     assert page.url == before
 
 
-@pytest.mark.slow
-def test_a_photo_is_uploaded_and_removed(open_page):
-    page = open_page("?model=preset:vit_tiny_16")
-    page.get_by_text("Upload", exact=True).click()
-    page.locator('input[type="file"]').set_input_files(
-        {"name": "photo.jpg", "mimeType": "image/jpeg", "buffer": photo()}
-    )
-    expect(page.get_by_text("Your image", exact=True).first).to_be_visible()
-    page.wait_for_function("() => location.search.includes('upload')")
-    assert re.fullmatch(r"upload:[\w-]{22}", link(page)["image"])
-    page.get_by_role("button", name="Delete my image").click()
-    page.wait_for_function("() => location.search.includes('sample')")
-    assert link(page)["image"] == "sample:cat"
-
-
 @pytest.mark.parametrize("scheme", rows(["light", "dark"], "dark".__eq__))
 def test_both_themes_are_the_projects(open_page, scheme):
     from vitviz.plots.theme import PALETTES
@@ -96,27 +68,6 @@ def test_a_collapsed_sidebar_leaves_a_strip(open_page):
     page.locator('[data-testid="stExpandSidebarButton"]').click()
     expect(sidebar.locator(".st-key-model")).to_be_visible()
     expect(sidebar.locator(".vv-strip")).to_be_hidden()
-
-
-def test_narrow_screens_do_not_scroll_sideways(open_page):
-    page = open_page(width=420)
-    assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth + 1")
-
-
-SECOND_STATION = """(map) => {
-  const slider = map.querySelector('[aria-label="Step of the animation"]');
-  for (const _ of [1, 2]) slider.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowRight', bubbles: true }));
-  return Number(slider.value);
-}"""  # where the journey stands right after two clicks
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("calm", [True, False])
-def test_reduced_motion_shows_every_station_at_once(open_page, calm):
-    page = open_page(**({"reduced_motion": "reduce"} if calm else MOVING))
-    view = page.locator('[data-component="map"]')
-    expect(view).to_have_attribute("data-ready", "true")
-    assert (view.evaluate(SECOND_STATION) == 2) is calm
 
 
 def test_a_page_that_becomes_blank_is_loaded_again(open_page):

@@ -227,21 +227,3 @@ def test_a_click_on_the_pyramid_spells_out_another_merge(open_page: OpenPage) ->
     second.click(position=over(second, 0.5 / 8, 1.5 / 8))
     expect(part(view, "merge")).to_have_text("Merging into stage 2: token (2, 1) from four tokens")
     expect(page).to_have_url(re.compile(r"pin=0\.06"))
-
-
-@pytest.mark.slow
-def test_a_section_is_named_in_the_link_and_keeps_the_grid(open_page: OpenPage) -> None:
-    page = open_page(LINK.replace("swin.grid=8", "swin.grid=16") + "&swin.layer=3&swin.dim=1")
-    open_view(page, "swin_stepper")
-    page.get_by_role("radio", name="Information flow").or_(
-        page.get_by_role("button", name="Information flow")
-    ).click()
-    expect(open_view(page, "swin_reach")).to_have_attribute("data-reached", re.compile(r"^16 16 256 "))
-    expect(page).to_have_url(re.compile(r"swin\.view=travel.*swin\.layer=3|swin\.layer=3.*swin\.view=travel"))
-    page.reload()
-    open_view(page, "swin_reach")
-    page.get_by_role("radio", name="Attention maps").or_(
-        page.get_by_role("button", name="Attention maps")
-    ).click()
-    open_view(page, "explorer")
-    expect(page.get_by_text(re.compile("^Layer 3, head 1: the patch in row 5"))).to_be_visible()

@@ -1,8 +1,7 @@
-"""Which model when? in the browser: models are timed on a click."""
+"""Which model when? in the browser: what stands on a narrow screen."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 import pytest
@@ -12,18 +11,6 @@ from tests.browser.conftest import wait_for
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 PATIENCE_MS = 60_000
-
-
-@pytest.mark.slow
-def test_models_are_timed_here(open_page: Callable[..., Page]) -> None:
-    page = open_page("which_model?which_model.set=digits&which_model.model=checkpoint:digits_vit")
-    main = page.locator('[data-testid="stMain"]')
-    expect(main.get_by_text("not timed yet")).to_be_visible(timeout=PATIENCE_MS)
-    main.get_by_role("button", name=re.compile(r"Measure the time of \d+ models")).click()
-    timed = main.get_by_text(
-        re.compile(r"[\d.]+ ms per image on this server, median of \d+ \([\d.]+ to [\d.]+ ms\)")
-    )
-    expect(timed).to_be_visible(timeout=2 * PATIENCE_MS)
 
 
 @pytest.mark.slow

@@ -63,14 +63,6 @@ def test_a_tap_opens_a_word_inside_a_phone_s_screen(open_page: OpenPage) -> None
     expect(meaning).to_be_hidden()
 
 
-def test_the_page_of_words_keeps_its_word_in_the_link(open_page: OpenPage) -> None:
-    page = open_page("words?words.word=rollout")
-    expect(page.get_by_text("averaged with the identity matrix for the residual path").first).to_be_visible()
-    expect(page.get_by_role("link", name="Abnar and Zuidema 2020").first).to_have_attribute(
-        "href", "https://arxiv.org/abs/2005.00928"
-    )
-
-
 def test_a_term_is_found_and_drawn_and_follows_the_pointer(open_page: OpenPage) -> None:
     page = open_page("words")
     terms, shown_image = (
