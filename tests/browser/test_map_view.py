@@ -412,3 +412,77 @@ def test_a_messages_address_names_the_maps_files() -> None:
         "pages/start/map.css",
         "pages/start/map_panel.css",
     ]
+
+
+COUNTED = """() => {
+  window.reads = 0;
+  const spied = (owner, name) => {
+    const { get, value } = Object.getOwnPropertyDescriptor(owner, name);
+    const read = function (...given) { window.reads += 1; return (get ?? value).apply(this, given); };
+    Object.defineProperty(owner, name, get ? { get: read } : { value: read });
+  };
+  spied(Element.prototype, 'getBoundingClientRect');
+  for (const name of ['clientWidth', 'clientHeight']) spied(Element.prototype, name);
+  for (const name of ['offsetWidth', 'offsetHeight', 'offsetTop']) spied(HTMLElement.prototype, name);
+}"""
+
+
+def test_a_hover_reads_no_layout(opened: Opened) -> None:
+    page = opened()
+    boxes = {
+        name: page.locator(f"[data-part={name}] canvas").bounding_box() for name in ("picture", "positions")
+    }
+
+    def over(name: str, across: float, down: float) -> None:
+        box = boxes[name]
+        assert box
+        page.mouse.move(box["x"] + across * box["width"], box["y"] + down * box["height"])
+        page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+    over("picture", 0.1, 0.1)  # where the map stands is looked up as the pointer comes
+    page.evaluate(COUNTED)
+    assert page.evaluate("document.body.clientWidth > 0 && window.reads") == 1, "the spy sees nothing"
+    for place in ((0.9, 0.1), (0.9, 0.9), (0.4, 0.6)):
+        over("picture", *place)
+        over("positions", *place)
+    assert page.locator(".vv-tip").is_visible()
+    assert page.evaluate("window.reads") == 1
+
+
+def test_the_hint_stays_inside(opened: Opened) -> None:
+    page = opened(390)
+    for place in (page.locator("[data-part=picture] canvas"), page.locator("[data-part=patches] canvas")):
+        for share in (0.05, 0.95):
+            area = place.bounding_box()
+            assert area
+            place.hover(position={"x": area["width"] * share, "y": area["height"] / 2})
+            hint = page.locator(".vv-tip").bounding_box()
+            assert hint and hint["x"] >= 0 and hint["x"] + hint["width"] <= 390.5
+
+
+# Notes what is written on canvases from now on, and by how many px it leaves its canvas.
+WRITING = """() => {
+  const write = CanvasRenderingContext2D.prototype.fillText;
+  window.written = [];
+  CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+    const { a, e } = this.getTransform();
+    const share = { left: 0, start: 0, center: 0.5, right: 1, end: 1 }[this.textAlign];
+    const wide = this.measureText(text).width * a, left = x * a + e - share * wide;
+    window.written.push([text, Math.max(0, -left, left + wide - this.canvas.width) / a]);
+    write.call(this, text, x, y);
+  };
+}"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1000, 640, 390])
+def test_what_is_written_is_whole(opened: Opened, width: int) -> None:
+    page = opened(width)
+    names = ["automobile", "airplane", "ship"]
+    page.evaluate(WRITING)
+    classes = {"names": names, "index": [0, 1, 2], "truth": 0}
+    page.evaluate("(bytes) => show(bytes)", message(classes=classes, pin="0.875,0.625"))
+    page.wait_for_function("() => written.length > 3")
+    written = page.evaluate("written")
+    assert {"automobile ✓", "airplane", "ship"} <= {text for text, _ in written}
+    assert [text for text, beyond in written if beyond > 1 or "…" in text] == []

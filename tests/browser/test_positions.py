@@ -7,10 +7,9 @@ import re
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.conftest import OpenPage, frames_sent, open_view, paper
+from tests.browser.conftest import OpenPage, frames_sent, open_view
 from vitviz.analysis import position_similarity
 from vitviz.growth import find_growth, load_growth
-from vitviz.plots.theme import PALETTES
 
 pytestmark = pytest.mark.browser
 MOSAIC = (
@@ -102,16 +101,6 @@ def test_the_tables_formula_has_the_hovered_cells_numbers(open_page: OpenPage) -
     expect(stage.locator(".pt-formula")).to_contain_text("cos(37 / 10000^(4/64))")
     value = position_similarity.encode("sincos_1d", (8, 8), 64)[37, 5]
     assert numbers(stage.locator(".pt-formula").text_content() or "")[-1] == pytest.approx(value, abs=1e-3)
-
-
-@pytest.mark.slow
-def test_every_view_draws_in_the_dark(open_page: OpenPage) -> None:
-    for name in ("lecture", "lecture&positions.case=flat", "resize"):
-        page = open_page(
-            f"positions?model=preset:vit_digits&image=digits:3&positions.view={name}", color_scheme="dark"
-        )
-        expect(page.get_by_text("The mathematics")).to_be_visible()
-        assert paper(page) == PALETTES["dark"].paper
 
 
 @pytest.mark.slow
