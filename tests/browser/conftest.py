@@ -15,6 +15,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TypeVar
@@ -115,6 +116,20 @@ def stop_server(server: subprocess.Popen[bytes]) -> None:
         server.wait()
 
 
+@contextmanager
+def serving(
+    folder: Path, health: str = "/_stcore/health", **settings: str
+) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
+    """The app with its runs and its log in `folder`: its port and its process."""
+    port = free_port()
+    env = {"VITVIZ_RUNS": str(folder / "runs"), **settings}
+    server = start_server("app.py", port, folder / "server.log", env, health)
+    try:
+        yield port, server
+    finally:
+        stop_server(server)
+
+
 def keep(browser: Browser, folder: Path, logs: list[Path]) -> str:
     """Leaves an image of every open page and the tail of every log in `folder`; says where they lie."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -191,13 +206,9 @@ def runs_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def server_url(runs_folder: Path) -> Iterator[str]:
     """The app's address; runs go to a folder of this session."""
-    port = free_port()
-    log = runs_folder.parent / "server.log"
     # Ten questions a second about a run take more of a core than its training does; benchmarks/ ask at full speed.
-    env = {"VITVIZ_RUNS": str(runs_folder), "VITVIZ_SLOWNESS": "3"}
-    server = start_server("app.py", port, log, env)
-    yield f"http://127.0.0.1:{port}"
-    stop_server(server)
+    with serving(runs_folder.parent, VITVIZ_SLOWNESS="3") as (port, _):
+        yield f"http://127.0.0.1:{port}"
 
 
 class Screens:

@@ -17,8 +17,8 @@ from tests.browser.conftest import (
     format_message,
     free_port,
     is_problem,
+    serving,
     settle,
-    start_server,
     stop_server,
 )
 from tests.proxy import needs_haproxy, start_proxy
@@ -43,16 +43,11 @@ LOAD_IMAGES = """async () => {
 @pytest.fixture(scope="module")
 def under_a_path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server below a path of its own, behind the operator's proxy."""
-    log = tmp_path_factory.mktemp("base") / "server.log"
-    port, proxy_port = free_port(), free_port()
-    settings = {"VITVIZ_RUNS": str(log.parent / "runs"), "STREAMLIT_SERVER_BASE_URL_PATH": BASE}
-    server = start_server("app.py", port, log, settings, health=f"{BASE}/_stcore/health")
-    try:
-        proxy = start_proxy(proxy_port, port, port, log.with_name("proxy.log"), BASE)
+    folder, proxy_port = tmp_path_factory.mktemp("base"), free_port()
+    with serving(folder, f"{BASE}/_stcore/health", STREAMLIT_SERVER_BASE_URL_PATH=BASE) as (port, _):
+        proxy = start_proxy(proxy_port, port, port, folder / "proxy.log", BASE)
         yield f"http://127.0.0.1:{proxy_port}{BASE}"
         stop_server(proxy)
-    finally:
-        stop_server(server)
 
 
 class Watched:

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from tests.browser import firefox
-from tests.browser.conftest import free_port, start_server, stop_server
+from tests.browser.conftest import serving
 from tests.browser.firefox import Firefox
 
 pytestmark = [
@@ -42,10 +42,8 @@ PINNING = ("patches", "attention?", "positions", "swin")
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    folder, port = tmp_path_factory.mktemp("app"), free_port()
-    process = start_server("app.py", port, folder / "server.log", {"VITVIZ_RUNS": str(folder / "runs")})
-    yield f"http://127.0.0.1:{port}"
-    stop_server(process)
+    with serving(tmp_path_factory.mktemp("app")) as (port, _):
+        yield f"http://127.0.0.1:{port}"
 
 
 @pytest.fixture(scope="module")

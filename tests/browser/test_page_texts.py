@@ -18,16 +18,7 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, TimeoutE
 from pages.stores.registry import PAGES
 from pages.streamlit_fixes.required.view_files import FOLDERS
 from pages.studies.study import list_studies
-from tests.browser.conftest import (
-    DRAWERS,
-    FILLED,
-    REQUESTS,
-    ROOT,
-    free_port,
-    settle,
-    start_server,
-    stop_server,
-)
+from tests.browser.conftest import DRAWERS, FILLED, REQUESTS, ROOT, serving, settle
 from tests.browser.text_reader import HIGH_PX, PAUSE_MS, RECORD_CANVAS, WIDE_PX, Reader, normalise
 from tests.browser.view_strings import texts_of
 from tests.rows import rows
@@ -73,11 +64,8 @@ BROKEN = """() => {
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Start a server of this file's own: no run, class, dataset or download of another test shows in a text."""
     folder = tmp_path_factory.mktemp("text")
-    env = {f"VITVIZ_{name}": str(folder / name.lower()) for name in ("RUNS", "DATA", "WEIGHTS")}
-    port = free_port()
-    server = start_server("app.py", port, folder / "server.log", env)
-    yield f"http://127.0.0.1:{port}"
-    stop_server(server)
+    with serving(folder, VITVIZ_DATA=f"{folder}/data", VITVIZ_WEIGHTS=f"{folder}/weights") as (port, _):
+        yield f"http://127.0.0.1:{port}"
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from PIL import Image
 from playwright.sync_api import Browser, FilePayload, expect
 from skimage import data
 
-from tests.browser.conftest import frames_sent, free_port, open_drawers, start_server, stop_server, take
+from tests.browser.conftest import frames_sent, open_drawers, serving, take
 from tests.browser.test_attention import cell, explorer, pixels
 
 pytestmark = pytest.mark.browser
@@ -23,15 +23,9 @@ DOWNLOAD_MS = 60_000  # on a busy machine
 @pytest.fixture(scope="module")
 def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """An app without downloaded weights."""
-    folder, port = tmp_path_factory.mktemp("photo"), free_port()
-    env = {
-        "VITVIZ_RUNS": str(folder / "runs"),
-        "VITVIZ_WEIGHTS": str(folder / "weights"),
-        "HF_HOME": str(folder / "hub"),
-    }
-    server = start_server("app.py", port, folder / "server.log", env)
-    yield f"http://127.0.0.1:{port}"
-    stop_server(server)
+    folder = tmp_path_factory.mktemp("photo")
+    with serving(folder, VITVIZ_WEIGHTS=f"{folder}/weights", HF_HOME=f"{folder}/hub") as (port, _):
+        yield f"http://127.0.0.1:{port}"
 
 
 def phone_photo() -> FilePayload:

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 from torch import nn
 
 import vitviz
-from tests.browser.conftest import free_port, start_server, stop_server, wait_for
+from tests.browser.conftest import serving, wait_for
 from tests.parity.test_framework_recorders import train_lightning, train_transformers
 from tests.parity.test_recorder import timm_vit
 from tests.rows import rows
@@ -54,11 +54,8 @@ def train_module(folder: Path) -> None:
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
     """A server that was opened on the folder of a run, and this folder, which does not exist yet."""
     root = tmp_path_factory.mktemp("recorded")
-    port = free_port()
-    env = {"VITVIZ_RUNS": str(root / "runs"), "VITVIZ_RECORDED": str(root / "run")}
-    server = start_server("app.py", port, root / "server.log", env)
-    yield f"http://127.0.0.1:{port}", root / "run"
-    stop_server(server)
+    with serving(root, VITVIZ_RECORDED=str(root / "run")) as (port, _):
+        yield f"http://127.0.0.1:{port}", root / "run"
 
 
 @pytest.fixture

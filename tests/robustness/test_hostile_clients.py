@@ -14,7 +14,7 @@ import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
-from tests.browser.conftest import free_port, start_server, stop_server
+from tests.browser.conftest import serving
 from tests.visitor import Visitor, run_apart
 
 CLIENTS = 100  # of each kind
@@ -27,12 +27,9 @@ ROOM = "class_room"
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path]]:
     """Return the port and the runs' folder of a server."""
-    folder, port = tmp_path_factory.mktemp("served"), free_port()
-    started = start_server("app.py", port, folder / "server.log", {"VITVIZ_RUNS": str(folder / "runs")})
-    try:
+    folder = tmp_path_factory.mktemp("served")
+    with serving(folder) as (port, _):
         yield port, folder / "runs"
-    finally:
-        stop_server(started)
 
 
 async def visit(port: int) -> None:

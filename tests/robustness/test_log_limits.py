@@ -12,7 +12,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 from pages.streamlit_fixes.required.log_limits import BURST
-from tests.browser.conftest import free_port, start_server, stop_server
+from tests.browser.conftest import serving
 from tests.visitor import Answer, Visitor, run_apart
 
 MESSAGES = 100
@@ -63,14 +63,10 @@ class Hostile(Visitor):
 
 @pytest.mark.slow  # a server of its own
 def test_odd_widget_values_write_few_lines(tmp_path: Path) -> None:
-    port, log = free_port(), tmp_path / "server.log"
-    server = start_server("app.py", port, log, {"VITVIZ_RUNS": str(tmp_path / "runs")})
-    began = time.monotonic()
-    try:
+    with serving(tmp_path) as (port, _):
+        began = time.monotonic()
         run_apart(Hostile(port).send_odd_values())
-    finally:
-        stop_server(server)
-    written = log.read_text()
+    written = (tmp_path / "server.log").read_text()
     assert "Uncaught app execution" in written, "the values must reach Streamlit, or nothing is shown"
     assert "The fragment with id \\x1b[2J\\n2026" in written, "nor are the ids"
     assert max(map(len, written.splitlines())) <= 500

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.browser.conftest import ROOT, free_port, start_server, stop_server
+from tests.browser.conftest import ROOT, serving
 from vitviz.training.run_directory import Run
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -41,15 +41,12 @@ def test_the_next_server_starts_what_a_killed_one_had_queued(
         killed.kill()
     waiting = [run for run in runs if run.status().state == "queued"]
     assert len(waiting) >= 2
-    server = start_server("app.py", free_port(), tmp_path / "server.log", {"VITVIZ_RUNS": str(folder)})
-    try:
+    with serving(tmp_path):
         began_s = time.monotonic()
         while any(run.status().state != "done" for run in waiting):
             assert time.monotonic() - began_s < LONGEST_S, [run.status() for run in waiting]
             time.sleep(0.2)
         record_property("seconds until all were trained", round(time.monotonic() - began_s, 1))
-    finally:
-        stop_server(server)
     for run in waiting:  # once: no step is recorded twice
         steps = [record["step"] for record in run.records()[0] if record["kind"] == "step"]
         assert steps == list(range(1, len(steps) + 1)) and len(steps) > 1

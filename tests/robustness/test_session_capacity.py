@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from websockets.exceptions import WebSocketException
 
-from tests.browser.conftest import free_port, start_server, stop_server
+from tests.browser.conftest import serving
 from tests.robustness.fuzz.sockets import open_socket
 from tests.visitor import Visitor, run_apart
 
@@ -26,17 +26,11 @@ AT_ONCE = 10
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, int]]:
     """Return the port and the process of a server with a low limit on open files, which it raises to 256."""
-    folder, port = tmp_path_factory.mktemp("files"), free_port()
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    started = start_server(
-        "app.py", port, folder / "server.log", {"VITVIZ_RUNS": str(folder / "runs"), "VITVIZ_AHEAD": "0"}
-    )
-    resource.prlimit(started.pid, resource.RLIMIT_NOFILE, (FILES, FILES))
-    try:
+    with serving(tmp_path_factory.mktemp("files"), VITVIZ_AHEAD="0") as (port, started):
+        resource.prlimit(started.pid, resource.RLIMIT_NOFILE, (FILES, FILES))
         yield port, started.pid
-    finally:
-        stop_server(started)
-        assert resource.getrlimit(resource.RLIMIT_NOFILE) == before
+    assert resource.getrlimit(resource.RLIMIT_NOFILE) == before
 
 
 def health(port: int) -> int:

@@ -18,7 +18,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import Frame, Opcode
 
-from tests.browser.conftest import free_port, start_server, stop_server
+from tests.browser.conftest import serving
 from tests.robustness.fuzz.watch import Entry
 from tests.visitor import run_apart
 
@@ -148,12 +148,8 @@ def messages() -> dict[str, bytes]:
 @contextmanager
 def server(folder: Path) -> Iterator[tuple[int, Callable[[], float]]]:
     """Start the app with its runs and its log in `folder`; yield its port and the clock of its processor time."""
-    port = free_port()
-    started = start_server("app.py", port, folder / "server.log", {"VITVIZ_RUNS": str(folder / "runs")})
-    try:
+    with serving(folder) as (port, started):
         yield port, partial(time.clock_gettime, ~started.pid << 3 | 2)  # clock_getcpuclockid(3) of Linux
-    finally:
-        stop_server(started)
 
 
 @contextmanager
