@@ -63,7 +63,7 @@ class HubJob:
         return self.active
 
     def look_up(self) -> None:
-        listed = list_hub_folder(self.hub_id, public=True)
+        listed = list_hub_folder(self.hub_id, public=True, cancelled=self._is_stopped)
         megabytes, limit = listed.nbytes / 1e6, get_limit_mb()
         if megabytes > limit:
             raise PretrainedError(

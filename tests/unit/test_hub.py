@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from filelock import FileLock
 from safetensors.torch import save
 
 import vitviz
@@ -97,6 +99,13 @@ def test_refusals_are_named(hub: Server, status: int, headers: dict[str, str], m
         fetch_hub_folder(FOLDER)
 
 
+def test_a_download_that_waits_for_another_program_can_be_cancelled(hub: Server, tmp_path: Path) -> None:
+    lock = tmp_path / "hf/hub/.locks/models--timm--some_model" / f"{hashlib.sha256(BODY).hexdigest()}.lock"
+    lock.parent.mkdir(parents=True)
+    with FileLock(lock), pytest.raises(DownloadCancelled):
+        fetch_hub_folder(FOLDER, cancelled=lambda: bool(hub.seen))
+
+
 def test_a_sign_in_page_with_status_200_is_refused_as_such(hub: Server) -> None:
     hub.files[PATH] = b"<html>Please sign in</html>"
     hub.headers = {"X-Repo-Commit": "", "ETag": "", "Content-Type": "text/html"}
@@ -122,7 +131,7 @@ def test_a_file_beyond_the_limit_is_refused_before_it_is_downloaded(hub: Server)
 
 
 def test_offline_mode_is_respected(hub: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(NoNetworkError, match="HF_HUB_OFFLINE is set"):
         fetch_hub_folder(FOLDER)
     assert not hub.seen
@@ -203,7 +212,7 @@ def test_a_public_download_sends_no_token_and_leaves_the_shared_cache_alone(
 def test_a_cached_model_opens_without_a_network(hub: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     publish_vit(hub)
     vitviz.load(REPO)
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     assert vitviz.load(REPO).classes == LABELS
     with pytest.raises(NoNetworkError, match="HF_HUB_OFFLINE is set.*'someone/other' is no file or folder"):
         vitviz.load("someone/other")

@@ -1,27 +1,26 @@
-"""Download files from a model hub with huggingface_hub, which is imported only then.
+"""Download files from a model hub with huggingface_hub, in a process of its own.
 
 The library's settings hold: HF_HOME and HF_HUB_CACHE for its cache, which other programs share, HF_TOKEN, HF_ENDPOINT
-and HF_HUB_OFFLINE.
+and HF_HUB_OFFLINE. `python -m vitviz.models.hub` is the process that `fetch_hub_folder` starts.
 """
 
 import hashlib
 import os
 import re
 import shutil
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 from urllib.parse import urlsplit
 
+from vitviz.models.fetch_process import read_arguments, report, run_fetch
 from vitviz.models.file_download import (
     CHUNK_BYTES,
     MAX_BYTES,
     ByteProgress,
-    DownloadCancelled,
-    NoNetworkError,
     describe_failure,
     describe_rate_limit,
     describe_sign_in_page,
@@ -33,13 +32,13 @@ from vitviz.text import cut
 from vitviz.upload_limits import WEIGHTS_JSON_BYTES, WEIGHTS_SHARDS
 
 _TIMEOUT_S = 20.0
-_TIME_LIMIT_S = 3600.0  # of a whole download, on a slow network
 _SHA256 = re.compile(r"[0-9a-f]{64}")  # a hub's ETag of a large file
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _HUB_ID = re.compile(
     r"(?:hf[-_]hub:)?(?!.*(?:\.\.|--))(\w[\w.-]{0,95}/\w[\w.-]{0,95})(?:@([\w./-]{1,100}))?", re.ASCII
 )
 _PICKLED = (".bin", ".pth", ".pt", ".ckpt")
+_MODULE = "vitviz.models.hub"
 
 
 def cache_folder() -> Path:
@@ -87,12 +86,15 @@ def is_hub_id(text: str) -> bool:
     return _HUB_ID.fullmatch(text) is not None
 
 
-def list_hub_folder(hub_id: str, *, public: bool = False) -> HubFolder:
+def list_hub_folder(
+    hub_id: str, *, public: bool = False, cancelled: Callable[[], bool] | None = None
+) -> HubFolder:
     """Return which files a model opens from, with their sizes; nothing is downloaded.
 
     Args:
         hub_id: 'owner/name', or 'owner/name@revision' for a branch, tag or commit.
         public: True to leave this machine's token out.
+        cancelled: called several times a second.
 
     Raises:
         vitviz.models.file_download.NoNetworkError: if the hub cannot be reached or has no such repository.
@@ -103,20 +105,10 @@ def list_hub_folder(hub_id: str, *, public: bool = False) -> HubFolder:
         raise PretrainedError(
             f"a model on the hub is named owner/name or owner/name@revision, received {cut(repr(hub_id))}"
         )
-    repo = match[1]
-    with _open_hub(repo) as hub:
-        try:
-            info = hub.HfApi(_find_endpoint()).model_info(
-                repo,
-                revision=match[2],
-                timeout=_TIMEOUT_S,
-                files_metadata=True,
-                token=_choose_token(public),
-            )
-        except (ValueError, TypeError) as error:  # no hub answers so
-            raise NoNetworkError(describe_sign_in_page(_find_host())) from error
-    sizes = {file.rfilename: file.size for file in info.siblings or () if file.size is not None}
-    return HubFolder(repo, info.sha, _select_files(repo, sizes), public)
+    repo, revision = match[1], match[2]
+    arguments = {"repo": repo, "revision": revision, "public": public}
+    stated = run_fetch(_MODULE, arguments, 0, Path(gettempdir()), cancelled=cancelled)
+    return HubFolder(repo, stated["commit"], _select_files(repo, stated["files"]), public)
 
 
 def _select_files(repo: str, sizes: Mapping[str, int]) -> dict[str, int]:
@@ -166,7 +158,7 @@ def fetch_hub_folder(
         folder: at a branch, it is resolved to the commit that the hub names, and this commit is downloaded.
         cache: where the files go; None for huggingface_hub's cache, which other programs share.
         progress: called with (bytes so far, bytes in all or None).
-        cancelled: called for each chunk.
+        cancelled: called several times a second.
 
     Raises:
         NoNetworkError: if the hub cannot be reached or refuses.
@@ -174,38 +166,14 @@ def fetch_hub_folder(
         PretrainedError: if a limit is exceeded, or a file is not the one that the hub names.
     """
     cache = cache or cache_folder()
-    _check_disk(cache, folder.nbytes)
-    deadline_s, before, most, path = time.monotonic() + _TIME_LIMIT_S, 0, 0, cache
-
-    def report(done: int, total: int | None) -> None:
-        if cancelled is not None and cancelled():
-            raise DownloadCancelled("the download was stopped")
-        if time.monotonic() > deadline_s:
-            raise PretrainedError(f"the download took more than {_TIME_LIMIT_S:,.0f} s and was stopped")
-        if done > most:
-            raise PretrainedError(f"received more than the stated {most:,} bytes of {folder.repo}")
-        if progress is not None:
-            progress(before + done, folder.nbytes if len(folder.files) > 1 else total)
-
-    with _open_hub(folder.repo, cache) as hub:
-        bar = _make_bar(report)
-        for name, most in folder.files.items():
-            stated = _read_metadata(hub, folder, name)
-            path = Path(
-                hub.hf_hub_download(
-                    folder.repo,
-                    name,
-                    revision=stated.commit_hash,
-                    cache_dir=cache,
-                    etag_timeout=_TIMEOUT_S,
-                    token=_choose_token(folder.public),
-                    endpoint=_find_endpoint(),
-                    tqdm_class=bar,
-                )
-            )
-            _check_content(path, name, stated.etag)
-            before += most
-    return path.parent
+    arguments = {
+        "repo": folder.repo,
+        "revision": folder.commit,
+        "files": {**folder.files},
+        "public": folder.public,
+        "cache": str(cache),
+    }
+    return Path(run_fetch(_MODULE, arguments, folder.nbytes, cache, progress, cancelled)["path"]).parent
 
 
 def find_hub_folder(hub_id: str) -> Path | None:
@@ -222,134 +190,156 @@ def find_hub_folder(hub_id: str) -> Path | None:
     return max(named or ([] if match[2] else folders), key=lambda path: path.stat().st_mtime, default=None)
 
 
-def _check_disk(cache: Path, needed_bytes: int) -> None:
+def main() -> None:
+    """Download the files that the arguments on stdin name, or list a repository, and report on stdout."""
+    arguments = read_arguments()
+    os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"  # nothing but the file is asked for
     try:
-        cache.mkdir(parents=True, exist_ok=True)
-        free = shutil.disk_usage(cache).free
-    except OSError as error:
-        raise PretrainedError(
-            f"the weights cannot be written to {cache}: {error.strerror or error}"
-        ) from error
-    if free < needed_bytes:
-        raise PretrainedError(
-            f"the disk of {cache} has {free / 1e6:,.0f} MB free, and the download needs up to"
-            f" {needed_bytes / 1e6:,.0f} MB"
+        from httpx2 import HTTPError, InvalidURL
+        from huggingface_hub import constants, hf_hub_url
+        from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
+    except ImportError:
+        report(error="the hub needs the package huggingface_hub: pip install huggingface_hub", network=False)
+        return
+    host, url = urlsplit(constants.ENDPOINT).netloc, f"{constants.ENDPOINT}/{arguments['repo']}"
+    try:
+        if "files" not in arguments:
+            _list(arguments, host)
+        files = arguments.get("files", {})
+        done, total = 0, sum(files.values()) if len(files) > 1 else 0
+        for name, size in files.items():
+            url = hf_hub_url(arguments["repo"], name, revision=arguments["revision"])
+            _download(arguments, name, url, host, (done, total))
+            done += size
+    except _HubError as failure:
+        report(error=str(failure), network=failure.network)
+    except OfflineModeIsEnabled:
+        report(error="HF_HUB_OFFLINE is set, so nothing is downloaded from the hub", network=True)
+    except HfHubHTTPError as failure:
+        report(error=_describe_refusal(host, url, failure.response), network=True)
+    except (HTTPError, InvalidURL, OSError) as failure:
+        text = _join_texts(failure)
+        is_full = is_full_disk(text)
+        cache = arguments.get("cache") or cache_folder()
+        report(
+            error=f"the disk of {cache} is full" if is_full else describe_failure(host, text),
+            network=not is_full,
         )
 
 
-def _find_endpoint() -> str:
-    return os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")
+class _HubError(Exception):
+    """The reason why a file is refused; `network` tells whether the network is the cause."""
+
+    def __init__(self, message: str, network: bool = False) -> None:
+        super().__init__(message)
+        self.network = network
 
 
-def _find_host() -> str:
-    return urlsplit(_find_endpoint()).netloc
+def _list(arguments: dict[str, Any], host: str) -> None:
+    """Report a repository's commit, and the bytes of its files by name."""
+    from huggingface_hub import HfApi
+
+    try:
+        info = HfApi().model_info(
+            arguments["repo"],
+            revision=arguments["revision"],
+            timeout=_TIMEOUT_S,
+            files_metadata=True,
+            token=_choose_token(arguments),
+        )
+    except (ValueError, TypeError) as error:  # no hub answers so
+        raise _HubError(describe_sign_in_page(host), network=True) from error
+    sizes = {file.rfilename: file.size for file in info.siblings or () if file.size is not None}
+    report(commit=info.sha, files=sizes)
 
 
-def _choose_token(public: bool) -> bool | None:
+def _choose_token(arguments: dict[str, Any]) -> bool | None:
     """Return False to send no token, None for this machine's."""
-    return False if public else None
+    return False if arguments.get("public") else None
 
 
-@contextmanager
-def _open_hub(repo: str, cache: Path | None = None) -> Iterator[Any]:
-    """Yield huggingface_hub, and raise its errors, the network's and the disk's as one sentence.
+def _download(arguments: dict[str, Any], name: str, url: str, host: str, counts: tuple[int, int]) -> None:
+    """Download a file and report its path.
+
+    Args:
+        counts: bytes of the files before it, and of all files; (0, 0) for a single one.
 
     Raises:
-        NoNetworkError: if the hub cannot be reached or refuses.
-        PretrainedError: if huggingface_hub is missing, or the disk of `cache` is full.
+        _HubError: if it is too large for a limit or the disk, or not the file that the hub names.
     """
-    try:
-        import huggingface_hub as hub
-        from httpx2 import HTTPError, InvalidURL
-        from huggingface_hub import constants
-        from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
-    except ImportError as error:
-        raise PretrainedError(
-            "the hub needs the package huggingface_hub: pip install huggingface_hub"
-        ) from error
+    from huggingface_hub import constants, get_hf_file_metadata, hf_hub_download
+
     constants.DOWNLOAD_CHUNK_SIZE = CHUNK_BYTES  # its 10 MB report and resume too coarsely
-    constants.HF_HUB_DISABLE_XET = True  # its threads go on when a progress bar raises an error
-    constants.HF_HUB_DISABLE_TELEMETRY = True  # nothing but the files is asked for
-    try:
-        yield hub
-    except OfflineModeIsEnabled as error:
-        raise NoNetworkError("HF_HUB_OFFLINE is set, so nothing is downloaded from the hub") from error
-    except HfHubHTTPError as error:
-        raise NoNetworkError(_describe_refusal(repo, error.response)) from error
-    except (HTTPError, InvalidURL, OSError) as error:
-        text = _join_texts(error)
-        if is_full_disk(text):
-            raise PretrainedError(f"the disk of {cache} is full") from error
-        raise NoNetworkError(describe_failure(_find_host(), text)) from error
-
-
-def _read_metadata(hub: Any, folder: HubFolder, name: str) -> Any:
-    """Return what the hub states of a file.
-
-    Raises:
-        NoNetworkError: if it is no hub that answers.
-        PretrainedError: if the file is too large.
-    """
-    url = hub.hf_hub_url(folder.repo, name, revision=folder.commit, endpoint=_find_endpoint())
-    stated = hub.get_hf_file_metadata(
-        url, timeout=_TIMEOUT_S, token=_choose_token(folder.public), endpoint=_find_endpoint()
-    )
+    token, cache = _choose_token(arguments), Path(arguments.get("cache") or cache_folder())
+    stated = get_hf_file_metadata(url, timeout=_TIMEOUT_S, token=token)
     if stated.commit_hash is None or stated.etag is None:  # no hub answers so
-        raise NoNetworkError(describe_sign_in_page(_find_host()))
-    if (stated.size or 0) > MAX_BYTES:
-        raise PretrainedError(f"{url} has {stated.size:,} bytes, more than the limit of {MAX_BYTES:,}")
-    return stated
-
-
-def _check_content(path: Path, name: str, etag: str) -> None:
-    """Delete a file that is not the one that the hub names.
-
-    Raises:
-        NoNetworkError: if it is a web page.
-        PretrainedError: if it is another file.
-    """
+        raise _HubError(describe_sign_in_page(host), network=True)
+    size = stated.size or 0
+    if size > MAX_BYTES:
+        raise _HubError(f"{url} has {size:,} bytes, more than the limit of {MAX_BYTES:,}")
+    if (free := shutil.disk_usage(cache).free) < size:
+        raise _HubError(
+            f"the disk of {cache} has {free / 1e6:,.0f} MB free, and the file {size / 1e6:,.0f} MB"
+        )
+    path = Path(
+        hf_hub_download(
+            arguments["repo"],
+            name,
+            revision=stated.commit_hash,
+            cache_dir=cache,
+            etag_timeout=_TIMEOUT_S,
+            token=token,
+            tqdm_class=_make_bar(arguments["files"][name], *counts),
+        )
+    )
     with path.open("rb") as file:
         is_page = is_web_page("", file.read(64))
         file.seek(0)
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    if not is_page and (not _SHA256.fullmatch(etag) or digest == etag):
-        return
-    path.resolve().unlink(missing_ok=True)
-    path.unlink(missing_ok=True)
-    if is_page:
-        raise NoNetworkError(describe_sign_in_page(_find_host()))
-    raise PretrainedError(
-        f"{name} is not the file that the hub names: expected sha256 {etag[:8]}, received {digest[:8]}"
-    )
+    if is_page or (_SHA256.fullmatch(stated.etag) and digest != stated.etag):
+        path.resolve().unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
+        if is_page:
+            raise _HubError(describe_sign_in_page(host), network=True)
+        raise _HubError(
+            f"{url} is not the file that the hub names: expected sha256 {stated.etag[:8]}, received {digest[:8]}"
+        )
+    report(path=str(path))
 
 
-def _make_bar(report: ByteProgress) -> type[Any]:
-    """Return a progress bar for huggingface_hub that reports (bytes so far, bytes in all or None)."""
+def _make_bar(most_bytes: int, before: int, total: int) -> type[Any]:
+    """Return a progress bar for huggingface_hub that reports bytes after those before, and stops beyond so many."""
     from tqdm import tqdm
 
     class Bar(tqdm):  # type: ignore[misc]
         """Reports in place of drawing."""
 
-        def __init__(self, *args: Any, **options: Any) -> None:
-            super().__init__(*args, **options | {"disable": True})
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            self._done = int(kwargs.get("initial") or 0)
+            self._total = kwargs.get("total")
+            super().__init__(*args, **{**kwargs, "disable": True})
 
         def update(self, n: float | None = 1) -> None:
-            self.n += int(n or 0)
-            report(self.n, self.total)
+            self._done += int(n or 0)
+            if self._done > most_bytes:
+                raise OSError(f"received more than the stated {most_bytes:,} bytes")
+            report(done=before + self._done, total=total or self._total)
 
     return Bar
 
 
-def _describe_refusal(repo: str, response: Any) -> str:
-    host, url = _find_host(), str(response.request.url).partition("?")[0]
+def _describe_refusal(host: str, url: str, response: Any) -> str:
     if response.status_code == 429:
         return describe_rate_limit(host, response.headers.get("Retry-After"))
     if response.headers.get("X-Error-Code") == "GatedRepo":
         return (
             f"{url} is gated: accept its terms on {host} and set HF_TOKEN, or open its files from your disk"
         )
-    if "/api/models/" in url and response.status_code in (401, 404):  # a hub hides private ones
-        return f"{host} has no public model {repo}, or not at this revision"
+    if "/api/models/" in str(response.request.url) and response.status_code in (
+        401,
+        404,
+    ):  # a hub hides private ones
+        return f"{host} has no public model {url.partition(host)[2].strip('/')}, or not at this revision"
     if response.status_code in (401, 403):
         return f"{host} refused {url} ({response.status_code}): it needs access rights, set HF_TOKEN"
     return f"{host} refused {url}: {response.status_code} {response.reason_phrase}"
@@ -362,3 +352,7 @@ def _join_texts(error: BaseException | None) -> str:
         texts.append(f"{type(error).__name__}: {error}")
         error = error.__cause__ or error.__context__
     return "\n".join(texts)
+
+
+if __name__ == "__main__":
+    main()
