@@ -203,6 +203,25 @@ def test_another_file_is_refused(publish: Publish) -> None:
         PretrainedError, match="model.safetensors is not the published file of DINOv2 ViT-S/14"
     ):
         load_pretrained(name)
+    broken = publish(
+        "vit_small_patch14_dinov2", config, 42, {**theirs.state_dict(), "norm.bias": torch.zeros(7)}
+    )
+    with pytest.raises(PretrainedError, match="is not the published file of DINOv2 .*: .*norm.bias.*; delete it"):
+        load_pretrained(broken)
+
+
+def test_a_file_that_is_written_anew_does_not_change_an_opened_model(
+    publish: Publish, tmp_path: Path
+) -> None:
+    config, theirs = small_dinov2(0)
+    name = publish("vit_small_patch14_dinov2", config, 42, theirs.state_dict())
+    loaded, x = load_pretrained(name), torch.randn(1, 3, 42, 42)
+    before = loaded.model(x)
+    path = tmp_path / "model.safetensors"
+    with path.open("r+b") as file:
+        file.seek(-4096, 2)
+        file.write(bytes(4096))
+    torch.testing.assert_close(loaded.model(x), before, rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("name", ["swinv2_tiny_window8_256", "vit_base_patch16_224.augreg_in21k", "gpt2"])

@@ -11,6 +11,7 @@ import torch
 from vitviz import checkpoints
 from vitviz.checkpoint_header import CheckpointError
 from vitviz.config_fields import Size, as_shape, format_size, join_size
+from vitviz.models.file_download import MAX_BYTES
 from vitviz.models.formats import apply_given, open_model
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.pretrained_list import Pretrained, PretrainedError, find
@@ -43,7 +44,14 @@ def load_pretrained(name: str, *, image_size: Size | None = None) -> LoadedModel
         opened = apply_given(_open_shipped(entry, path), {"img_size": size})
     else:
         classes = imagenet_classes() if config.num_classes == 1000 else None
-        opened = open_model(_read(entry, path), state_config(entry), labels=classes, preparation=preparation)
+        source, config_values = _read(entry, path), state_config(entry)
+        try:
+            opened = open_model(source, config_values, labels=classes, preparation=preparation)
+        except PretrainedError as error:
+            title = entry.title
+            raise PretrainedError(
+                f"{path} is not the published file of {title}: {error}; delete it"
+            ) from error
     if opened.config != config:
         raise PretrainedError(f"{path} is not the published file of {entry.title}: delete it")
     return replace(
@@ -71,13 +79,15 @@ def _open_shipped(entry: Pretrained, path: Path) -> LoadedModel:
         raise PretrainedError(f"the file of {entry.title} is damaged: {error}") from error
 
 
-def _read(entry: Pretrained, path: Path) -> Path | dict[str, Any]:
-    """Return what `open_model` takes.
+def _read(entry: Pretrained, path: Path) -> bytes | dict[str, Any]:
+    """Return what `open_model` takes: the bytes, because a mapped file would change with the file on disk.
 
     torchvision publishes torch's own format: it is opened only while it is the published file, for tensors alone.
     """
+    if (size := path.stat().st_size) > MAX_BYTES:
+        raise PretrainedError(f"{path} has {size:,} bytes, more than the limit of {MAX_BYTES:,}")
     if path.suffix == ".safetensors":
-        return path
+        return path.read_bytes()
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     if not digest.startswith(entry.sha256_start):
         raise PretrainedError(f"{path} is not the published file: its sha256 starts {digest[:8]}; delete it")
