@@ -10,7 +10,16 @@ import streamlit as st
 from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 
 from pages.controls import query_params, session_keys, widgets
-from pages.stores import catalogue, moved_views, recorded_runs, registry, session, shared_cache, uploads
+from pages.stores import (
+    catalogue,
+    moved_views,
+    own_weights,
+    recorded_runs,
+    registry,
+    session,
+    shared_cache,
+    uploads,
+)
 from pages.stores.model_choice import ModelChoice
 from pages.views.event_values import read_events, read_index, read_pin
 from vitviz.pin import Pin
@@ -51,10 +60,11 @@ def get_current() -> Selection:
 
 def list_models() -> Mapping[str, ModelChoice]:
     """Return the models that a page may load, and the selected one, as the sidebar has listed them."""
-    if session_keys.MODELS not in st.session_state:
+    selected = st.session_state.get(session_keys.SELECTION)
+    may_differ = selected is not None and selected.model.startswith(own_weights.KEY)  # changed in another tab
+    if session_keys.MODELS not in st.session_state or may_differ:
         refresh_models()
     models, lacking = st.session_state[session_keys.MODELS]
-    selected = st.session_state.get(session_keys.SELECTION)
     without = lacking - {None if selected is None else selected.model}
     return {key: choice for key, choice in models.items() if key not in without} if without else models
 

@@ -23,7 +23,6 @@ MEANINGS = np.array(
     ]
 )
 CODES = 65535  # the code of a row's largest weight
-_NO_WEIGHT = 1e-30  # in place of a 0, whose logarithm is infinite
 _LEAST = 1e-28  # row maximum whose reciprocal times CODES² float32 can hold
 
 
@@ -139,7 +138,8 @@ def scaled(product: str, scale: float) -> str:
 
 def entropy_bits(rows: FloatArray) -> FloatArray:
     """Return the entropy of each row of weights in bits, -sum a log2 a: 0 for one key, log2(keys) if uniform."""
-    return np.asarray(-np.einsum("...k,...k->...", rows, np.log2(np.maximum(rows, _NO_WEIGHT))))
+    safe = np.where(rows > 0, rows, 1)  # 0 log 0 is 0
+    return np.asarray(-np.einsum("...k,...k->...", rows, np.log2(safe)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -55,6 +55,7 @@ def _add_bounded_file(manager: MemoryUploadedFileManager, session_id: str, file:
     Raises:
         HTTPException: 413 if they have not.
     """
+    remove_unclaimed()  # else what a busy server has not removed yet would refuse this file
     with _lock:
         arrivals = _arrivals.setdefault(manager, {})
     session_files = manager.file_storage.get(session_id, {})
@@ -71,7 +72,7 @@ def _add_bounded_file(manager: MemoryUploadedFileManager, session_id: str, file:
 
 
 def remove_unclaimed() -> None:
-    """Remove the files that no page has taken in time; the server's background thread calls this once a minute."""
+    """Remove the files that no page has taken in time; each upload and, once a minute, the server call this."""
     time_s = time.monotonic()
     with _lock:
         for manager, arrivals in [*_arrivals.items()]:
