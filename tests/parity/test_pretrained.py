@@ -206,7 +206,9 @@ def test_another_file_is_refused(publish: Publish) -> None:
     broken = publish(
         "vit_small_patch14_dinov2", config, 42, {**theirs.state_dict(), "norm.bias": torch.zeros(7)}
     )
-    with pytest.raises(PretrainedError, match="is not the published file of DINOv2 .*: .*norm.bias.*; delete it"):
+    with pytest.raises(
+        PretrainedError, match="is not the published file of DINOv2 .*: .*norm.bias.*; delete it"
+    ):
         load_pretrained(broken)
 
 
