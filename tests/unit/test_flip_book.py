@@ -18,7 +18,7 @@ def test_curves_carry_every_row_of_a_run() -> None:
     label = training_curves.RunLabel("a", "first", "#0072B2", {"step": 9}, best_step=3, leads=True)
     header, arrays = unpack(training_curves.payload([label], [series(3)], "a", 2, {"axis": "step"}))
     assert header["series"] == [{"run": "a", "split": "train", "metrics": ["loss"], "ghost": "", "images": 0}]
-    assert header["runs"][0]["best"] == {"step": 3}
+    assert header["runs"][0]["best_step"] == 3
     np.testing.assert_allclose(
         arrays["series0"], [[1, 2, 3], [0.1, 0.2, 0.3], [1 / 7, 2 / 7, 3 / 7], [1, 0.5, 1 / 3]], rtol=1e-6
     )

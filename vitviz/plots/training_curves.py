@@ -81,10 +81,9 @@ def payload(
         rows = np.vstack([part.x, *part.values.values()])
         arrays[f"series{i}"] = thin(rows, most).astype(np.float32)
     header = {
-        "runs": [_label(run) for run in runs],
+        "runs": [describe(run) for run in runs],
         "series": [
-            {name: getattr(part, name) for name in ("run", "split", "ghost", "images")}
-            | {"metrics": list(part.values)}
+            describe(part, "run", "split", "ghost", "images") | {"metrics": list(part.values)}
             for part in series
         ],
         "metrics": list(METRICS),
@@ -94,11 +93,3 @@ def payload(
         "film": film,
     }
     return pack(header, **arrays)
-
-
-def _label(run: RunLabel) -> dict[str, Any]:
-    return {
-        **describe(run),
-        "best": None if run.best_step is None else {"step": run.best_step},
-        "changes": [{"step": step, "label": label} for step, label in run.changes],
-    }

@@ -304,8 +304,8 @@ export default class Curves {
       return `${nameOf(line, runs)} ${line.split} ${title.toLowerCase()} ${worded(line.values[line.n - 1], unit)}`;
     });
     const lead = runs.find((run) => run.leads);
-    if (lead && runs.length > 1) parts.push(`best validation accuracy: ${lead.name} at step ${brief(lead.best.step)}`);
-    const changes = this.changes().map(({ step, label }) => `${label} at step ${step}`);
+    if (lead && runs.length > 1) parts.push(`best validation accuracy: ${lead.name} at step ${brief(lead.best_step)}`);
+    const changes = this.changes().map(([step, label]) => `${label} at step ${step}`);
     if (changes.length) parts.push(`changed during training: ${changes.join(', ')}`);
     return `Training curves. ${parts.join(', ') || 'No records yet'}. Arrow keys read values, plus and minus zoom, Enter selects the step.`;
   }

@@ -133,8 +133,8 @@ function drawMarks(view, panel) {
 /** Draw a ring around a run's best validation accuracy, larger for the best of all runs. */
 function drawBest(view, plot, run) {
   const line = view.lines.find((l) => l.run === run.id && l.metric === 'accuracy' && l.split === 'validation');
-  if (!run.best || !line || view.xOfStep(run.best.step) > untilOf(view)) return;
-  const i = placeOf(line.rows[0], run.best.step);
+  if (run.best_step === null || !line || view.xOfStep(run.best_step) > untilOf(view)) return;
+  const i = placeOf(line.rows[0], run.best_step);
   const [x, y] = [plot.x(view.xs(line)[i]), plot.y(line.values[i])];
   plot.dot(x, y, run.leads ? 5.5 : 4, view.color(run.id), { ring: true });
 }
@@ -142,7 +142,7 @@ function drawBest(view, plot, run) {
 /** Mark changes during training with dashed lines and the new values. */
 function drawChanges(view, plot, inside) {
   const ends = [-Infinity, -Infinity];
-  const changes = view.changes().map(({ step, label }) => ({ label, at: view.xOfStep(step) }));
+  const changes = view.changes().map(([step, label]) => ({ label, at: view.xOfStep(step) }));
   const shown = changes.filter(({ at }) => inside(at));
   for (const { at } of shown) plot.upright(at, plot.colors.muted, 1, [2, 3]);
   plot.font();

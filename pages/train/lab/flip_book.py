@@ -142,24 +142,21 @@ def is_complete(run: Run | Recording) -> bool:
     return not _get_book(run).due()
 
 
-def draw_timeline(
-    run: Run | Recording, step: int | None, every_mistake: bool = False
-) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+def draw_timeline(run: Run | Recording, every_mistake: bool = False) -> tuple[int, PageEntry] | None:
     """Draw the timeline with the computed part of the flip-book; schedule the rest.
 
     Args:
         run: the run to show; a recording plays automatically once the book is complete.
-        step: step to show; None for the newest.
         every_mistake: include the table of mistakes.
 
     Returns:
-        The selected moment (run, step, follow), and the lens that was opened in this run of the script.
+        The step and the page of the panel that was opened in this run of the script.
     """
-    return draw_book(_prepare_book(run, step, every_mistake))
+    return draw_book(run.id, _prepare_book(run, every_mistake))
 
 
-def draw_book(pack: Callable[..., bytes]) -> tuple[dict[str, Any] | None, dict[str, Any]]:
-    """Draw the timeline; return the selected moment, and the lens that was opened.
+def draw_book(run_id: str, pack: Callable[..., bytes]) -> tuple[int, PageEntry] | None:
+    """Draw the timeline and store the selected moment; return the step and the page of a panel that was opened.
 
     Args:
         pack: packs what a shelf lacks: all for a downloaded page, and if this browser has lost a message.
@@ -169,11 +166,9 @@ def draw_book(pack: Callable[..., bytes]) -> tuple[dict[str, Any] | None, dict[s
         shelf.clear()
     events = _timeline(pack(shelf=shelf), key=KEY, states=("moment",), triggers=("open", "again"))
     get_messages()[KEY] = lambda: _timeline.files + pack(shelf=flip_book.LeafShelf())
-    return parse_moment(events.moment), read_fields(events.open)
-
-
-def read_opened(opened: dict[str, Any]) -> tuple[int, PageEntry] | None:
-    """Return the step and the page of the panel that was opened; None if none was."""
+    moment, opened = parse_moment(events.moment), read_fields(events.open)
+    if moment and moment["run"] == run_id:
+        lab_controls.save_note(lab_controls.MOMENT, moment)
     step, entry = read_index(opened.get("step")), registry.BY_SLUG.get(str(opened.get("page")))
     return None if step is None or entry is None or entry.slug not in PANEL_CONTROLS else (step, entry)
 
@@ -193,7 +188,7 @@ def parse_moment(event: object) -> dict[str, Any] | None:
     return {"run": fields["run"], "step": step, "follow": bool(fields.get("follow"))}
 
 
-def _prepare_book(run: Run | Recording, moment: int | None, every_mistake: bool) -> Callable[..., bytes]:
+def _prepare_book(run: Run | Recording, every_mistake: bool) -> Callable[..., bytes]:
     """Return the function that packs what a shelf lacks of the book's computed part."""
     user_datasets.mark_active(session.get_current())
     book = _get_book(run)
@@ -210,7 +205,7 @@ def _prepare_book(run: Run | Recording, moment: int | None, every_mistake: bool)
         steps,
         moments,
         images + mistake_images if every_mistake else images,
-        moment=moment,
+        moment=lab_controls.get_selected_step(run.id),
         waiting=snapshots.describe_waiting(run),
         plays=isinstance(run, Recording) and not book.due(),
     )

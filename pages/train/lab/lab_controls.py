@@ -80,6 +80,14 @@ def load_note(key: str, default: Any = None) -> Any:
     return st.session_state[key]
 
 
+def get_selected_step(run_id: str) -> int | None:
+    """Return the selected step, shared by all models of an experiment, or None for the newest."""
+    moment = load_note(MOMENT)
+    if not moment or moment["follow"] or moment["run"].partition("/")[0] != run_id.partition("/")[0]:
+        return None
+    return int(moment["step"])
+
+
 def save_note(key: str, note: object) -> None:
     """Store a value in the session, and in the user session's notes for a reload."""
     st.session_state[key] = note

@@ -34,8 +34,6 @@ from pages.views.figures import RACE_MATH
 from vitviz.data.datasets import first_number, has_images
 from vitviz.experiments import data_size
 from vitviz.models.abilities import abilities
-from vitviz.plots.theme import family_colors
-from vitviz.plots.training_curves import RunLabel
 from vitviz.text import plain, plural
 from vitviz.training.loop import Trainer, make_update
 from vitviz.training.position_race import POSITIONS_RACE, positions_race
@@ -172,22 +170,11 @@ def _select_trained(focus: Run) -> None:
         selection.set_model(f"run:{shown_model.id}")
 
 
-def _get_selected_step(focus: Run | Recording) -> int | None:
-    """Return the selected step, shared by all models of an experiment, or None for the newest."""
-    moment = lab_controls.load_note(lab_controls.MOMENT)
-    if not moment or moment["follow"] or moment["run"].partition("/")[0] != focus.id.partition("/")[0]:
-        return None
-    return int(moment["step"])
-
-
 def _draw_timeline(focus: Run | Recording) -> None:
     """Draw the timeline in its own fragment, so that dragging it reruns nothing else."""
     _show_in_sidebar(focus)
     with_mistakes = bool(st.session_state.get(lab_controls.StageControls.key("mistakes")))
-    moment, opened = flip_book.draw_timeline(focus, _get_selected_step(focus), with_mistakes)
-    if moment and moment.get("run") == focus.id:
-        lab_controls.save_note(lab_controls.MOMENT, moment)
-    if (panel := flip_book.read_opened(opened)) is not None:
+    if (panel := flip_book.draw_timeline(focus, with_mistakes)) is not None:
         step, entry = panel
         selection.set_model(snapshots.get_model_key(focus.id), snapshots.find_weights(focus, step).step)
         select_matching_image(focus.config())
@@ -221,7 +208,7 @@ def _draw_above_mistakes_toggle(column: DeltaGenerator) -> DeltaGenerator:
 
 def _draw_prediction(focus: Run | Recording) -> None:
     """Draw the prediction, by default of the newest snapshot, so that dragging the timeline does not change it."""
-    selected_step = _get_selected_step(focus)
+    selected_step = lab_controls.get_selected_step(focus.id)
     pad = st.container()
     use_selected = st.toggle(
         "Use the model at the selected step",
@@ -363,13 +350,8 @@ def _draw_empty() -> None:
 def _draw_recorded_curves(recording: Recording) -> None:
     other = " · a second training of the same recipe" * bool(recording.describe())
     st.markdown(f":violet-badge[:material/replay: recorded] **{recording.choice.shown}**{other}")
-    best = recording.records().best()
-    (color,) = family_colors([recording.choice.config.family])
-    label = RunLabel(recording.id, recording.choice.title, color, {}, None if best is None else best[0])
-    series = run_view.build_series(recording.id, recording.records())
-    # Snapshots are spaced evenly on a logarithmic axis, so playback moves at a constant speed along it.
-    view = run_view.VIEW | {"log_x": True}
-    run_view.draw_series([label], series, recording.id, view, "live_lab.recorded", film=True)
+    choice = recording.choice
+    run_view.draw_recorded(recording.id, choice.title, choice.config.family, recording.records())
 
 
 def _describe_recording(recording: Recording) -> str:

@@ -19,8 +19,6 @@ from pages.train.lab.flip_book_images import build_images
 from vitviz.analysis import position_similarity
 from vitviz.data.image_preprocessing import Prepared
 from vitviz.plots.flip_book import cut, payload
-from vitviz.plots.theme import family_colors
-from vitviz.plots.training_curves import RunLabel
 from vitviz.probe.snapshot_evaluation import LearnedTables, SnapshotFrame
 from vitviz.recorded_run import Moment, RecordedConfig, RecordedRun, RecordedRunError
 from vitviz.text import percent, plain, plural
@@ -135,21 +133,17 @@ def _draw_timeline(
         if picture.name not in _WITHOUT_IMAGES
     ]
     log = Records(run.records())
-    note = lab_controls.load_note(lab_controls.MOMENT)
     pack = partial(
         payload,
         key,
         steps,
         [_describe_step(step, log) for step in steps],
         cut(images, len(steps)),
-        moment=note["step"] if note and note["run"] == key and not note["follow"] else None,
+        moment=lab_controls.get_selected_step(key),
         waiting="Waiting for the first moment…",
         plays=not growing,
     )
-    moment, opened = flip_book.draw_book(pack)
-    if moment and moment.get("run") == key:
-        lab_controls.save_note(lab_controls.MOMENT, moment)
-    if (panel := flip_book.read_opened(opened)) is not None:
+    if (panel := flip_book.draw_book(key, pack)) is not None:
         step, entry = panel
         selection.set_model(key, step)
         flip_book.open_page(entry)
@@ -212,12 +206,7 @@ def _draw_curves(key: str, run: RecordedRun) -> None:
     is_silent = status.state == "running" and not is_running(run)
     state = f"no news for {SILENT_S:.0f} s" if is_silent else _STATES.get(status.state, "unknown")
     st.markdown(f":violet-badge[:material/replay: {state}] **{plain(config.name)}**")
-    (color,) = family_colors([config.model.family])
-    label = RunLabel(key, config.name, color, {})
-    series = run_view.build_series(key, Records(run.records()))
-    run_view.draw_series(
-        [label], series, key, run_view.VIEW | {"log_x": True}, "live_lab.recorded", film=True
-    )
+    run_view.draw_recorded(key, config.name, config.model.family, Records(run.records()))
     message = plain(status.message)
     steps = run.steps()
     page.caption(

@@ -13,7 +13,7 @@ from pages.views.event_values import read_fields, read_index, read_like
 from pages.views.register import register
 from vitviz.analysis.run_comparison import time_to_accuracy
 from vitviz.experiments.lecture_results import find_printed_line
-from vitviz.plots.theme import variant_colors
+from vitviz.plots.theme import family_colors, variant_colors
 from vitviz.plots.training_curves import RunLabel, Series, payload
 from vitviz.text import percent
 
@@ -50,13 +50,21 @@ def draw_series(
         view: the toolbar's state at first.
         film: True for a recording, whose curves are faint after the selected step.
     """
-    moment = lab_controls.load_note(lab_controls.MOMENT)
-    step = moment["step"] if moment and moment["run"] == run_id and not moment["follow"] else None
+    step = lab_controls.get_selected_step(run_id)
     message = payload(labels, series, run_id, step, view, film=film)
     events = _curves(message, key=key, states=("view",), triggers=("moment",))
     if (marked_step := read_index(events.moment)) is not None:
         lab_controls.save_note(lab_controls.MOMENT, {"run": run_id, "step": marked_step, "follow": False})
     return read_fields(events.view) or None
+
+
+def draw_recorded(run_id: str, name: str, family: str, log: record_arrays.Records) -> None:
+    """Draw the curves of a recorded training."""
+    best, (color,) = log.best(), family_colors([family])
+    label = RunLabel(run_id, name, color, {}, None if best is None else best[0])
+    # Snapshots are spaced evenly on a logarithmic axis, so playback moves at a constant speed along it.
+    view = VIEW | {"log_x": True}
+    draw_series([label], build_series(run_id, log), run_id, view, "live_lab.recorded", film=True)
 
 
 def _load_printed_series(run: Run) -> list[Series]:

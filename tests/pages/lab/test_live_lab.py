@@ -353,7 +353,7 @@ def test_only_the_user_changes_a_run_that_trains(open_app: OpenApp, run: Run) ->
     )
     app.run()
     (label,) = view(app, "curves")[0]["runs"]
-    assert label["changes"] == [{"step": 21, "label": "lr 0.0001"}]
+    assert label["changes"] == [[21, "lr 0.0001"]]
     words = "\n".join(caption.value for caption in app.main.caption)
     assert "peak learning rate 0.003 → 0.0001 at step 21." in words
     write_status(run.directory / "status.json", asdict(replace(status, learning_rate=2e-4)))
