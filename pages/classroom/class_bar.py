@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
-from streamlit.runtime.scriptrunner import StopException, get_script_run_ctx
+from streamlit.runtime.scriptrunner import StopException
 
 from pages.classroom import class_question, follow_mode, membership, pen
 from pages.classroom.membership import Membership
@@ -85,8 +85,7 @@ def _sync_membership(slug: str) -> Membership | None:
 
 
 def _retry() -> None:
-    context = get_script_run_ctx()
-    if context is not None and context.fragment_ids_this_run:
+    if session_keys.is_fragment_run():
         st.rerun()
 
 

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+import streamlit as st
+
 from pages.controls import notices, session_keys
 from vitviz.text import cut, join_words
 
@@ -32,6 +34,8 @@ def add_label(key: str, label: str, shown: object) -> None:
     unusable = values.get(key)
     if unusable is not None and unusable.label and unusable.shown != shown:
         del values[key]
+        if session_keys.is_fragment_run():
+            st.rerun()  # the notice stands outside the fragment
     elif unusable is not None:
         unusable.label, unusable.shown = label, shown
 

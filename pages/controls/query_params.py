@@ -62,8 +62,7 @@ def _read_address() -> None:
     restore_session(st.query_params.to_dict())
     linked = {key: text for key, text in st.query_params.to_dict().items() if len(text) <= _MAX_LENGTH}
     written = st.session_state.get(session_keys.WRITTEN, {})
-    horizon = time.monotonic() - _STALE_S
-    recent = [(at, link) for at, link in st.session_state.get(session_keys.SUPERSEDED, []) if at > horizon]
+    recent = _list_superseded()
     if went_back():  # also for the run that follows if this one is interrupted
         recent = [(at, {} if link == linked else link) for at, link in recent]
     stale = any(linked == link for _, link in recent)
@@ -197,20 +196,35 @@ def keep_page_pending(page: str) -> None:
 
 def set_value(key: str, text: str) -> None:
     session_keys.get_dict(session_keys.OUTGOING)[key] = text
-    context = get_script_run_ctx()
-    # No end of the script follows a fragment that runs alone.
-    if context is not None and context.fragment_ids_this_run and st.query_params.get(key) != text:
-        link = _shorten(st.query_params.to_dict() | {key: text})
-        st.query_params.from_dict(link)
-        _remember_link(link)
+    if not session_keys.is_fragment_run():
+        return
+    link = _find_link()  # no end of the script follows a fragment that runs alone
+    if link.get(key) != text:
+        st.query_params.from_dict(_shorten(link | {key: text}))
+        _remember_link(st.query_params.to_dict())
 
 
 def remove_value(key: str) -> None:
     session_keys.get_dict(session_keys.OUTGOING).pop(key, None)
-    context = get_script_run_ctx()
-    if context is not None and context.fragment_ids_this_run and key in st.query_params:
-        del st.query_params[key]
-        _remember_link(st.query_params.to_dict())
+    if not session_keys.is_fragment_run():
+        return
+    link = _find_link()
+    if link.pop(key, None) is not None:
+        st.query_params.from_dict(link)
+        _remember_link(link)
+
+
+def _find_link() -> dict[str, str]:
+    """Return the address, or the last one written if the browser had not received it when it sent this change."""
+    shown = st.query_params.to_dict()
+    is_late = any(link == shown for _, link in _list_superseded())
+    return dict(st.session_state.get(session_keys.WRITTEN, shown)) if is_late else shown
+
+
+def _list_superseded() -> list[tuple[float, dict[str, str]]]:
+    """Return when which links were replaced in the last seconds: a browser may still send them."""
+    horizon = time.monotonic() - _STALE_S
+    return [(at, link) for at, link in st.session_state.get(session_keys.SUPERSEDED, []) if at > horizon]
 
 
 def get_values() -> dict[str, str]:

@@ -16,6 +16,7 @@ SECTIONS = "_sections"  # dict: control key -> the section that it showed last
 DEFAULTS = "_defaults"  # dict: control key -> its last default, if it follows a default
 SESSION = "_session"  # str: name of this tab among the user's
 TAB = "_tab"  # uploads.Tab: the uploads that this tab shows
+SIDEBAR = "_sidebar_controls"  # list: values of the sidebar's controls as the page's view was last drawn
 SELECTION = "_selection"  # selection.Selection: the selection of this run
 MODELS = "_models"  # (models by key, keys without weights), as this page's run has listed them
 PAGE = "_page"  # str: the slug of the page in this run
@@ -47,6 +48,12 @@ CLICKS_SERVED = "_starts"  # int: served clicks on buttons that start runs
 FACTS = "_facts"  # dict: what the page of this run passes to lessons beside its link
 
 _RUN_CACHE = "_vitviz_found"  # (identity of the run, its dictionaries), stored in Streamlit's context
+
+
+def is_fragment_run() -> bool:
+    """Return True if fragments run alone, without the page around them."""
+    context = get_script_run_ctx()
+    return context is not None and bool(context.fragment_ids_this_run)
 
 
 def get_dict(name: str) -> dict[str, Any]:

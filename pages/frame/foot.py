@@ -1,18 +1,17 @@
 """Draw the foot of every page: its place in the model and links to the neighbouring pages."""
 
 import gzip
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from pathlib import Path
 
 import streamlit as st
 
-from pages.controls import downloads, query_params
+from pages.controls import downloads
 from pages.frame import glossary_terms
 from pages.selection import model_weights, page_selection, selection
 from pages.stores import registry
 from pages.stores.registry import PageEntry
-from pages.streamlit_fixes.optional import element_cache
 from pages.views.register import get_messages
 from vitviz.browser.html import render_html
 from vitviz.plots.theme import PALETTES, Mode
@@ -34,20 +33,12 @@ def draw(slug: str) -> None:
             if entry.sidebar and not page_selection.find_lab_recording(slug):
                 choice = selection.get_model_choice()
                 describe = partial(selection.describe, choice, current.step, current.image)
-            published = st.session_state.get(model_weights.PUBLISHED, {})
+            published = st.session_state.setdefault(model_weights.PUBLISHED, {})  # a view alone may add to it
             make = partial(render_views, entry, get_messages(), describe, published)
             downloads.download(
                 "Download page (HTML)", make, f"{entry.slug}.html", f"shell.take_along.{entry.slug}"
             )
-        links = st.container(horizontal=True, horizontal_alignment="distribute")
-        element_cache.draw_cached(
-            links,
-            _draw_links,
-            before,
-            after,
-            tuple(query_params.build_query().items()),
-            private=selection.is_private(),
-        )
+        _draw_links(before, after)
 
 
 def render_views(
@@ -72,11 +63,13 @@ def render_views(
     return render_html(entry.title, made, f"{entry.question} {about}." if about else entry.question, weights)
 
 
-def _draw_links(before: PageEntry | None, after: PageEntry | None, _query: Hashable) -> None:
-    """Draw links that carry the selection; `_query` keys the cache."""
-    for other, label, icon in ((before, "Previous", "arrow_back"), (after, "Next", "arrow_forward")):
-        if other is not None:
-            selection.link_to(other.slug, f"{label}: {other.title}", icon=f":material/{icon}:")
+@st.fragment(key=selection.LINKS)
+def _draw_links(before: PageEntry | None, after: PageEntry | None) -> None:
+    """Draw links that carry the selection."""
+    with st.container(horizontal=True, horizontal_alignment="distribute"):
+        for other, label, icon in ((before, "Previous", "arrow_back"), (after, "Next", "arrow_forward")):
+            if other is not None:
+                selection.link_to(other.slug, f"{label}: {other.title}", icon=f":material/{icon}:")
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import cache, partial, wraps
 from pathlib import Path
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any, ParamSpec
@@ -71,7 +71,14 @@ def show_file_errors() -> Iterator[None]:
 
 def view(draw: Callable[P, None]) -> Callable[P, None]:
     """Decorate what draws a lens below its header: its controls run it alone, without the sidebar and the frame."""
-    return st.fragment(show_file_errors()(draw), key=selection.VIEW)
+
+    @wraps(draw)
+    def draw_view(*arguments: P.args, **options: P.kwargs) -> None:
+        selection.note_sidebar()
+        get_messages().clear()  # of what was drawn before
+        draw(*arguments, **options)
+
+    return st.fragment(show_file_errors()(draw_view), key=selection.VIEW)
 
 
 def rerun_if_outdated() -> None:

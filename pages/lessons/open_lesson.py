@@ -7,7 +7,6 @@ after a reload, it keeps the page as it is.
 from dataclasses import dataclass
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.controls import notices, query_params, session_keys
 from pages.selection import selection
@@ -181,9 +180,8 @@ def report_facts(**facts: float) -> None:
     if all(reported.get(name) == fact for name, fact in facts.items()):
         return
     reported.update(facts)
-    context = get_script_run_ctx()
     # The panel does not run after a fragment, so the page reruns, at most once per stop.
-    if context is not None and context.fragment_ids_this_run and check_task():
+    if session_keys.is_fragment_run() and check_task():
         st.rerun()
 
 

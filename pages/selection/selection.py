@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import streamlit as st
-from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 
 from pages.controls import query_params, session_keys, widgets
 from pages.stores import (
@@ -30,7 +29,9 @@ if TYPE_CHECKING:
     from vitviz.data.image_preprocessing import Prepared
 
 
-VIEW, THUMBNAIL = "page.view", "nouns.thumbnail"  # fragments: a page's view, and the image in the sidebar
+# Fragments: a page's view, the image in the sidebar, and the links to the pages before and after.
+VIEW, THUMBNAIL, LINKS = "page.view", "nouns.thumbnail", "page.links"
+_SIDEBAR = ("model", "step", "nouns.source", "nouns.sample", "nouns.dataset", "nouns.index")  # controls there
 
 
 @dataclass(frozen=True)
@@ -173,7 +174,7 @@ def set_pin(pin: Pin | str) -> None:
 def apply_click(view: str, **controls: str) -> None:
     """Pin the token that was clicked in a view, and set controls to the numbers that were clicked.
 
-    A pin in a view that reruns alone reruns the thumbnail too, which marks the pinned patch.
+    A pin in a view that reruns alone reruns the thumbnail too, which marks the patch, and the links that carry it.
 
     Args:
         view: key of the view, in whose callback this runs; malformed events are ignored.
@@ -185,8 +186,19 @@ def apply_click(view: str, **controls: str) -> None:
             widgets.set_control(key, number)
     if (pin := read_pin(events.get("pin"))) is not None:
         set_pin(pin)
-        if ThreadState.get().fragment_id is not None:
-            st.rerun([VIEW, THUMBNAIL])
+        if session_keys.is_fragment_run():
+            st.rerun([VIEW, THUMBNAIL, LINKS])
+
+
+def note_sidebar() -> None:
+    """Note what the sidebar's controls say when the view is drawn; run the page if a view alone finds them changed.
+
+    A browser sends controls that change at once as one change, of a single fragment.
+    """
+    shown = [st.session_state.get(key) for key in _SIDEBAR]
+    if session_keys.is_fragment_run() and shown != st.session_state.get(session_keys.SIDEBAR, shown):
+        st.rerun()
+    st.session_state[session_keys.SIDEBAR] = shown
 
 
 def is_pinned() -> bool:

@@ -64,6 +64,32 @@ def test_bars_stay_in_their_room_however_narrow(open_page: OpenPage) -> None:
     )
 
 
+def test_what_stands_outside_the_view_follows_its_clicks(open_page: OpenPage) -> None:
+    """A click runs the view alone; a step that is chosen just before it travels with it."""
+    page = open_page("patches?model=checkpoint:cifar10_vit&patches.patch_px=5")
+    notice = page.get_by_text("This link asks for")
+    expect(notice).to_contain_text("'5'")
+    image = stage(page).locator("canvas").first
+    image.click(position=over(image, 0.3, 0.3))
+    expect(page).to_have_url(re.compile("pin=0"))
+    pin = re.escape(page.url.partition("pin=")[2].partition("&")[0])
+    following = page.get_by_role("link", name=re.compile("^Next"))
+    expect(following).to_have_attribute("href", re.compile(f"pin={pin}"))
+    step = page.locator("[data-testid=stSidebar] input[type=range][aria-label=Step]")
+    last = step.get_attribute("aria-valuetext")
+    image.hover(position=over(image, 0.7, 0.7))
+    step.focus()
+    page.keyboard.press("ArrowLeft")  # at once, as one change
+    page.mouse.down()
+    page.mouse.up()
+    expect(following).not_to_have_attribute("href", re.compile(f"pin={pin}"))
+    before = (step.get_attribute("aria-valuetext") or "").replace(",", "")
+    assert before not in ("", last)
+    expect(page).to_have_url(re.compile(rf"step={before}\b"))
+    page.locator(".st-key-patches-patch_px").get_by_text("8", exact=True).click()
+    expect(notice).to_have_count(0)
+
+
 def test_the_strip_and_the_image_light_each_other(open_page: OpenPage) -> None:
     page = open_page(DIGIT)
     view = stage(page)

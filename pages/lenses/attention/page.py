@@ -12,7 +12,6 @@ from pages.lenses.attention import (
     side_by_side,
 )
 from pages.selection import selection, subject
-from pages.views.register import get_messages
 from vitviz.models.abilities import abilities
 from vitviz.pin import Pin
 
@@ -34,7 +33,6 @@ GROUPS = {
 
 @page.view
 def draw() -> None:
-    get_messages().clear()  # of the view that was shown before
     able = abilities(selection.get_model_choice().config)
     if able.cls_readout:
         selection.set_default_pin(Pin(None, "cls"))

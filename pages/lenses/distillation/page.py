@@ -339,8 +339,8 @@ VIEWS = {
 @page.view
 def draw() -> None:
     widgets.choose_section("distillation.view", VIEWS)()
+    selection.link_to("studies", "Does a teacher help?", **{"studies.study": "teacher"})
 
 
 page.header("distillation")
 draw()
-selection.link_to("studies", "Does a teacher help?", **{"studies.study": "teacher"})

@@ -17,8 +17,8 @@ VIEWS = {
 @page.view
 def draw() -> None:
     widgets.choose_section("positions.view", VIEWS)()
+    selection.link_to("studies", "Do positions matter?", **{"studies.study": "positions"})
 
 
 page.header("positions")
 draw()
-selection.link_to("studies", "Do positions matter?", **{"studies.study": "positions"})

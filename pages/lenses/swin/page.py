@@ -31,10 +31,10 @@ def draw() -> None:
     draw_section = widgets.choose_section("swin.view", VIEWS)
     has_grid = st.session_state["swin.view"] in ("steps", "travel")
     draw_section(*((swin_selection.draw_grid_controls(),) if has_grid else ()))
+    with st.container(horizontal=True):
+        for name, recipe in (("digits", "digits_swin"), ("CIFAR-10", "cifar10_swin")):
+            selection.link_to("live_lab", f"Train a Swin on {name}", **{"live_lab.recipe": recipe})
 
 
 page.header("swin")
 draw()
-with st.container(horizontal=True):
-    for name, recipe in (("digits", "digits_swin"), ("CIFAR-10", "cifar10_swin")):
-        selection.link_to("live_lab", f"Train a Swin on {name}", **{"live_lab.recipe": recipe})
