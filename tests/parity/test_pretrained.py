@@ -207,7 +207,8 @@ def test_another_file_is_refused(publish: Publish) -> None:
         "vit_small_patch14_dinov2", config, 42, {**theirs.state_dict(), "norm.bias": torch.zeros(7)}
     )
     with pytest.raises(
-        PretrainedError, match="is not the published file of DINOv2 .*: .*norm.bias.*; delete it"
+        PretrainedError,
+        match="not the weights of vit_small_patch14_dinov2.*norm.bias.*; delete model.safetensors",
     ):
         load_pretrained(broken)
 

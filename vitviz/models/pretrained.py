@@ -48,9 +48,8 @@ def load_pretrained(name: str, *, image_size: Size | None = None) -> LoadedModel
         try:
             opened = open_model(source, config_values, labels=classes, preparation=preparation)
         except PretrainedError as error:
-            title = entry.title
             raise PretrainedError(
-                f"{path} is not the published file of {title}: {error}; delete it"
+                f"these are not the weights of {entry.name}: {error}; delete {path.name}"
             ) from error
     if opened.config != config:
         raise PretrainedError(f"{path} is not the published file of {entry.title}: delete it")

@@ -11,6 +11,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from pages.classroom import class_bar, membership
+from pages.controls import session_keys
 from pages.stores import classes as stored
 from pages.stores import lessons, uploads
 from pages.stores.session import UserSession
@@ -334,9 +335,7 @@ def test_a_knock_runs_the_page_again_and_no_page_for_ever(
     monkeypatch: pytest.MonkeyPatch, alone: bool
 ) -> None:
     again: list[bool] = []
-    monkeypatch.setattr(
-        class_bar, "get_script_run_ctx", lambda: SimpleNamespace(fragment_ids_this_run=["x"] if alone else [])
-    )
+    monkeypatch.setattr(session_keys, "is_fragment_run", lambda: alone)
     monkeypatch.setattr(class_bar.st, "rerun", lambda: again.append(True))
     class_bar._retry()
     assert bool(again) == alone
