@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine_cases import LACKING, LACKING_SWIN, write_cases
+from tests.engine_cases import LACKING, LACKING_SWIN, LARGE, write_cases
+from vitviz.checkpoint_header import read_header
 from vitviz.config import CNNConfig, SwinConfig, ViTConfig, to_dict
+from vitviz.plots.live_explorer import runs_in_browser
 
 ROOT = Path(__file__).resolve().parents[2]
 OLDEST = 20
@@ -35,6 +37,12 @@ def test_every_later_field_is_one_that_the_engine_refuses() -> None:
         for name, default in later.items():
             assert lacking[name] and default not in lacking[name], name
             assert name not in to_dict(cls())
+
+
+def test_only_weights_that_the_engine_runs_are_published() -> None:
+    """A downloaded page held 10 MB of the wide CNN, which its engine then refused."""
+    for path in (ROOT / "checkpoints").glob("*.safetensors"):
+        assert runs_in_browser(read_header(path).config) == (path.stem not in LARGE), path.stem
 
 
 def test_the_engine_computes_what_torch_computes(tmp_path: Path) -> None:

@@ -12,10 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitviz.config import CNNConfig, ModelConfig, Preparation, SwinConfig, ViTConfig, to_dict
-from vitviz.models.model_cost import parameters
+from vitviz.models.model_cost import multiply_adds, parameters
 from vitviz.plots.blob import name_files, open_blob, pack, read_files, unpack_arrays
 
-MOST_PARAMETERS = 3_000_000  # the engine's own limit; limits.js also checks operations and options
+MOST_PARAMETERS, MOST_MULTIPLY_ADDS = (
+    3_000_000,
+    150_000_000,
+)  # the engine's own limits; limits.js also checks options
 FILES = tuple(
     f"vitviz/browser/{name}"
     for name in ("explorer_live.js", "explorer_live.css", "explorer_layers.css", "explorer.css")
@@ -27,7 +30,11 @@ def runs_in_browser(config: ModelConfig) -> bool:
     """Return True if the engine may run a model; what limits.js refuses beyond this keeps its stored picture."""
     known = isinstance(config, ViTConfig | SwinConfig | CNNConfig)
     square = len(set(config.image_shape)) == 1
-    return known and square and sum(parameters(config).values()) <= MOST_PARAMETERS
+    if not known or not square or sum(parameters(config).values()) > MOST_PARAMETERS:
+        return False
+    if isinstance(config, SwinConfig):  # padded windows have no closed form; limits.js counts them
+        return True
+    return sum(multiply_adds(config, config.image_size).values()) <= MOST_MULTIPLY_ADDS
 
 
 @dataclass(frozen=True, eq=False)
