@@ -195,8 +195,12 @@ def note_sidebar() -> None:
 
     A browser sends controls that change at once as one change, of a single fragment.
     """
-    shown = [st.session_state.get(key) for key in _SIDEBAR]
-    if session_keys.is_fragment_run() and shown != st.session_state.get(session_keys.SIDEBAR, shown):
+    shown = {key: st.session_state[key] for key in _SIDEBAR if key in st.session_state}
+    noted = st.session_state.get(session_keys.SIDEBAR, shown)
+    # What the sidebar no longer draws has lost its value after the page's run.
+    if session_keys.is_fragment_run() and any(
+        shown[key] != noted[key] for key in shown.keys() & noted.keys()
+    ):
         st.rerun()
     st.session_state[session_keys.SIDEBAR] = shown
 
