@@ -70,18 +70,18 @@ class Pretrained:
 
     @property
     def megabytes(self) -> float:
-        """Size of the file in 10^6 bytes."""
+        """Return the size of the file in 10^6 bytes."""
         return SHIPPED_MB if self.is_shipped else published_megabytes(self.config)
 
     @property
     def summary(self) -> str:
-        """What the weights are good for, or the number of classes: '1,000 classes'."""
+        """Return what the weights are good for, or the number of classes: '1,000 classes'."""
         classes = self.config.num_classes
         return self.knows or (f"{classes:,} classes" if classes else "no classes")
 
     @property
     def command(self) -> str:
-        """Shell command that downloads the weights on a machine with a network."""
+        """Return the shell command that downloads the weights on a machine with a network."""
         return f"python -m vitviz.fetch {self.name}"
 
 
